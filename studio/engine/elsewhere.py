@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
+import shlex
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,9 +25,9 @@ from studio.core import files, records
 from studio.core.errors import RunError, TrainingError
 from studio.core.events import Event, Events, Halted, Notice, RunFinished, RunStarted
 from studio.engine.control import Control
-from studio.engine.far import FIND_STUDIO, Link, LinkLostError, Place, linked
+from studio.engine.far import FIND_STUDIO, RENAME_LAST, Link, LinkLostError, Place, linked
 from studio.engine.runs import away, evaluation
-from studio.engine.runs.folder import ASKED, LIVE, METRICS, RECORD, RunDir, reading, writing
+from studio.engine.runs.folder import ASKED, ELSEWHERE, LIVE, METRICS, RECORD, RunDir, reading, writing
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.live import Asked, Live, fall_silent, read_asked, write_live
 from studio.engine.runs.watching import RunWatcher, TrainingLost, TrainingSeen
@@ -43,9 +45,9 @@ _GOES = [
     "--exclude=*",
 ]
 _GOES_LAST = [f"--include=/{RECORD}", "--exclude=*"]  # it makes the folder a run
-# Renamed into their places together, at the end: so a checkpoint comes whole.
+# Nothing is deleted here: a folder that was emptied there would empty this one. `_drop_needless` rotates checkpoints.
 _COMES = [
-    "--delete", "--delay-updates", "--exclude=.tmp-*",
+    RENAME_LAST, "--exclude=.tmp-*",
     *(f"--include={name}" for name in ("/state.json", "/confusion.json", *_FOLDERS)),
     "--exclude=*",
 ]  # fmt: skip
@@ -63,7 +65,7 @@ echo $! >"$run/elsewhere.pid"
 # A process id may be another's by now, after a restart of the machine, or still be that of one that has died: where
 # there is /proc it tells. A process that is just becoming another program has no words there.
 _LOOK = f"""\
-cd "$1/$2" 2>/dev/null || exit 0
+cd "$1/$2" 2>/dev/null || {{ echo "missing"; exit 0; }}
 pid=$(cat elsewhere.pid 2>/dev/null)
 is_there() {{
   kill -0 "$pid" 2>/dev/null || return 1
@@ -73,15 +75,17 @@ is_there() {{
   case $words in ""|*resume*) ;; *) return 1;; esac
 }}
 if [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"
-elif [ -z "$pid" ]; then echo "none"
+elif [ -z "$pid" ]; then echo "untrained"
 elif is_there; then echo "trains"
 elif [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"  # just now
 else echo "ended {_KILLED}"
 fi
+echo checkpoints/* samples/*
 cat {LIVE} 2>/dev/null
 exit 0
 """
-_PUT_ASKED = f'cat >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{ASKED}"'
+_PUT_ASKED = f'printf %s "$3" >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{ASKED}"'
+_CHECKPOINT, _SAMPLES = re.compile(r"checkpoints/step-(\d+)"), re.compile(r"samples/(\d+)\.png")
 _READ = 'cat "$1/$2/$3" 2>/dev/null || true'
 _LAST_WORDS = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
 
@@ -117,21 +121,46 @@ def train_elsewhere(
 
 
 class _There(msgspec.Struct, frozen=True):
-    """What the other machine knows. exit_code: of what has trained the run; None while it does or where nothing has."""
+    """What the other machine says of the run.
 
+    exit_code: of the process that trained the run; None while it trains, and where no process did.
+    steps, samples: the steps of the checkpoints and of the pictures of samples there.
+    """
+
+    has_folder: bool = False
     trains: bool = False
     exit_code: int | None = None
+    steps: frozenset[int] = frozenset()
+    samples: frozenset[int] = frozenset()
     live: Live | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the folder of a run that was started there is missing, or was emptied."""
+        return not self.trains and self.exit_code is None
 
     @classmethod
     def parse(cls, said: bytes) -> _There:
-        """What _LOOK prints."""
-        first, _, rest = said.partition(b"\n")
-        word, _, code = first.decode(errors="replace").partition(" ")
+        """Parse what _LOOK prints."""
+        state, _, rest = said.partition(b"\n")
+        names, _, record = rest.partition(b"\n")
+        word, _, code = state.decode(errors="replace").partition(" ")
+        found = names.decode(errors="replace").split()
         live: Live | None = None
-        with contextlib.suppress(ValueError):  # there is none, or none that can be read: it is written again soon
-            live = records.parse(rest, Live)
-        return cls(word == "trains", int(code) if code.isdecimal() else None, live)
+        with contextlib.suppress(ValueError):  # there is no live.json, or a damaged one: it is written again soon
+            live = records.parse(record, Live)
+        return cls(
+            has_folder=word != "missing",
+            trains=word == "trains",
+            exit_code=int(code) if code.isdecimal() else None,
+            steps=_numbers(found, _CHECKPOINT),
+            samples=_numbers(found, _SAMPLES),
+            live=live,
+        )
+
+
+def _numbers(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
+    return frozenset(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
 
 
 class _TrainingThere:
@@ -163,9 +192,9 @@ class _TrainingThere:
             self._raise_unless_to_follow(more_min, is_out=is_out)
             yield Notice("info", f"{self._name} is being trained on {self._place}.", "It is followed from here on.")
             return True
-        if is_out and found.exit_code is not None:
+        if is_out and found.has_folder:
             yield Notice("info", f"{self._name} comes home from {self._place}.")
-            self._fetch()
+            self._fetch(found)
             if self._run.progress().state == "finished" and not more_min:
                 self._exit_code = _DONE
                 return False
@@ -182,7 +211,10 @@ class _TrainingThere:
         return True
 
     def follow(self) -> Events:
-        """Bring home what is new, and hand on what is asked here, until the training has ended and all is home."""
+        """Bring home what is new, and hand on what is asked here, until the training has ended and all is home.
+
+        Raises RunError where the run's folder there is gone.
+        """
         while self._exit_code is None:
             try:
                 found = self._exchange()
@@ -194,6 +226,8 @@ class _TrainingThere:
                 hint = f"{error.hint} The training goes on there, and comes home once that is mended."
                 yield Halted("error", error.title, hint.strip())
                 continue
+            if found.is_gone:
+                raise self._gone()
             if self._is_cut:
                 self._is_cut = False
                 yield Notice("info", f"The link to {self._link.place.host} is back.")
@@ -216,6 +250,15 @@ class _TrainingThere:
         if self._exit_code == _KILLED:
             raise RunError(title, "It was killed, or the machine was restarted. What it saved last is here: resume it.")
         raise RunError(title, self._last_words)
+
+    def _gone(self) -> RunError:
+        """Return the error for a folder that was deleted there. The run stays out: a lost drive there may come back."""
+        path = self._run.path
+        fall_silent(path)
+        again = f"studio resume {shlex.quote(str(path))} --on {shlex.quote(self._place)}"
+        title = f"The folder of {self._name} on {self._place} is gone."
+        hint = f"All up to step {self._run.progress().step:,} is here. Send it there again: {again}. To go on here, "
+        return RunError(title, f"{hint}remove {ELSEWHERE} from its folder first.")
 
     def _raise_unless_ours(self) -> None:
         """Raise RunError where another run is in its place."""
@@ -243,10 +286,23 @@ class _TrainingThere:
         self._link.send(self._run.path, _GOES)
         self._link.send(self._run.path, _GOES_LAST)
 
-    def _fetch(self) -> None:
-        """What a line of metrics.jsonl tells of is home before the line."""
+    def _fetch(self, found: _There) -> None:
+        """Bring home what is new: the files before the lines of metrics.jsonl that tell of them."""
         self._link.fetch(self._run.path, _COMES)
+        self._drop_needless(found)
         self._link.fetch(self._run.path, _COMES_LAST)
+
+    def _drop_needless(self, found: _There) -> None:
+        """Rotate checkpoints and samples here by the rules of a training here. Keep what the other machine still has:
+        the next round would bring it again.
+        """
+        from studio.engine import catalog  # both import torch, which no command needs that only looks
+        from studio.engine.runs import checkpoints
+
+        best_by = catalog.recipe(self._run.record().recipe).best_by
+        with self._run.writing():
+            checkpoints.rotate(self._run.checkpoints, best_by, in_use=found.steps)
+            self._run.thin_samples(in_use=found.samples)
 
     def _exchange(self) -> _There:
         """Tell the other machine what is asked here, and bring home what is new: after a look, so that all of a
@@ -254,10 +310,12 @@ class _TrainingThere:
         """
         found = self._look()
         self._can_ask = found.live is not None
+        if found.is_gone:
+            return found
         if self._can_ask and (wanted := self._wanted()) != self._asked:
-            self._link.run(_PUT_ASKED, self._name, given=msgspec.json.encode(wanted))
+            self._link.run(_PUT_ASKED, self._name, msgspec.json.encode(wanted).decode())
             self._asked = wanted
-        self._fetch()
+        self._fetch(found)
         if found.live is not None and found.exit_code is None:
             with contextlib.suppress(OSError):  # what is shown of it is late, and the next round tries again
                 write_live(self._run.path, found.live)

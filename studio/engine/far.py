@@ -7,7 +7,9 @@ share one connection. The machine there needs a POSIX shell, rsync and the studi
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -29,34 +31,71 @@ _CUT = (_REFUSED, 10, 12, 30, 35)  # rsync's when the link is lost: sockets, the
 _FINE = (0, 24)  # 24: a file vanished while it was sent; the next time tells
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_STUDIO, _NO_RSYNC = 3, 4
+# -s: file names need no quotes for the remote shell. --modify-window=-1: compare times to the nanosecond, or two
+# versions of the same length, written within a second, count as equal.
+_RSYNC_FLAGS = ("-s", "--modify-window=-1")
+RENAME_LAST = "--delay-updates"  # rename all files at the end
+_PROBE_RSYNC = (*_RSYNC_FLAGS, RENAME_LAST, "--version")  # fails on macOS's own rsync, works on GNU rsync 3.1.3
+HOMEBREW = ("/opt/homebrew/bin/rsync", "/usr/local/bin/rsync")  # not on every login shell's PATH
 FIND_STUDIO = 'studio="$1/.venv/bin/studio"; [ -x "$studio" ] || studio=studio\n'
+# Print the version of the studio and the path of an rsync that has the flags; else the version of the rsync found.
 _SAY_VERSIONS = f"""\
 {FIND_STUDIO}
 command -v "$studio" >/dev/null 2>&1 || exit {_NO_STUDIO}
-command -v rsync >/dev/null 2>&1 || exit {_NO_RSYNC}
+first=$(command -v rsync)
+shift
+for rsync in "$first" "$@"; do
+  [ -x "$rsync" ] && "$rsync" {" ".join(_PROBE_RSYNC)} >/dev/null 2>&1 && break
+  rsync=
+done
+if [ -z "$rsync" ]; then "$first" --version 2>/dev/null | head -n 1 >&2; exit {_NO_RSYNC}; fi
+echo "rsync=$rsync"
 "$studio" --version
 """
+_RSYNC_FOUND = re.compile(r"^rsync=(/.*)$", re.MULTILINE)
+# The remote login shell may be csh or fish: the script goes through stdin, because csh accepts no quoted line breaks.
+_READ_SCRIPT = "exec sh -c 'script=$(cat) && exec sh {flags} \"$script\" </dev/null'"
+_PLACE = re.compile(  # neither user nor host begins with '-', which ssh would take for an option
+    r"(?P<user>[^-\s:\[\]][^\s:\[\]]*@)?(?:\[(?P<address>[^\s\]]+)\]|(?P<name>[^-\s@:\[\]][^\s@:\[\]]*))(?::(?P<folder>.*))?",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder on another machine. host: as ssh takes it; folder: absolute, or inside the home folder there."""
+    """A folder on another machine. host: as ssh takes it, IPv6 addresses without brackets; folder: absolute, or inside
+    the home folder there.
+    """
 
     host: str
     folder: str
 
     @classmethod
     def parse(cls, text: str) -> Place:
-        """What was typed: 'user@host:folder', 'host:folder', or 'host' for the home folder there. Raises UsageError."""
-        host, _, folder = text.partition(":")
-        if not host or host.startswith("-") or any(letter.isspace() for letter in host):
-            raise UsageError(f"{text!r} names no folder on another machine.", "Write it as user@host:folder.")
+        """Parse 'user@host:folder', 'host:folder', or 'host' for the home folder there. Raises UsageError.
+
+        An IPv6 address stands in brackets: 'user@[fe80::1]:folder'.
+        """
+        parts = _PLACE.fullmatch(text)
+        address, name, folder = (parts["address"], parts["name"], parts["folder"] or "") if parts else ("", "", "")
+        is_ambiguous = name and (folder.startswith(":") or _is_ipv6(f"{name}:{folder}"))
+        if parts is None or is_ambiguous or (address and not _is_ipv6(address)):
+            hint = "Write it as user@host:folder, an IPv6 address in brackets: user@[fe80::1]:folder."
+            raise UsageError(f"{text!r} names no folder on another machine.", hint)
+        host = f"{parts['user'] or ''}{address or name}"
         folder = "" if folder == "~" else folder.removeprefix("~/")
         folder = folder if folder == "/" else folder.rstrip("/")
         return cls(host, f"./{folder}" if folder.startswith("-") else folder or ".")
 
+    @property
+    def host_in_brackets(self) -> str:
+        """The host as rsync and people write it before a colon: an IPv6 address in brackets."""
+        user, at, machine = self.host.rpartition("@")
+        return f"{user}{at}[{machine}]" if ":" in machine else self.host
+
     def __str__(self) -> str:
-        return self.host if self.folder == "." else f"{self.host}:{self.folder}"
+        host = self.host_in_brackets
+        return host if self.folder == "." else f"{host}:{self.folder}"
 
 
 class LinkLostError(RunError):
@@ -69,45 +108,56 @@ class Link:
     def __init__(self, place: Place, sockets: Path) -> None:
         self.place = place
         self._ssh = [*_SSH, "-o", f"ControlPath={sockets / 's'}"]
+        self._rsync_there = "rsync"
 
     def check(self) -> None:
-        """Raise RunError unless the machine is there, with this studio, this torch and rsync."""
+        """Raise RunError unless the machine is there, with this studio, this torch and an rsync that has the flags."""
         place = self.place
-        code, said, problem = self._run(_SAY_VERSIONS, place.folder, login=True)
+        if noise := _last_line(self.run("").decode(errors="replace")):
+            hint = f"It printed: {noise} Let its start-up files print in interactive shells only."
+            raise RunError(f"The login shell on {place.host} prints text of its own.", hint)
+        code, said, problem = self._run(_SAY_VERSIONS, place.folder, *HOMEBREW, login=True)
         if code == _NO_STUDIO:
             hint = f"Install it in {place.folder}/.venv there, or where a login shell finds the command 'studio'."
             raise RunError(f"There is no studio on {place.host}.", hint)
         if code == _NO_RSYNC:
-            raise RunError(f"There is no rsync on {place.host}.", "Install it there.")
-        here, there = versions_in(versions_line()), versions_in(said.decode(errors="replace"))
+            raise _no_rsync(place.host, problem, " there")
+        text = said.decode(errors="replace")
+        here, there = versions_in(versions_line()), versions_in(text)
         if there is None:
             hint = _last_line(problem) or "Install the same version on both machines."
             raise RunError(f"The studio on {place.host} does not say which torch it has.", hint)
         if there != here:
             title = f"{place.host} has {there}, and here is {here}."
             raise RunError(title, "Nothing was sent. Install the same versions on both machines.")
+        if path := _RSYNC_FOUND.search(text.replace("\r", "")):
+            self._rsync_there = path[1]
 
-    def run(self, script: str, *arguments: str, given: bytes = b"", login: bool = False) -> bytes:
-        """What a shell script prints there, which finds the folder as $1, `arguments` from $2 on and `given` as its
-        input. login: by a login shell, which finds all programs, but may print more. Raises LinkLostError, and RunError
+    def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
+        """Run a shell script there and return its output. The script finds the folder as $1, `arguments` from $2 on.
+
+        login: run it in a login shell, which finds all programs but may print more. Raises LinkLostError, and RunError
         when the script fails.
         """
-        code, said, problem = self._run(script, self.place.folder, *arguments, given=given, login=login)
+        code, said, problem = self._run(script, self.place.folder, *arguments, login=login)
         if code:
             raise _refusal(self.place, problem)
         return said
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
         """Make the run's folder there as it is here, as far as rsync's filter `rules` go. Raises RunError."""
-        code, problem = self._rsync([*rules, "--delete", "--", f"{run}/", self._folder_of(run)])
+        code, problem = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._folder_of(run)])
         if any(words in problem for words in _FULL):
             raise RunError(f"The disk of {self.place.host} is full.", "Free some space there; nothing is lost here.")
         if code not in _FINE:
             raise _refusal(self.place, problem)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
-        """Make the run's folder here as it is there, as far as the filter `rules` go. Raises RunError."""
-        code, problem = self._rsync([*rules, "--", self._folder_of(run), f"{run}/"])
+        """Bring what is new in the run's folder there, as far as the filter `rules` go. Delete nothing here.
+
+        Raises RunError.
+        """
+        code, problem = self._rsync([*rules, "--", self._folder_of(run), f"{run.absolute()}/"])
         if full := next((words for words in _FULL if words in problem), ""):
             raise UnwritableError(run, full)
         if code not in _FINE:
@@ -118,21 +168,22 @@ class Link:
         self._call([*self._ssh, "-O", "exit", self.place.host])
 
     def _folder_of(self, run: Path) -> str:
-        return f"{self.place.host}:{self.place.folder}/{run.name}/"
+        return f"{self.place.host_in_brackets}:{self.place.folder}/{run.name}/"
 
-    def _run(self, script: str, *arguments: str, given: bytes = b"", login: bool = False) -> tuple[int, bytes, str]:
-        """A shell script there: its exit code, output and errors. Raises LinkLostError."""
-        words = shlex.join(["sh", "-lc" if login else "-c", script, "studio", *arguments])
-        code, said, problem = self._call([*self._ssh, "--", self.place.host, words], given)
+    def _run(self, script: str, *arguments: str, login: bool = False) -> tuple[int, bytes, str]:
+        """Run a shell script there; return its exit code, output and errors. Raises LinkLostError."""
+        whole = f"set -- {shlex.join(arguments)}\n{script}"
+        words = _READ_SCRIPT.format(flags="-lc" if login else "-c")
+        code, said, problem = self._call([*self._ssh, "--", self.place.host, words], os.fsencode(whole))
         if code == _REFUSED:
             raise _lost(self.place, problem)
         return code, said, problem
 
     def _rsync(self, words: Sequence[str]) -> tuple[int, str]:
-        """The exit code and the errors. -s: names need no quotes for the shell there. --modify-window=-1: a file is
-        another also where it is as long as it was and was written within the same second. Raises LinkLostError.
-        """
-        code, _, problem = self._call(["rsync", "-rts", "--modify-window=-1", "-e", shlex.join(self._ssh), *words])
+        """Run rsync; return its exit code and errors. Raises LinkLostError."""
+        there = shlex.quote(self._rsync_there)
+        flags = ["-rt", *_RSYNC_FLAGS, f"--rsync-path={there}", "-e", shlex.join(self._ssh)]
+        code, _, problem = self._call(["rsync", *flags, *words])
         if code in _CUT and not any(words in problem for words in _FULL):
             raise _lost(self.place, problem)
         return code, problem
@@ -153,16 +204,34 @@ class Link:
 
 @contextlib.contextmanager
 def linked(place: Place) -> Iterator[Link]:
-    """A link, which asks the other machine nothing yet. Raises RunError where ssh or rsync is missing here."""
+    """Give a link, which asks the other machine nothing yet. Raises RunError where ssh or rsync here won't do."""
     if missing := [tool for tool in ("ssh", "rsync") if shutil.which(tool) is None]:
         title = f"To train on another machine takes {' and '.join(missing)}, which this one does not have."
         raise RunError(title, "Install OpenSSH's client and rsync.")
+    if subprocess.run(["rsync", *_PROBE_RSYNC], capture_output=True, check=False).returncode:
+        version = subprocess.run(["rsync", "--version"], capture_output=True, check=False).stdout
+        raise _no_rsync("This machine", version.decode(errors="replace").partition("\n")[0])
     with tempfile.TemporaryDirectory(prefix="studio-") as sockets:
         link = Link(place, Path(sockets))
         try:
             yield link
         finally:
             link.close()
+
+
+def _no_rsync(where: str, version: str, there: str = "") -> RunError:
+    """Return the error for a machine without a usable rsync. version: first line of `rsync --version`, may be empty."""
+    found = f" It has: {_last_line(version)}" if version.strip() else ""
+    hint = f"Install it{there}; on macOS: brew install rsync.{found}"
+    return RunError(f"{where} has no rsync 3.1.3 or newer.", hint)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _lost(place: Place, problem: str) -> LinkLostError:

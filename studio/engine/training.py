@@ -162,7 +162,7 @@ class Training:
             self.logged_step = self.step
         with self.run.writing():
             checkpoints.remove_set_aside(self.run.checkpoints)
-            checkpoints.rotate(self.run.checkpoints, self.recipe.best_by, measuring_step=self.measuring_step)
+            checkpoints.rotate(self.run.checkpoints, self.recipe.best_by, in_use=(self.measuring_step,))
         return checkpoints.path_of(self.run.checkpoints, self.step)
 
     def checkpoints_found(self) -> checkpoints.Found:

@@ -12,10 +12,12 @@ from studio.core.errors import RunError, StudioError, TrainingError, UsageError
 from studio.core.events import Event, Halted, LossChunk, Notice, Progress, RunFinished, RunStarted
 from studio.core.versions import versions_in, versions_line
 from studio.data.sprites import Sprites
+from studio.engine import far as far_module
 from studio.engine.control import Control
 from studio.engine.elsewhere import check, train_elsewhere
 from studio.engine.far import Place
-from studio.engine.runs import away
+from studio.engine.runs import away, checkpoints
+from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import ASKED, ELSEWHERE, LIVE, RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
@@ -69,7 +71,7 @@ def test_a_run_is_sent_trained_there_and_comes_home(run: Path, far: FarMachine) 
     for name in ("metrics.jsonl", "state.json"):
         assert (run / name).read_bytes() == (there / name).read_bytes()
     for folder in ("checkpoints", "samples"):
-        assert names_in(run / folder) == names_in(there / folder)
+        assert names_in(run / folder) >= names_in(there / folder)
     assert losses_in(events) == read_history(run).series["loss"].values.tolist()  # each once, in their order
     assert not {LIVE, ASKED, ELSEWHERE} & names_in(run) and not RunDir(run).is_busy()
     assert not {"notes.json", "learning.gif", ELSEWHERE} & names_in(there)
@@ -194,6 +196,66 @@ def test_full_disks(run: Path, far: FarMachine) -> None:
     assert isinstance(following.to_the_end()[-1], RunFinished)
 
 
+def test_checkpoints_lost_there_stay_here_and_rotate_by_the_rules(run: Path, far: FarMachine) -> None:
+    for number in range(1, 8):
+        info = CheckpointInfo(number, number, 0.0, {}, {})
+        checkpoints.save(run / "checkpoints", info, {part: {} for part in checkpoints.PARTS})
+    following = begin(run)
+    wait_until(lambda: not (far.runs / "trial/checkpoints/step-00000005").exists())  # the other machine keeps two
+    following.until(LossChunk, count=2)
+    far.tell("enough")
+    following.to_the_end()
+    assert not {f"step-{step:08d}" for step in range(1, 8)} & names_in(far.runs / "trial/checkpoints")
+    assert [info.number for _, info in checkpoints.find(run / "checkpoints")] == [1, 2, 4, 6, 7]
+
+
+@pytest.mark.parametrize("what", ["trial", "trial/elsewhere.pid"])
+def test_a_folder_deleted_there_ends_the_following(what: str, run: Path, far: FarMachine) -> None:
+    following = begin(run)
+    following.until(LossChunk)
+    (far.runs / what).rename(far.folder / "trash")
+    with pytest.raises(RunError, match="The folder of trial on me@far:runs is gone") as told:
+        following.to_the_end()
+    assert f"studio resume {run} --on me@far:runs." in told.value.hint and ELSEWHERE in told.value.hint
+    assert away.place_of(run) == "me@far:runs" and not (run / LIVE).exists() and not RunDir(run).is_busy()
+    far.tell("enough")
+    if what == "trial":
+        *_, end = list(train_elsewhere(run, PLACE, Control()))
+        assert isinstance(end, RunFinished) and (far.runs / "trial/run.json").exists()
+    else:
+        wait_until((far.runs / "trial/elsewhere.exit").exists)
+
+
+def test_an_ipv6_address_is_in_brackets_for_rsync_alone(run: Path, far: FarMachine) -> None:
+    far.tell("enough")
+    *_, end = list(train_elsewhere(run, Place.parse("me@[fe80::1%eth0]:runs"), Control()))
+    assert isinstance(end, RunFinished)
+    assert far.hosts() == {"me@fe80::1%eth0", "me@[fe80::1%eth0]"}
+
+
+OLD_RSYNC = ("sh", "-c", 'case "$*" in --version) echo "openrsync: protocol version 29" ;; *) exit 1 ;; esac', "rsync")
+
+
+def test_an_old_rsync_is_said_with_its_side(far: FarMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    far.has_rsync(*OLD_RSYNC)
+    with pytest.raises(RunError, match=r"me@far has no rsync 3\.1\.3 or newer") as told:
+        check(PLACE)
+    assert "Install it there" in told.value.hint and "It has: openrsync: protocol version 29." in told.value.hint
+    monkeypatch.setattr(far_module, "HOMEBREW", (str(far.tools / "rsync"),))
+    check(PLACE)
+    monkeypatch.setenv("PATH", os.pathsep.join((str(far.folder / "other"), os.environ["PATH"])))
+    with pytest.raises(RunError, match=r"This machine has no rsync 3\.1\.3 or newer") as told:
+        check(PLACE)
+    assert "openrsync" in told.value.hint
+
+
+def test_a_login_shell_that_prints_is_said(far: FarMachine) -> None:
+    far.tell("greeting", "Welcome to far!\n")
+    with pytest.raises(RunError, match="The login shell on me@far prints text of its own") as told:
+        check(PLACE)
+    assert "Welcome to far!" in told.value.hint
+
+
 @pytest.mark.parametrize(
     ("said", "title", "hint"),
     [
@@ -273,13 +335,32 @@ def test_damage_of_the_mark_is_said(run: Path) -> None:
         ("far", "far", "."),
         ("far:~", "far", "."),
         ("far:-x", "far", "./-x"),
+        ("far:a:b", "far", "a:b"),
+        ("me@[2001:db8::1]:runs", "me@2001:db8::1", "runs"),
+        ("[::1]", "::1", "."),
     ],
 )
 def test_a_place_is_what_was_typed(text: str, host: str, folder: str) -> None:
-    assert Place.parse(text) == Place(host, folder)
+    assert Place.parse(text) == Place(host, folder) == Place.parse(str(Place(host, folder)))
 
 
-@pytest.mark.parametrize("text", ["", ":runs", "-oProxyCommand=x:runs", "me at far:runs"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ":runs",
+        "-oProxyCommand=x:runs",
+        "me@-oProxyCommand=x:runs",
+        "me at far:runs",
+        "me@:runs",
+        "me@fe80::1:runs",
+        "::1",
+        "2001:db8:0:0:0:0:0:1",
+        "[far]:runs",
+        "[::1",
+        "[::1]runs",
+    ],
+)
 def test_what_is_no_place_is_wrong_usage(text: str) -> None:
     with pytest.raises(UsageError, match="names no folder on another machine"):
         Place.parse(text)

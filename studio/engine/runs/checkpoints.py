@@ -19,7 +19,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -192,16 +192,16 @@ def check_finite(tensors: Tensors, name: str) -> None:
         raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
 
 
-def rotate(folder: Path, best_by: Metric | None, *, measuring_step: int | None = None) -> None:
-    """Remove what is no longer needed. Raises OSError.
+def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None] = ()) -> None:
+    """Remove the checkpoints that are no longer needed. Raises OSError.
 
-    Kept are those of `essential`, the last two, the numbers 1, 2, 4, 8, ... and the one that is being measured.
+    Kept are the checkpoints of `essential`, the last two, the numbers 1, 2, 4, 8, ... and those of the steps `in_use`.
     """
     found = find(folder)
     keep = essential(found, best_by) | {path for path, _ in found[-2:]}
     keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
     for path, info in found:
-        if path not in keep and info.step != measuring_step:
+        if path not in keep and info.step not in in_use:
             files.remove(path)
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -249,10 +249,14 @@ class RunDir:
             with files.atomic_path(target, durable=False) as temporary:
                 picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
                 picture.save(temporary, format="PNG", pnginfo=text)
-            kept = self.sample_paths()
-            for step in kept.keys() - set(spread(list(kept), MOST_SAMPLES)):
-                files.remove(kept[step])
+            self.thin_samples()
         return target
+
+    def thin_samples(self, in_use: Collection[int] = ()) -> None:
+        """Remove pictures of live samples beyond MOST_SAMPLES, but for those of the steps `in_use`. Raises OSError."""
+        found = self.sample_paths()
+        for step in found.keys() - {*spread(list(found), MOST_SAMPLES), *in_use}:
+            files.remove(found[step])
 
     def sweep(self) -> None:
         """Remove what a crash left half-written."""

@@ -15,7 +15,7 @@ import pytest
 
 from studio.core.events import Event, Events
 from studio.core.versions import versions_line
-from studio.engine import elsewhere
+from studio.engine import elsewhere, far
 from studio.engine.far import Place
 
 E = TypeVar("E", bound=Event)
@@ -58,6 +58,17 @@ class FarMachine:
     def forget(self, name: str) -> None:
         (self.folder / name).unlink()
 
+    def hosts(self) -> set[str]:
+        """Return the hosts as ssh and rsync were given them."""
+        return set((self.folder / "hosts").read_text().split())
+
+    def has_rsync(self, *words: object) -> None:
+        """Put a program in front of rsync in the other machine's login shell."""
+        (self.folder / "other").mkdir()
+        _program(self.folder / "other/rsync", *words)
+        with (self.home / ".profile").open("a") as profile:
+            profile.write(f"PATH={shlex.quote(str(self.folder / 'other'))}:$PATH\n")
+
     def starts(self) -> list[str]:
         """The flags that each training there was started with."""
         told = self.folder / "starts"
@@ -68,6 +79,7 @@ def far_machine(folder: Path, patch: pytest.MonkeyPatch) -> FarMachine:
     """A machine that is there and idle; it is looked at often."""
     machine = FarMachine(folder)
     patch.setenv("FAR", str(folder))
+    patch.setattr(far, "HOMEBREW", ())
     patch.setenv("PATH", os.pathsep.join((str(machine.tools), os.environ["PATH"])))
     for name in ("ROUND_S", "RETRY_S", "_GLANCE_S"):
         patch.setattr(elsewhere, name, 0.02)

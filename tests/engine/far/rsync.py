@@ -13,6 +13,9 @@ FAR = Path(os.environ["FAR"])
 
 
 def main(words: list[str]) -> int:
+    if words[-1] == "--version":
+        print("rsync  version 3.1.3  protocol version 31")  # noqa: T201
+        return 0
     if (FAR / "refuses").exists():
         sys.stderr.write("rsync: connection unexpectedly closed (0 bytes received so far) [sender]\n")
         sys.stderr.write("rsync error: error in rsync protocol data stream (code 12) at io.c(232) [sender=3.2.7]\n")
@@ -37,8 +40,12 @@ def main(words: list[str]) -> int:
 
 
 def place(word: str) -> Path:
-    host, colon, folder = word.partition(":")
-    return FAR / "home" / folder if colon else Path(host)
+    if word.startswith("/"):
+        return Path(word)
+    host, _, folder = word.rpartition(":")
+    with (FAR / "hosts").open("a") as hosts:
+        hosts.write(f"{host}\n")
+    return FAR / "home" / folder
 
 
 def chosen(top: Path, folder: Path, rules: list[str]) -> Iterator[Path]:

@@ -169,7 +169,7 @@ def test_the_newest_measurement_is_kept_so_that_the_best_stays_the_best(tmp_path
 def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
     for number in range(1, 8):
         _save(tmp_path, 100 * number, number)
-        rotate(tmp_path, LOSS, measuring_step=300)
+        rotate(tmp_path, LOSS, in_use={300})
     assert _steps(tmp_path) == [100, 200, 300, 400, 600, 700]
 
 
