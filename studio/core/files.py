@@ -59,6 +59,41 @@ def exporting(target: Path) -> Iterator[None]:
         raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
 
 
+@contextlib.contextmanager
+def staged(target: Path) -> Iterator[Path]:
+    """Give a path of the same name as `target` in a temporary folder beside it, for files that are checked before
+    `publish` moves them. The folder is removed when the block ends. Raises ExportError.
+    """
+    folder = _temporary_beside(target)
+    with exporting(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep_stale(target.parent)
+        folder.mkdir()
+    try:
+        yield folder / target.name
+    finally:
+        _discard(folder)
+
+
+def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
+    """Move staged files into `folder`, the main file, which is the first, last; return their new paths.
+
+    An error leaves none of them there. Raises ExportError, also for a name that another program took meanwhile.
+    """
+    targets = tuple(folder / path.name for path in paths)
+    for target in targets:
+        if os.path.lexists(target):
+            raise ExportError(f"{target} was written by another program meanwhile.", "Export again.")
+    with contextlib.ExitStack() as unless_good:
+        for path, target in reversed(list(zip(paths, targets, strict=True))):
+            with exporting(target):
+                path.replace(target)
+            unless_good.callback(_discard, target)
+        unless_good.pop_all()
+    _flush_folder(folder)
+    return targets
+
+
 def export_together(contents: Mapping[Path, bytes]) -> None:
     """Write files that belong together: all of them or none. Files of these names are replaced once all new ones, and
     copies of the old, are on the disk; where it stops half-way they come back. Raises ExportError.
@@ -130,11 +165,11 @@ def is_temporary(path: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def _sweep_stale(folder: Path) -> None:
-    """Remove the files that writes left in `folder` when they were killed. Once a process is enough."""
+    """Remove the files and folders that killed writes left in `folder`. Once a process is enough."""
     for path in folder.glob(f"{TEMPORARY}*"):
         with contextlib.suppress(OSError):  # another one has removed it, or it is not for us to remove
-            if is_temporary(path) and path.is_file() and time.time() - path.stat().st_mtime > _STALE_S:
-                path.unlink()
+            if is_temporary(path) and not path.is_symlink() and time.time() - path.stat().st_mtime > _STALE_S:
+                remove(path)
 
 
 def remove(path: Path) -> None:

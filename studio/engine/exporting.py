@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,21 +44,21 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     yield Progress(0, 3, "copying the model")
     wanted = _named(form, exportable, target)
     chosen = _free(form, wanted, config)
-    with contextlib.ExitStack() as unless_good:
-        unless_good.callback(_discard, (chosen, *_beside(form, chosen, config)))
+    with files.staged(chosen) as draft:  # the final names appear when the files are verified
         with files.exporting(chosen):
-            paths = form.write(exportable, chosen, config)
-        if chosen != wanted:
-            yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
+            drafts = form.write(exportable, draft, config)
         yield Progress(1, 3, "reading the file back")
-        found = form.read_back(paths, exportable, config)
+        found = form.read_back(drafts, exportable, config)
         yield Progress(2, 3, "comparing with the live model")
         difference = compare(form, exportable, config, found, chosen)
-        card = () if about is None else provenance.write_card(about, tuple(paths))
-        unless_good.pop_all()
+        cards = () if about is None else provenance.write_card(about, tuple(drafts))
+        moved = files.publish((*drafts, *cards), chosen.parent)
+    paths, card = moved[: len(drafts)], moved[len(drafts) :]
+    if chosen != wanted:
+        yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
     yield Progress(3, 3, "checked")
     size = sum(path.stat().st_size for path in paths)
-    yield Exported(tuple(paths), difference, form.snippets(paths, exportable, config), size, card)
+    yield Exported(paths, difference, form.snippets(paths, exportable, config), size, card)
 
 
 def as_exportable(model: TrainedModel) -> ExportableModel:
@@ -169,13 +167,6 @@ def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
 def _beside(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
     """The files that are written with `target`: those of its format, and its card."""
     return *form.companions(target, config), *card_paths(target)
-
-
-def _discard(paths: Iterable[Path]) -> None:
-    """Remove what an export that came to nothing may have left, whatever stopped it."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            files.remove(path)
 
 
 def _free(form: ModelExport, wanted: Path, config: Config) -> Path:

@@ -52,12 +52,12 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_fault_21_what_a_crash_left_is_swept_and_removed_by_the_next_write(tmp_path: Path) -> None:
     left, written_now = tmp_path / ".tmp-0123456789ab.pt", tmp_path / ".tmp-0123456789ab-link"
-    folder = tmp_path / ".tmp-ba9876543210"
+    folder, old_folder = tmp_path / ".tmp-ba9876543210", tmp_path / ".tmp-cd9876543210"
     others = {tmp_path / ".tmp-mine", tmp_path / "0123456789ab.pt"}
-    for path in (left, written_now, folder / "part", *others):
+    for path in (left, written_now, folder / "part", old_folder / "part", *others):
         path.parent.mkdir(exist_ok=True)
         path.write_text("half")
-    for path in (left, *others):
+    for path in (left, old_folder, *others):
         os.utime(path, (1, 1))
     write_atomic(tmp_path / "model.pt", b"whole")
     others.add(tmp_path / "model.pt")

@@ -82,6 +82,28 @@ def test_a_coarse_format_says_by_how_much_it_may_differ(rounded: Rounded, tmp_pa
         _exported(tmp_path / "nothing", RoundedConfig(decimals=0))
 
 
+def test_files_get_their_final_names_after_they_are_verified(rounded: Rounded, tmp_path: Path) -> None:
+    events = export(small_model(catalog.recipe("classifier")), "rounded", tmp_path / "model")
+    for _ in range(3):  # the file is written and read back by the third event
+        next(events)
+    assert [path.name[:5] for path in tmp_path.iterdir()] == [".tmp-"]
+    events.close()
+    assert list(tmp_path.iterdir()) == []
+    done = _exported(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == [done.paths[0].name] == ["model.rounded"]
+
+
+def test_a_file_that_another_program_wrote_meanwhile_stays(rounded: Rounded, tmp_path: Path) -> None:
+    events = export(small_model(catalog.recipe("classifier")), "rounded", tmp_path / "model")
+    for _ in range(3):
+        next(events)
+    other = tmp_path / "model.rounded"
+    other.write_text("another program's")
+    with pytest.raises(ExportError, match="written by another program"):
+        list(events)
+    assert other.read_text() == "another program's" and list(tmp_path.iterdir()) == [other]
+
+
 def test_what_has_to_be_installed_or_can_not_be_held_is_said(
     rounded: Rounded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
