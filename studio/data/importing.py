@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from studio.core import wording
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data.arranging import Gathered, ImportResult, arrange, commonest
@@ -37,7 +38,7 @@ from studio.data.reading.read import all_sources
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
 from studio.data.scratch import IN_MEMORY, usable
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, likely
-from studio.data.source_files import MOST_FILES, Quarantined
+from studio.data.source_files import MOST_FILES, Quarantined, Skipped
 from studio.data.sources.base import Source
 from studio.data.store import caching
 
@@ -54,6 +55,7 @@ __all__ = [
 
 _CHUNK = 32  # files for one reader at a time
 _LOPSIDED = 100
+_MOST_NAMED = 3
 _READ = (
     "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with their description "
     "(JSON, .atlas or .tres) beside them, and IDX files, in folders, sub-folders and zip archives"
@@ -80,6 +82,10 @@ def import_sprites(
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
     roots, options = roots_of(paths), _with_palette(options)
+    shared = [root.home for root in roots if root.is_folder and root.shares_name]
+    if shared:
+        title = f"Folders of the same name are read as one set: {', '.join(shared)}."
+        yield Notice("info", title, "Import the folder above them to tell them apart by class.")
     sources = all_sources()
     files, problems = yield from _list_files(roots)
     entry = recalled = None
@@ -124,12 +130,15 @@ def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFile
     """Every file, sorted by name, and what could not be looked at."""
     files = FoundFiles()
     problems: list[Quarantined] = []
+    skipped: list[str] = []
     left_over = 0
     with closing(in_threads(files_under, roots, threads=1)) as batches:
         for batch in batches:
             for item in batch:
                 if isinstance(item, Quarantined):
                     problems.append(item)
+                elif isinstance(item, Skipped):
+                    skipped.append(item.name)
                 elif len(files) < MOST_FILES:
                     files.add(item)
                 else:
@@ -139,9 +148,19 @@ def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFile
                 title = f"Only the first {MOST_FILES:,} files found are looked at."
                 yield Notice("warning", title, "Import a smaller folder to choose which.")
                 break
+    if skipped:
+        yield _about_skipped(skipped)
     yield from run_in_thread(files.sorting(), 0, "files in order")
     problems.sort(key=lambda item: (item.name, item.reason))
     return files, problems
+
+
+def _about_skipped(names: list[str]) -> Notice:
+    """Say how many folders and files of other programs were skipped, with the first names."""
+    first = sorted(names)[:_MOST_NAMED]
+    more = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
+    title = f"Skipped {wording.count(len(names), 'trash, thumbnail or backup item')}: {', '.join(first)}{more}."
+    return Notice("info", title, "Rename a skipped folder or file to import it.")
 
 
 def _read(

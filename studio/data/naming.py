@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-_IGNORED = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+from studio.core.names import composed
+
+_OF_SYSTEMS = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
+_OTHER_FOLDERS = frozenset(
+    {
+        "@eadir", "#recycle", "#snapshot",  # Synology: thumbnails, trash, snapshots
+        "@recycle", "@recently-snapshot",  # QNAP
+        "$recycle.bin", "system volume information", "found.000",  # Windows
+        "__macosx", "network trash folder", "temporary items",  # macOS
+        "lost+found",  # Linux
+        "__pycache__", "node_modules",  # editors and build tools
+    }
+)  # fmt: skip
+_BACKUPS = ("~", ".bak", ".tmp", ".temp", ".orig", ".swp", ".part", ".crdownload")
 
 
 def ignored(name: str) -> bool:
-    """Whether files and folders of this name are passed over: hidden ones, and those that systems leave behind."""
-    return name.startswith(".") or name.lower() in _IGNORED
+    """Return whether files and folders of this name are passed over silently: hidden ones, and those of systems."""
+    return name.startswith(".") or name.lower() in _OF_SYSTEMS
+
+
+def of_other_programs(name: str, *, is_folder: bool) -> bool:
+    """Return whether a NAS, a trash, or an editor made this folder, or whether this file is a backup."""
+    name = name.lower()
+    return name in _OTHER_FOLDERS or (not is_folder and name.endswith(_BACKUPS))
 
 
 def is_archive(name: str) -> bool:
@@ -16,7 +35,8 @@ def is_archive(name: str) -> bool:
 
 
 def shown(text: str) -> str:
-    """`text` with what can't be shown escaped: bytes that are not UTF-8, lone surrogates, control characters."""
+    """Return `text` in composed Unicode, with bytes that are not UTF-8, surrogates and control characters escaped."""
+    text = composed(text)
     if text.isprintable():
         return text
     return "".join(_escaped(letter) for letter in text)

@@ -146,6 +146,13 @@ class SourceFile:
         return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A folder or a backup file of another program, which is counted and not read. name: as in Quarantined."""
+
+    name: str
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Picture:
     """One sprite as it is in its file.

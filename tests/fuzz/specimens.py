@@ -39,7 +39,7 @@ _sources = functools.cache(all_sources)  # looking for plugins takes longer than
 def read_pictures(folder: Path) -> bool:
     """Whether any picture came; fails on anything but pictures and good reasons, as all readers here."""
     listed, came = list(files_under(*roots_of([folder]))), False
-    _check(item for item in listed if not isinstance(item, SourceFile))
+    _check(item for item in listed if isinstance(item, Quarantined))
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
         for sprite_read in reading.sprites:
             rgba = sprite_read.rgba

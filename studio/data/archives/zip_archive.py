@@ -13,8 +13,8 @@ from typing import BinaryIO
 from studio.core import wording
 from studio.data.archives.directory import Record, records
 from studio.data.archives.unpacking import READ_METHODS
-from studio.data.naming import ignored, is_archive, shown
-from studio.data.source_files import ArchiveFolder, Member, Quarantined, Refused, SourceFile, opened
+from studio.data.naming import ignored, is_archive, of_other_programs, shown
+from studio.data.source_files import ArchiveFolder, Member, Quarantined, Refused, Skipped, SourceFile, opened
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
 _BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
@@ -45,10 +45,14 @@ class Archive:
 
 @dataclass(eq=False, slots=True)
 class _Contents:
-    """folders: the entries by name, by folder. left_out: what can't be read, by its path, with group and reason."""
+    """folders: the entries by name, by folder. left_out: what can't be read, by its path, with group and reason.
+
+    skipped: paths of folders and files of other programs.
+    """
 
     folders: dict[tuple[str, ...], ArchiveFolder] = field(default_factory=dict)
     left_out: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)
+    skipped: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
     def wrapped(self) -> bool:
@@ -57,8 +61,8 @@ class _Contents:
         return len(tops) == 1 and () not in tops
 
 
-def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined]:
-    """Every file in it, and what can't be read. Raises OSError when the archive can't be opened."""
+def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
+    """Yield every file in the archive, what can't be read, and what is skipped. Raises OSError from opening it."""
     contents = _Contents()
     path = Path(archive.where)
     mtime_ns = 0
@@ -73,6 +77,8 @@ def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined]:
     for parts, group, reason in contents.left_out:
         name = "/".join((*archive.label, *map(shown, parts[depth:])))
         yield Quarantined(name, reason, group, path)
+    for parts in sorted(contents.skipped):
+        yield Skipped("/".join((*archive.label, *map(shown, parts))))
     for folder, entries in contents.folders.items():
         inside = tuple(shown(part) for part in folder[depth:])
         before = "".join(f"{part}/" for part in (*archive.label, *inside))
@@ -97,6 +103,11 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
             contents.left_out.append(((name[:_LONGEST_SHOWN],), "refused", unsafe))
             continue
         if any(ignored(part) for part in parts):
+            continue
+        places = range(len(parts))
+        skipped = next((n for n in places if of_other_programs(parts[n], is_folder=n < len(parts) - 1)), None)
+        if skipped is not None:
+            contents.skipped.add(parts[: skipped + 1])
             continue
         problem = _wrong_kind(record.mode, parts[-1]) or _wrong_packing(record)
         if problem is not None:

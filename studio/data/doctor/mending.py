@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
+from studio.core.names import composed
 from studio.data.arranging import ImportResult, too_few
 from studio.data.colour.palette import MOST_COLOURS, Palette, main_colours, palette_of, sampling_step
 from studio.data.colour.snapping import merge, snap
@@ -76,8 +77,8 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
 
 
 def is_left_out(names: str) -> Callable[[str], bool]:
-    """Whether a name is one of those that ImportOptions.leave_out lists."""
-    patterns = [pattern.strip() for pattern in names.split(_SEPARATOR) if pattern.strip()]
+    """Return a predicate: whether ImportOptions.leave_out, `names`, lists the name of a sprite."""
+    patterns = [pattern.strip() for pattern in composed(names).split(_SEPARATOR) if pattern.strip()]
     plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
     others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
     matches = re.compile(others).fullmatch if others else (lambda name: None)

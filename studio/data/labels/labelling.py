@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress
+from studio.core.names import composed
 from studio.data.images.decoding import read_bytes
-from studio.data.labels.table import MOST_NUMBERS, LabelsTable, normal, read_table
+from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.reading.finding import no_access
 from studio.data.reading.workers import in_threads
 from studio.data.source_files import Quarantined, Refused, SourceFile
@@ -89,7 +90,7 @@ class Labelling:
         """The row that tells of a sprite, to be asked for the rest with; -1 where none does."""
         if not self._sheets:
             return -1
-        name, found = normal(file.name), -1
+        name, found = composed(file.name), -1
         nearest: _Sheet | None = None
         for sheet, folder in self._above(file, name):
             nearest = nearest or sheet
@@ -186,7 +187,7 @@ def _read(
     """Each labels file, or why it can't be used; None now and then."""
     names = set[str]()
     for file in files:
-        name = normal(file.name)
+        name = composed(file.name)
         names.update((name, _without_suffix(name)))
     for file in found:
         try:
@@ -210,5 +211,5 @@ def _without_suffix(name: str) -> str:
 
 def _folder(file: SourceFile) -> str:
     """What the names of the files in its folder begin with."""
-    name = normal(file.name)
+    name = composed(file.name)
     return name[: name.rfind("/") + 1]

@@ -14,7 +14,6 @@ import csv
 import io
 import math
 import re
-import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -24,6 +23,7 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.names import composed
 from studio.data.naming import shown
 from studio.data.source_files import Refused
 
@@ -80,11 +80,6 @@ class LabelsTable:
     numbers: NDArray[np.float32]
     number_names: tuple[str, ...]
     problems: Problems
-
-
-def normal(name: str) -> str:
-    """A name in the form in which two that look the same are the same: systems write accents in two ways."""
-    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def read_table(data: bytes, names_file: Callable[[str], bool]) -> Generator[None, None, LabelsTable]:
@@ -229,7 +224,7 @@ def _dotted(cell: str, comma: bool) -> str:
 
 def _key(cell: str) -> str:
     """The name of a file as `rows` has it."""
-    return normal("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
+    return composed("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
 
 
 class _Filling:

@@ -10,6 +10,7 @@ import heapq
 import os
 import stat
 from array import array
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +18,8 @@ from typing import NamedTuple, overload
 
 from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in
-from studio.data.naming import ignored, is_archive, shown
-from studio.data.source_files import ArchiveFolder, Member, Quarantined, SourceFile
+from studio.data.naming import ignored, is_archive, of_other_programs, shown
+from studio.data.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
 from studio.data.sources.base import PICTURE_SUFFIXES
 
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
@@ -26,15 +27,30 @@ _RUN = 4096  # files that are sorted in one go: sorting lets no other thread wor
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """One dropped file or folder. `label` is what its names begin with; empty for a folder or an archive by itself."""
+    """A dropped file or folder.
+
+    label: the parts that the names of its files begin with; empty for a folder or an archive by itself. More than the
+    root's own name where several roots share the name. folders: what the root gives to the class names of its files.
+    """
 
     path: Path
     label: tuple[str, ...]
     is_folder: bool
+    folders: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         return shown((self.path.stem if self.is_archive else self.path.name) or str(self.path))
+
+    @property
+    def shares_name(self) -> bool:
+        """Whether another root has the same name."""
+        return len(self.label) > 1
+
+    @property
+    def home(self) -> str:
+        """The class of files directly in the root, unless `folders` names a class."""
+        return "/".join((*self.label[:-1], self.name))
 
     @property
     def is_archive(self) -> bool:
@@ -57,17 +73,27 @@ def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
             raise BadInputError(title, "Check its permissions and its drive.") from None
     folders = [where for where, is_folder in chosen.items() if is_folder]
     kept = sorted(where for where in chosen if not any(_inside(where, folder) for folder in folders))
-    names = [os.path.basename(where) for where in kept]  # noqa: PTH119
-    found = []
-    for where, name in zip(kept, names, strict=True):
-        path = Path(where)
-        label: tuple[str, ...] = (shown(name or where),)
-        if names.count(name) > 1:
-            label = (shown(path.parent.name), *label)
-        root = Root(path, label, chosen[where])
-        alone = len(kept) == 1 and (root.is_folder or root.is_archive)
-        found.append(replace(root, label=()) if alone else root)
-    return tuple(found)
+    labels = _labels([Path(where) for where in kept])
+    found = [Root(Path(where), label, chosen[where]) for where, label in zip(kept, labels, strict=True)]
+    if len(found) == 1 and (found[0].is_folder or found[0].is_archive):
+        return (replace(found[0], label=()),)
+    one_name = len(found) > 1 and len({label[-1] for label in labels}) == 1  # which then says nothing about classes
+    return tuple(root if one_name else replace(root, folders=(root.name,)) for root in found)
+
+
+def _labels(paths: Sequence[Path]) -> list[tuple[str, ...]]:
+    """Return the last parts of each path, as many as tell it from the other paths."""
+    lengths = [1] * len(paths)
+    while True:
+        ends = [path.parts[-length:] for path, length in zip(paths, lengths, strict=True)]
+        counts = Counter(ends)
+        longer = [
+            min(length + (counts[end] > 1), len(path.parts))
+            for path, length, end in zip(paths, lengths, ends, strict=True)
+        ]
+        if longer == lengths:
+            return [tuple(map(shown, end)) for end in ends]
+        lengths = longer
 
 
 def _inside(where: str, folder: str) -> bool:
@@ -88,8 +114,10 @@ def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
     return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
 
 
-def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quarantined]:
-    """Every plain file of `root`, in no fixed order, and what could not be looked at. An archive is like a folder.
+def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quarantined | Skipped]:
+    """Yield every plain file of `root`, in no fixed order, and what is skipped or can't be read.
+
+    An archive is like a folder.
 
     With `wanted`, what can't hold a file of that name is passed over.
 
@@ -125,7 +153,7 @@ def _entries(
     beside: frozenset[str],
     folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
-) -> Iterator[SourceFile | Quarantined]:
+) -> Iterator[SourceFile | Quarantined | Skipped]:
     """The files among the entries of one folder; its sub-folders go to `waiting`."""
     for entry in entries:
         if ignored(entry.name):
@@ -136,28 +164,31 @@ def _entries(
         except OSError as error:
             yield Quarantined(name, no_access(error, "file"), "no access", Path(entry.path))
             continue
-        if stat.S_ISDIR(about.st_mode):
+        if of_other_programs(entry.name, is_folder=stat.S_ISDIR(about.st_mode)):
+            yield Skipped(name)
+        elif stat.S_ISDIR(about.st_mode):
             waiting.append((entry.path, (*folders, shown(entry.name))))
         elif stat.S_ISREG(about.st_mode) and is_archive(entry.name):
-            outer, stem = (*root.label, *folders), Path(entry.path).stem
-            yield from _archived(Archive(entry.path, (*outer, shown(entry.name)), (*outer, shown(stem)), root.name))
+            label = (*root.label, *folders, shown(entry.name))
+            classes = (*root.folders, *folders, shown(Path(entry.path).stem))
+            yield from _archived(Archive(entry.path, label, classes, root.home))
         elif stat.S_ISREG(about.st_mode):
-            parts = (*root.label, *folders)
-            yield SourceFile(entry.path, name, parts, root.name, beside, about.st_size, about.st_mtime_ns)
+            parts = (*root.folders, *folders) if folders or not root.shares_name else ()
+            yield SourceFile(entry.path, name, parts, root.home, beside, about.st_size, about.st_mtime_ns)
         elif stat.S_ISLNK(about.st_mode):
             yield Quarantined(name, "a link: links inside a folder are not followed", "refused", Path(entry.path))
         elif os.path.splitext(entry.name)[1].lower() in PICTURE_SUFFIXES:  # noqa: PTH122
             yield Quarantined(name, "not a plain file but a pipe or a device", "refused", Path(entry.path))
 
 
-def _archived(archive: Archive) -> Iterator[SourceFile | Quarantined]:
+def _archived(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
     try:
         yield from files_in(archive)
     except OSError as error:
         yield Quarantined(archive.name, no_access(error, "file"), "no access", Path(archive.where))
 
 
-def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined]:
+def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
     """A file that was dropped by itself belongs to the class that its folder names. What describes it comes with it."""
     name = "/".join(root.label) or shown(root.path.name)
     try:
@@ -169,8 +200,7 @@ def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined]:
         yield Quarantined(name, "not a plain file but a pipe or a device", "refused", root.path)
         return
     if root.is_archive:
-        folders = (*root.label[:-1], root.name) if root.label else ()
-        yield from _archived(Archive(str(root.path), root.label, folders, root.name))
+        yield from _archived(Archive(str(root.path), root.label, root.folders, root.home))
         return
     home = shown(root.path.parent.name) or root.name
     companions = dict(_companions(root.path))

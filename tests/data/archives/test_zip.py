@@ -73,7 +73,7 @@ def test_archives_among_other_drops(tmp_path: Path) -> None:
     one = zipped(tmp_path / "old" / "gems.zip", {"a.png": GOOD})
     other = zipped(tmp_path / "new" / "gems.zip", {"x/a.png": png_of(sprite(1)), "b.png": png_of(sprite(2))})
     event = imported(one, other)
-    assert event.sprites.class_names == ("new/gems", "old/gems") and event.sprites.title == "gems + gems"
+    assert event.sprites.class_names == ("new/gems", "old/gems", "x") and event.sprites.title == "gems + gems"
     assert imported(other, class_levels=3).sprites.class_names == ("gems", "x")
     assert imported(one.parent, other.parent).sprites.class_names == ("new/gems", "old/gems")
 

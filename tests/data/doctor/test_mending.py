@@ -244,6 +244,10 @@ def test_names_stand_for_themselves_alone(name: str) -> None:
     assert not matches(name.replace("1", "2") + "x") and not matches("500.png") and not matches("what!.png")
 
 
+def test_a_name_typed_on_macos_is_left_out() -> None:
+    assert is_left_out("e\u0301pe\u0301es/*")("\u00e9p\u00e9es/1.png")
+
+
 def test_enlarged_sprites_come_back(tmp_path: Path) -> None:
     small = [sprite(seed, 8) for seed in range(3)]
     for number, rgba in enumerate(small):

@@ -12,6 +12,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
 from studio.data import importing
+from studio.data.importing import SpritesImported
 from studio.data.naming import shown
 from studio.data.reading import finding
 from studio.data.reading.finding import FoundFiles, files_under, find_file, roots_of
@@ -101,6 +102,32 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         assert reasons(event).keys() == {"bad\\xff.png"}
         assert event.quarantine[0].path is not None and event.quarantine[0].path.exists()
     assert event.from_cache
+
+
+def test_folders_and_backups_of_other_programs_are_skipped_and_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    kept = ("swords/a.png", "Swords.bak/b.png", "recycler/c.png")
+    skipped = ("#recycle/d.png", "$RECYCLE.BIN/$R1.png", "swords/@eaDir/a.png/thumb.jpg", "swords/a.png~",
+               "swords/e.BAK", "swords/f - Copy.png.tmp")  # fmt: skip
+    for number, name in enumerate((*kept, *skipped)):
+        write(folder / name, sprite(number))
+    archive = {name: (folder / name).read_bytes() for name in (*kept, *skipped)}
+    archive |= {"__MACOSX/g.png": png_of(sprite(20)), "__MACOSX/h.png": png_of(sprite(21))}
+    for dropped, count in ((folder, 6), (zipped(tmp_path / "set.zip", archive), 7)):
+        *events, last = events_of(dropped)
+        assert isinstance(last, SpritesImported)
+        assert set(last.sprites.names) == set(kept) and not last.quarantine
+        (notice,) = [event for event in events if isinstance(event, Notice)]
+        assert notice.title.startswith(f"Skipped {count} trash, thumbnail or backup items: #recycle, ")
+    assert imported(folder / "#recycle").sprites.names == ("d.png",)  # a named folder is read
+
+
+def test_folders_of_one_name_are_said_once(tmp_path: Path) -> None:
+    for version in ("v1", "v2"):
+        write(tmp_path / version / "set" / "sword" / f"{version}.png", sprite(int(version[1])))
+    *events, _ = events_of(tmp_path / "v1" / "set", tmp_path / "v2" / "set")
+    (notice,) = [event for event in events if isinstance(event, Notice)]
+    assert notice.title == "Folders of the same name are read as one set: v1/set, v2/set."
 
 
 def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:
