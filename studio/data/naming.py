@@ -34,6 +34,11 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(".zip")
 
 
+def folded(name: str) -> str:
+    """Return a file name for comparisons that ignore case and Unicode composition."""
+    return composed(name).casefold()
+
+
 def shown(text: str) -> str:
     """Return `text` in composed Unicode, with bytes that are not UTF-8, surrogates and control characters escaped."""
     text = composed(text)

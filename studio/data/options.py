@@ -226,6 +226,7 @@ NOTE_GROUPS = (
     "looks like a sheet",  # and fits the canvas
     "jpeg",
     "misnamed",  # another kind than its name says
+    "description",  # a description file beside a picture that is unusable or was adapted
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
     "animation",  # of its frames those that differ were taken, or only the first, or those that are not too many
     "blend mode",  # of a layer, not known: drawn as normal

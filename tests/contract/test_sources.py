@@ -16,7 +16,7 @@ from studio.data.importing import all_sources
 from studio.data.source_files import Picture, Refused, SourceFile
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
-from tests.data.making import found, imported
+from tests.data.making import found, imported, notes
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -99,8 +99,8 @@ def test_one_damaged_file_does_not_hold_up_the_others(source: Source, tmp_path: 
 
 def test_a_description_gives_the_regions_of_its_example(form: AtlasFormat, tmp_path: Path) -> None:
     example = example_of(form, tmp_path)
-    regions = form.regions(found(example))
-    assert regions is not None and len({region.name for region in regions}) == len(regions) == 2
+    atlas = form.read(found(example))
+    assert atlas is not None and len({region.name for region in atlas.regions}) == len(atlas.regions) == 2
     event = imported(example.parent)
     assert len(event.sprites) == 2 and event.sprites.class_names == (example.stem,)
 
@@ -116,7 +116,7 @@ def test_a_description_of_another_picture(form: AtlasFormat, tmp_path: Path) -> 
     for path in example.parent.iterdir():
         if path != example:
             path.write_bytes(b"[]")
-    assert form.regions(found(example)) is None
+    assert form.read(found(example)) is None
 
 
 def test_too_large_a_description(form: AtlasFormat, tmp_path: Path) -> None:
@@ -124,7 +124,9 @@ def test_too_large_a_description(form: AtlasFormat, tmp_path: Path) -> None:
     for name in form.descriptions(found(example)):
         (example.parent / name).write_bytes(b" " * ((8 << 20) + 1))
     if form.name == "godot":  # it looks at the beginning alone
-        assert form.regions(found(example)) is None
+        assert form.read(found(example)) is None
     else:
-        with pytest.raises(BadInputError, match="larger than 8 MB"):
-            imported(example.parent)
+        event = imported(example.parent)
+        assert (
+            event.sprites.names == (example.name,) and "larger than 8 MB" in notes(event, "description")[example.name]
+        )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.data.atlases.base import all_named
-from tests.data.making import Pixels, found, frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
+from tests.data.making import Pixels, found, frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 
 TALL = sprite(1, 6, 10)  # 6 wide and 10 high
 
@@ -103,6 +103,24 @@ def test_libgdx_in_both_syntaxes(tmp_path: Path, text: str) -> None:
     assert (event.sprites.rgba[1] == on_canvas(sprite(2), 4, 4)).all()
 
 
+@pytest.mark.parametrize(("pma", "written", "colour"), [("true", 128, 255), ("false", 128, 128), ("true", 200, 200)])
+def test_libgdx_colours_that_are_multiplied_by_alpha(tmp_path: Path, pma: str, written: int, colour: int) -> None:
+    sheet = packed((0, 0, sprite(0)), (8, 0, sprite(1)))
+    sheet[3, 3] = (written, 0, 0, 128)  # more colour than alpha can't come from a multiplication
+    write(tmp_path / "set" / "s.png", sheet)
+    text = f"s.png\nsize:32,32\npma:{pma}\na\nbounds:0,0,8,8\nb\nbounds:8,0,8,8\n"
+    (tmp_path / "set" / "s.atlas").write_text(text)
+    event = imported(tmp_path / "set")
+    assert event.sprites.rgba[0, 3, 3].tolist() == [colour, 0, 0, 128]
+    assert (event.sprites.rgba[1] == sprite(1)).all()
+
+
+def test_libgdx_names_and_numbers_in_another_notation(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "S.png", packed((0, 0, sprite(0)), (8, 0, sprite(1))))
+    (tmp_path / "set" / "s.atlas").write_text("s.PNG\na\nbounds: 0.0, 0, 8.0, 8\nb\nxy: 8, 0\nsize: 8, 8\n")
+    assert imported(tmp_path / "set").sprites.names == ("S.png#a", "S.png#b")
+
+
 def test_libgdx_that_lies_and_about_others(tmp_path: Path) -> None:
     regions = "right\nbounds:30,0,8,8\nhuge\nbounds:0,0,{0},8\nwords\nxy: a, b\nslanted\nbounds:0,0,8,8\nrotate:45\n"
     write(tmp_path / "set" / "s.png", packed((0, 0, sprite(0))))
@@ -112,11 +130,12 @@ def test_libgdx_that_lies_and_about_others(tmp_path: Path) -> None:
         write(tmp_path / "set" / name, sprite(number + 1))
     (tmp_path / "set" / "a.atlas").write_text("empty.png\nsize: 8, 8\n")
     event = imported(tmp_path / "set")
-    assert event.sprites.names == ("plain.png", "s.png#x")
+    assert event.sprites.names == ("empty.png", "plain.png", "s.png#x")
     left_out = reasons(event)
     assert "outside" in left_out["s.png#right"] and "outside" in left_out["s.png#huge"]
     assert "not given" in left_out["s.png#words"] and "angle" in left_out["s.png#slanted"]
-    assert "not given" in left_out["s.png#b\\x07ell"] and "lists no sprites" in left_out["empty.png"]
+    assert "not given" in left_out["s.png#b\\x07ell"]
+    assert "lists no sprites" in notes(event, "description")["empty.png"]
 
 
 def test_a_large_file_that_only_ends_as_libgdx_does_is_passed_over(tmp_path: Path) -> None:
@@ -128,7 +147,8 @@ def test_a_large_file_that_only_ends_as_libgdx_does_is_passed_over(tmp_path: Pat
     assert imported(home).sprites.names == ("0.png", "1.png")
     (home / "world.atlas").rename(home / "1.atlas")
     event = imported(home)
-    assert event.sprites.names == ("0.png",) and "larger than 8 MB" in reasons(event)["1.png"]
+    assert event.sprites.names == ("0.png", "1.png")
+    assert "larger than 8 MB" in notes(event, "description")["1.png"]
 
 
 def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
@@ -145,6 +165,16 @@ def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
     assert event.sprites.class_names == ("s", "set")
     assert (event.sprites.rgba[2] == on_canvas(TALL, 9, 1)).all()
     assert "outside" in reasons(event)["s.png#away"] and "not given" in reasons(event)["s.png#half"]
+
+
+@pytest.mark.parametrize("region", ["", "region = Rect2(0, 0, 0, 0)\n", "region = Rect2(0, 0, 0, 16)\n"])
+def test_a_godot_atlas_without_a_region_is_the_whole_picture(tmp_path: Path, region: str) -> None:
+    write(tmp_path / "set" / "s.png", sprite(0, 16))
+    text = tres("s.png", "").replace("region = Rect2()\n", region)
+    (tmp_path / "set" / "whole.tres").write_text(text)
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("s.png",) and not event.quarantine
+    assert (event.sprites.rgba[0] == sprite(0, 16)).all()
 
 
 FRAMES = """\
@@ -203,24 +233,27 @@ def test_sprite_frames_too_large_or_of_other_pictures(tmp_path: Path) -> None:
     (folder / "other.tres").write_text(FRAMES.replace("s.png", "elsewhere.png"))
     (folder / "huge.tres").write_text(FRAMES + " " * (8 << 20))
     event = imported(folder, size=16)
-    assert event.sprites.names == ("plain.png",) and "larger than 8 MB" in reasons(event)["s.png"]
+    assert event.sprites.names == ("plain.png", "s.png")
+    assert "larger than 8 MB" in notes(event, "description")["s.png"]
 
 
 def test_too_many_godot_resources(tmp_path: Path) -> None:
     members = {f"{number:04}.tres": tres("s.png", "0, 0, 8, 8").encode() for number in range(1001)}
     sheet = {"s.png": png_of(packed((0, 0, sprite(0)))), "plain.png": png_of(sprite(1))}
     event = imported(zipped(tmp_path / "set.zip", {**members, **sheet}))
-    assert event.sprites.names == ("plain.png",) and "1,000 .tres files" in reasons(event)["s.png"]
+    assert event.sprites.names == ("plain.png", "s.png")
+    assert "1,000 .tres files" in notes(event, "description")["s.png"]
 
 
 def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.data.sources.sheet._MOST_RESTORED", 1000)
+    monkeypatch.setattr("studio.data.sheets.described._MOST_RESTORED", 1000)
     region = "bounds:0,0,1,1\noffsets:0,0,16,16\n"
     write(tmp_path / "set" / "plain.png", sprite(1))
     write(tmp_path / "set" / "s.png", packed((20, 0, sprite(2))))
     (tmp_path / "set" / "s.atlas").write_text("s.png\n" + "".join(f"r{n}\n{region}" for n in range(4)))
-    event = imported(tmp_path / "set")
-    assert event.sprites.names == ("plain.png",) and "proportion" in reasons(event)["s.png"]
+    event = imported(tmp_path / "set", size=16)
+    assert event.sprites.names == ("plain.png", "s.png")
+    assert "proportion" in notes(event, "description")["s.png"]
 
 
 def test_a_folder_that_is_read_once_more_is_not_compared_with_itself(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from studio.data.images.decoding import read_bytes
-from studio.data.naming import shown
+from studio.data.naming import folded, shown
 from studio.data.source_files import Refused, SourceFile
 
 _LARGEST = 8 << 20  # bytes of one description; reading it holds up every other thread
@@ -32,6 +32,10 @@ class Box:
     def inside(self, width: int, height: int) -> bool:
         return self.w > 0 and self.h > 0 and 0 <= self.x <= width - self.w and 0 <= self.y <= height - self.h
 
+    def overlaps(self, other: Box) -> bool:
+        across = self.x < other.x + other.w and other.x < self.x + self.w
+        return across and self.y < other.y + other.h and other.y < self.y + self.h
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -41,6 +45,7 @@ class Region:
     turns: by how many quarter turns clockwise it was turned when it was packed; None for a turn that is not read.
     whole, place: width and height before transparent borders were trimmed, and where the upright sprite lies in that;
     None where nothing was trimmed.
+    zero_fills: whether a width or height of 0 in `box` reaches to the edge of the picture.
     """
 
     name: str
@@ -48,6 +53,24 @@ class Region:
     turns: int | None = 0
     whole: tuple[int, int] | None = None
     place: Box | None = None
+    zero_fills: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Atlas:
+    """The description of a sheet.
+
+    source: the name of the description file, for messages. regions: the sprites in the order of the file, at least one.
+    size: width and height of the picture in pixels according to the file; None in a file without a size.
+    size_decides: the description is valid only for a picture of exactly `size`.
+    premultiplied: the picture has premultiplied alpha according to the file.
+    """
+
+    source: str
+    regions: tuple[Region, ...]
+    size: tuple[int, int] | None = None
+    size_decides: bool = False
+    premultiplied: bool = False
 
 
 class AtlasFormat(ABC):
@@ -61,10 +84,11 @@ class AtlasFormat(ABC):
         """The files beside the picture `file` that may describe it. From the names alone: asked for every picture."""
 
     @abstractmethod
-    def regions(self, file: SourceFile) -> list[Region] | None:
-        """The sprites of `file` in the order of its descriptions, at least one. None when they are about others.
+    def read(self, file: SourceFile) -> Atlas | None:
+        """Return the description of `file`; None if the files beside `file` describe other pictures or nothing.
 
-        Raises Refused for a description that can't be used, and OSError; nothing else, whatever the bytes are.
+        Raises Refused for an unusable description: the picture is then read without a description. Raises OSError, and
+        no other exceptions, whatever bytes the files hold.
         """
 
     @abstractmethod
@@ -90,10 +114,41 @@ def _with_suffix(beside: _Same, suffix: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in beside.names if name.lower().endswith(suffix)))
 
 
-def named_like(file: SourceFile, suffix: str) -> Sequence[str]:
-    """The file beside `file` that has its name but for the suffix, in lower case with its dot; none or one."""
-    name = f"{file.stem}{suffix}"
-    return (name,) if name in file.beside else ()
+@lru_cache(maxsize=32)
+def _by_folded_name(beside: _Same, suffix: str) -> dict[str, str]:
+    return {folded(name): name for name in reversed(_with_suffix(beside, suffix))}
+
+
+def find_beside(file: SourceFile, name: str) -> str:
+    """Return the name of a file beside `file` that equals `name`, with upper and lower case ignored; '' if missing."""
+    if name in file.beside:
+        return name
+    _, dot, suffix = name.rpartition(".")
+    return _by_folded_name(_Same(file.beside), f".{suffix.lower()}").get(folded(name), "") if dot else ""
+
+
+def last_part(path: str) -> str:
+    """Return the file name at the end of a path with slashes or backslashes."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def means(file: SourceFile, path: str) -> bool:
+    """Whether a path in a description means `file`. Folders are ignored; case is ignored if no exact match exists."""
+    name = last_part(path)
+    return name == file.file_name or (folded(name) == folded(file.file_name) and name not in file.beside)
+
+
+def whole_number(value: object) -> int | None:
+    """Return a number of a description as int: 16, 16.0 or '16'. Return None for fractions and other values."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
+    if not isinstance(value, float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else None
 
 
 def all_named(file: SourceFile, suffix: str) -> Sequence[str]:

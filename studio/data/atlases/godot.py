@@ -7,10 +7,11 @@ atlas = ExtResource("1_abc")
 region = Rect2(0, 0, 16, 16)
 margin = Rect2(1, 2, 3, 4)
 
-The path is the project's, which nobody else has: the file name alone counts, in the folder of the .tres file. A margin
-is the place of the region in the sprite, and what it adds to the region's width and height. SpriteFrames hold their
-AtlasTextures as parts, '[sub_resource type="AtlasTexture" ...]' and the same lines; which of them follow each other in
-an animation does not matter here.
+The path is the project's, which nobody else has: the file name alone counts, in the folder of the .tres file. A missing
+region, or a width or height of 0, reaches to the edge of the picture. A margin is the place of the region in the
+sprite, and what it adds to the region's width and height. SpriteFrames hold their AtlasTextures as parts,
+'[sub_resource type="AtlasTexture" ...]' and the same lines; which of them follow each other in an animation does not
+matter here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description
+from studio.data.atlases.base import (
+    Atlas,
+    AtlasFormat,
+    Box,
+    Region,
+    all_named,
+    description,
+    means,
+    whole_number,
+)
 from studio.data.images.decoding import read_bytes
 from studio.data.source_files import Refused, SourceFile
 
@@ -48,20 +58,22 @@ class GodotAtlas(AtlasFormat):
     def descriptions(self, file: SourceFile) -> Sequence[str]:
         return all_named(file, _SUFFIX)[:_MOST_FILES]
 
-    def regions(self, file: SourceFile) -> list[Region] | None:
-        found = []
+    def read(self, file: SourceFile) -> Atlas | None:
+        found: list[Region] = []
+        source = ""
         for name in self.descriptions(file):
             text = read_bytes(file.neighbour(name), _MOST_BYTES).decode("utf-8", "replace")
             kind, stem = _KIND.match(text), name[: -len(_SUFFIX)]
-            if kind is None or file.file_name not in map(_last, _TEXTURE.findall(text)):
+            if kind is None or not any(means(file, path) for path in _TEXTURE.findall(text)):
                 continue
+            source = source or name
             if kind[1] == "AtlasTexture":
                 found.append(_region(stem, text))
             else:
-                found += _frames(stem, description(file, name).decode("utf-8", "replace"), file.file_name)
+                found += _frames(stem, description(file, name).decode("utf-8", "replace"), file)
         if found and len(all_named(file, _SUFFIX)) > _MOST_FILES:
             raise Refused("refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away")
-        return found or None
+        return Atlas(source, tuple(found)) if found else None
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 16, 4), np.uint8)
@@ -78,18 +90,14 @@ class GodotAtlas(AtlasFormat):
         return folder / "gems.png"
 
 
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def _frames(stem: str, text: str, picture: str) -> Iterator[Region]:
+def _frames(stem: str, text: str, picture: SourceFile) -> Iterator[Region]:
     """The AtlasTextures of SpriteFrames that are cut out of this picture; those without a name get a number."""
     pictures: set[str] = set()
     number = 0
     for found in _PART.finditer(text):
         part = found[0]
         texture, key, atlas = _TEXTURE.match(part), _ID.match(part), _ATLAS.search(part)
-        if texture and key and _last(texture[1]) == picture:
+        if texture and key and means(picture, texture[1]):
             pictures.add(key[1])
         elif _IS_ATLAS.match(part) and atlas and atlas[1] in pictures:
             number += 1
@@ -98,19 +106,16 @@ def _frames(stem: str, text: str, picture: str) -> Iterator[Region]:
 
 
 def _region(name: str, text: str) -> Region:
-    box = _rect(_REGION, text)
-    margin = _rect(_MARGIN, text)
-    if box is None or margin is None:
-        return Region(name, box)
+    region = _REGION.search(text)
+    box = _rect(region) if region else Box(0, 0, 0, 0)
+    margin = _rect(_MARGIN.search(text))
+    if box is None or margin is None or 0 in (box.w, box.h):
+        return Region(name, box, zero_fills=True)
     return Region(name, box, 0, (box.w + margin.w, box.h + margin.h), Box(margin.x, margin.y, box.w, box.h))
 
 
-def _rect(pattern: re.Pattern[str], text: str) -> Box | None:
-    """Godot writes whole numbers, and since it takes others too, those are no place in a picture."""
-    found = pattern.search(text)
-    try:
-        numbers = [float(word) for word in found[1].split(",")] if found else []
-    except ValueError:
-        return None
-    whole = [int(number) for number in numbers if number.is_integer()]
+def _rect(found: re.Match[str] | None) -> Box | None:
+    """Return the box of a matched Rect2 in pixels; None without a match and for fractions."""
+    numbers = [whole_number(word) for word in found[1].split(",")] if found else []
+    whole = [number for number in numbers if number is not None]
     return Box(*whole) if len(numbers) == len(whole) == 4 else None

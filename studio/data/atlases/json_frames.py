@@ -1,37 +1,90 @@
-"""JSON as Aseprite, TexturePacker and the studio itself save it beside a sheet.
+"""JSON as Aseprite, TexturePacker, EaselJS and the studio itself save it beside a sheet.
 
 {"frames": [{"filename": "ruby", "frame": {"x": 0, "y": 0, "w": 16, "h": 16}}, ...], "meta": {...}}, or "frames" as an
-object with the file names as its keys. TexturePacker may turn a frame by a quarter clockwise and say "rotated": its "w"
-and "h" are then still those of the upright sprite.
+object with the file names as its keys, which Aseprite may repeat. TexturePacker may turn a frame by a quarter clockwise
+and say "rotated": its "w" and "h" are then still those of the upright sprite. For Phaser 3, TexturePacker writes a
+"textures" list of pictures, each with its frames. EaselJS lists frames as [x, y, width, height, number of the picture].
+
+"meta.image" names the picture. Without "meta.image", hero.json and hero.png.json describe hero.png. "meta.slices" of
+an Aseprite file with a single frame are the cells of a sheet.
+https://createjs.com/docs/easeljs/classes/SpriteSheet.html
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from studio.data.atlases.base import AtlasFormat, Box, Region, description, named_like
-from studio.data.naming import shown
+from studio.data.atlases.base import (
+    Atlas,
+    AtlasFormat,
+    Box,
+    Region,
+    all_named,
+    description,
+    find_beside,
+    last_part,
+    means,
+    whole_number,
+)
+from studio.data.naming import folded, shown
 from studio.data.source_files import Refused, SourceFile
+
+_SUFFIX = ".json"
+_MOST_FILES = 1000  # JSON files of a folder searched for "image" entries
+_MOST_SLICES = 1000  # slices compared for overlaps, in pairs
+_SHEET_SUFFIXES = (".png", ".webp", ".bmp", ".tga")  # hero.json describes hero.png, not the preview hero.gif
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The entries of a JSON file about one picture. image: path of the picture; '' in a file without a path."""
+
+    image: str
+    size: tuple[int, int] | None
+    frames: Any
+    slices: Any = None
+
+
+class _Object(dict[str, Any]):
+    """A JSON object. repeated: all members of an object with repeated keys, else empty."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.repeated = pairs if len(pairs) > len(self) else []
 
 
 class JsonFrames(AtlasFormat):
-    """The JSON file that has the picture's name."""
+    """A JSON file with frames that names the picture, or has the picture's file name."""
 
     name = "json"
     order = -10
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return named_like(file, ".json")
+        return all_named(file, _SUFFIX)
 
-    def regions(self, file: SourceFile) -> list[Region] | None:
-        found = [region for name in self.descriptions(file) for region in _regions(file, name)]
-        return found or None
+    def read(self, file: SourceFile) -> Atlas | None:
+        problem = None
+        for name, alike in _candidates(file):
+            try:
+                atlas = _atlas(file, name, alike=alike)
+            except Refused as refused:
+                problem = problem or refused
+            else:
+                if atlas is not None:
+                    return atlas
+        if problem is not None:
+            raise problem
+        return None
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 16, 4), np.uint8)
@@ -45,55 +98,168 @@ class JsonFrames(AtlasFormat):
         return folder / "gems.png"
 
 
-def _regions(file: SourceFile, beside: str) -> list[Region]:
-    """Every frame, or none when the JSON is about something else."""
+def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
+    """Yield the JSON files that may describe `file`, and whether the two names match; matching names come first."""
+    alike = {find_beside(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
+    yield from ((name, True) for name in sorted(alike))
+    yield from ((name, False) for name in _naming(file) if name not in alike)
+
+
+class _Folder:
+    """Cache key: the folder of a file, by the identity of the folder's set of file names."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+
+    def __hash__(self) -> int:
+        return id(self.file.beside)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Folder) and self.file.beside is other.file.beside
+
+
+def _naming(file: SourceFile) -> Sequence[str]:
+    """Return the names of the JSON files with an "image" entry for `file`."""
+    return _by_image(_Folder(file)).get(folded(file.file_name), ())
+
+
+@lru_cache(maxsize=8)  # called for every picture of a folder
+def _by_image(folder: _Folder) -> dict[str, list[str]]:
+    """Return the JSON files of a folder by the folded names of their pictures. Unusable files are skipped."""
+    found: dict[str, list[str]] = {}
+    for name in all_named(folder.file, _SUFFIX)[:_MOST_FILES]:
+        with suppress(OSError, Refused):
+            for page in _pages(_content(folder.file, name)):
+                found.setdefault(folded(last_part(page.image)), []).append(name)
+    return found
+
+
+def _content(file: SourceFile, name: str) -> Any:
     try:
-        content = json.loads(description(file, beside))
+        return json.loads(description(file, name), object_pairs_hook=_Object)
     except (ValueError, RecursionError):
-        raise Refused("unreadable", f"a sheet, but {shown(beside)} beside it is damaged") from None
-    if not isinstance(content, dict) or _about_other(content.get("meta"), file):
-        return []
-    frames = content.get("frames")
-    if isinstance(frames, dict):
-        named = list(frames.items())
-    elif isinstance(frames, list):
-        named = [(_name_of(frame), frame) for frame in frames]
+        raise Refused("unreadable", f"{shown(name)} beside it can't be read as JSON") from None
+
+
+def _pages(content: Any) -> Iterator[_Page]:
+    """Yield a page for each picture that the JSON describes. JSON without frames gives no page."""
+    if not isinstance(content, dict):
+        return
+    textures, images, frames = content.get("textures"), content.get("images"), content.get("frames")
+    if isinstance(textures, list):
+        for texture in textures:
+            if isinstance(texture, dict) and isinstance(texture.get("frames"), dict | list):
+                yield _Page(_text(texture, "image"), _size(texture), texture["frames"])
+    elif isinstance(images, list) and isinstance(frames, list):
+        for number, image in enumerate(images):
+            own = [frame for frame in frames if isinstance(frame, list) and _picture_of(frame) == number]
+            yield _Page(image if isinstance(image, str) else "", None, own)
+    elif isinstance(frames, dict | list):
+        meta = content.get("meta")
+        yield _Page(_text(meta, "image"), _size(meta), frames, meta.get("slices") if isinstance(meta, dict) else None)
+
+
+def _picture_of(frame: list[Any]) -> int | None:
+    """Return an EaselJS frame's index into "images"."""
+    return whole_number(frame[4]) if len(frame) > 4 else 0
+
+
+def _text(values: Any, key: str) -> str:
+    value = values.get(key) if isinstance(values, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _size(values: Any) -> tuple[int, int] | None:
+    size = _box(values.get("size")) if isinstance(values, dict) else None
+    return (size.w, size.h) if size else None
+
+
+def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
+    """Return the description of `file` in the JSON file `name`; None for a description of other pictures.
+
+    alike: the two file names match. Raises Refused for frames without places.
+    """
+    pages = list(_pages(_content(file, name)))
+    page = next((page for page in pages if page.image and means(file, page.image)), None)
+    size_decides = False
+    if page is None and alike and len(pages) == 1:
+        page = pages[0]
+        image = find_beside(file, last_part(page.image))
+        # s.webp beside s.png and s.json: the sheet in a second format, or a preview of another size.
+        size_decides = bool(image) and folded(image.rpartition(".")[0]) == folded(file.stem)
+        if (image and not size_decides) or (not image and not page.image and _is_preview(file)):
+            return None
+    if page is None:
+        return None
+    regions = _regions(page)
+    if all(region.box is None for region in regions):
+        lists = "frames without their places" if regions else "no frames"
+        raise Refused("unreadable", f"{shown(name)} beside it lists {lists}")
+    return Atlas(name, regions, page.size, size_decides)
+
+
+def _is_preview(file: SourceFile) -> bool:
+    """Whether `file` is a GIF beside a picture with the same name and another suffix."""
+    return file.suffix == ".gif" and any(find_beside(file, f"{file.stem}{suffix}") for suffix in _SHEET_SUFFIXES)
+
+
+def _regions(page: _Page) -> tuple[Region, ...]:
+    """Return the frames of a page; for a page with a single frame, the slices if they are cells."""
+    frames = page.frames
+    if isinstance(frames, _Object):
+        named = frames.repeated or list(frames.items())
     else:
-        return []
-    if not named:
-        raise Refused("unreadable", "a sheet, but its JSON lists no frames")
-    return [_region(name, frame) for name, frame in named]
+        named = [(_text(frame, "filename"), frame) for frame in frames]
+    regions = tuple(_region(name, frame) for name, frame in named)
+    return (_slices(page.slices, regions[0]) if len(regions) == 1 else ()) or regions
 
 
-def _about_other(meta: Any, file: SourceFile) -> bool:
-    """Whether the picture that "meta" names is another one beside `file`, and not `file` before it was renamed."""
-    image = meta.get("image") if isinstance(meta, dict) else None
-    name = image.replace("\\", "/").rpartition("/")[2] if isinstance(image, str) else ""
-    return name != file.file_name and name in file.beside
+def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
+    """Return the slices of a single frame as regions of the picture if there are two or more without overlaps."""
+    if not isinstance(slices, list) or frame.box is None or frame.turns:
+        return ()
+    left, top = frame.box.x, frame.box.y
+    if frame.place is not None:
+        left, top = left - frame.place.x, top - frame.place.y
+    found = []
+    for part in slices:
+        keys = part.get("keys") if isinstance(part, dict) else None
+        first = keys[0] if isinstance(keys, list) and keys else None
+        box = _box(first.get("bounds")) if isinstance(first, dict) else None
+        if box is not None:
+            found.append(Region(_text(part, "name"), Box(box.x + left, box.y + top, box.w, box.h)))
+    boxes = [region.box for region in found if region.box]
+    several = 2 <= len(boxes) <= _MOST_SLICES
+    return tuple(found) if several and not any(one.overlaps(two) for one, two in combinations(boxes, 2)) else ()
 
 
 def _region(name: str, frame: Any) -> Region:
-    box = _box(frame, "frame")
+    if isinstance(frame, list):
+        return Region(name, _box(dict(zip("xywh", frame, strict=False))))
+    if not isinstance(frame, dict):
+        return Region(name, None)
+    box = _box(frame.get("frame"))
     if box is None:
         return Region(name, None)
-    rotated = bool(frame.get("rotated"))
+    rotated = _flag(frame, "rotated")
     if rotated:
         box = Box(box.x, box.y, box.h, box.w)
-    size, place = _box(frame, "sourceSize"), _box(frame, "spriteSourceSize")
-    if not frame.get("trimmed") or size is None:
+    size, place = _box(frame.get("sourceSize")), _box(frame.get("spriteSourceSize"))
+    if not _flag(frame, "trimmed") or size is None:
         return Region(name, box, int(rotated))
     return Region(name, box, int(rotated), (size.w, size.h), place)
 
 
-def _box(frame: Any, key: str) -> Box | None:
-    """The rectangle under `key`; x and y are 0 where they are not given. None unless all are whole numbers."""
-    values = frame.get(key) if isinstance(frame, dict) else None
+def _flag(frame: dict[str, Any], key: str) -> bool:
+    """Return a truth value; the text "false" is false."""
+    value = frame.get(key)
+    return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
+
+
+def _box(values: Any) -> Box | None:
+    """Return the box of {"x", "y", "w", "h"}; a missing x or y is 0. None unless all four are whole numbers."""
     if not isinstance(values, dict):
         return None
-    numbers = [values.get("x", 0), values.get("y", 0), values.get("w"), values.get("h")]
-    return Box(*numbers) if all(type(number) is int for number in numbers) else None
-
-
-def _name_of(frame: Any) -> str:
-    name = frame.get("filename") if isinstance(frame, dict) else None
-    return name if isinstance(name, str) else ""
+    x, y = whole_number(values.get("x", 0)), whole_number(values.get("y", 0))
+    w, h = whole_number(values.get("w")), whole_number(values.get("h"))
+    return None if x is None or y is None or w is None or h is None else Box(x, y, w, h)

@@ -14,7 +14,17 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description, too_large
+from studio.data.atlases.base import (
+    Atlas,
+    AtlasFormat,
+    Box,
+    Region,
+    all_named,
+    description,
+    means,
+    too_large,
+    whole_number,
+)
 from studio.data.naming import shown
 from studio.data.source_files import Refused, SourceFile
 
@@ -30,15 +40,15 @@ class LibgdxAtlas(AtlasFormat):
     def descriptions(self, file: SourceFile) -> Sequence[str]:
         return all_named(file, ".atlas")
 
-    def regions(self, file: SourceFile) -> list[Region] | None:
+    def read(self, file: SourceFile) -> Atlas | None:
         for name in self.descriptions(file):
             if name.rpartition(".")[0] != file.stem and too_large(file, name):
                 continue  # other programs call their files so too
-            found = _regions(description(file, name).decode("utf-8", "replace"), file.file_name)
-            if found:
-                return found
-            if found is not None:
-                raise Refused("unreadable", f"a sheet, but {shown(name)} beside it lists no sprites in it")
+            atlas = _atlas(name, description(file, name).decode("utf-8", "replace"), file)
+            if atlas is not None and not atlas.regions:
+                raise Refused("unreadable", f"{shown(name)} beside it lists no sprites in it")
+            if atlas is not None:
+                return atlas
         return None
 
     def example(self, folder: Path) -> Path:
@@ -51,27 +61,34 @@ class LibgdxAtlas(AtlasFormat):
         return folder / "gems.png"
 
 
-def _regions(text: str, picture: str) -> list[Region] | None:
-    """The sprites of one picture; None when the text is not about it."""
+def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
+    """Return what the text says of a picture; None when the text does not name the picture."""
     lines = (line.strip() for line in text.splitlines())
     pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
-    about = [page for page in pages if page[0].replace("\\", "/").rpartition("/")[2] == picture]
-    return [_region(name, values) for page in about for name, values in _entries(page[1:])] if about else None
+    about = [page[1:] for page in pages if means(picture, page[0])]
+    if not about:
+        return None
+    (_, page), *entries = (entry for lines in about for entry in _entries(lines))
+    size = _numbers(page, "size", 2)
+    return Atlas(
+        source,
+        tuple(_region(name, values) for name, values in entries if name),
+        size=(size[0], size[1]) if size else None,
+        premultiplied=page.get("pma", "").lower() == "true",
+    )
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, Values]]:
-    """Name and values of each sprite. The lines before the first name are about the picture."""
+    """Yield the values of the page itself with an empty name, then the name and the values of each sprite."""
     name, values = "", Values()
     for line in lines:
         key, colon, value = line.partition(":")
         if colon:
             values[key.strip().lower()] = value.strip()
             continue
-        if name:
-            yield name, values
-        name, values = line, Values()
-    if name:
         yield name, values
+        name, values = line, Values()
+    yield name, values
 
 
 def _region(name: str, values: Values) -> Region:
@@ -93,9 +110,6 @@ def _region(name: str, values: Values) -> Region:
 
 def _numbers(values: Values, key: str, count: int) -> list[int]:
     """The whole numbers under `key`; none unless there are `count` of them."""
-    words = values.get(key, "").split(",")
-    try:
-        numbers = [int(word) for word in words]
-    except ValueError:
-        return []
-    return numbers if len(numbers) == count else []
+    numbers = [whole_number(word) for word in values.get(key, "").split(",")]
+    whole = [number for number in numbers if number is not None]
+    return whole if len(numbers) == len(whole) == count else []

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import heapq
 import os
+import re
 import stat
 from array import array
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, overload
 
@@ -22,6 +24,8 @@ from studio.data.naming import ignored, is_archive, of_other_programs, shown
 from studio.data.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
 from studio.data.sources.base import PICTURE_SUFFIXES
 
+_NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # the start of a suffix such as '-sheet' or '0'
+_MOST_SHORTER = 8  # shortened names tried for a picture
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 
 
@@ -212,13 +216,18 @@ def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
 
 
 def _companions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files beside a dropped picture that have its name and may describe it: others were not dropped."""
-    for suffix in (".json", ".atlas", ".tres"):
-        companion = path.with_suffix(suffix)
-        with contextlib.suppress(OSError):
-            about = companion.lstat()
-            if companion != path and stat.S_ISREG(about.st_mode):
-                yield companion, about
+    """Yield the description files of a dropped picture, found by name.
+
+    For 'hero-sheet.png' the names are 'hero-sheet', 'hero-sheet.png' and 'hero'; for 'pack0.png' also 'pack'.
+    """
+    shorter = (path.stem[: end.start()] for end in islice(_NAME_ENDS.finditer(path.stem, 1), _MOST_SHORTER))
+    for name in (path.stem, path.name, *shorter):
+        for suffix in (".json", ".atlas", ".tres"):
+            companion = path.with_name(f"{name}{suffix}")
+            with contextlib.suppress(OSError):
+                about = companion.lstat()
+                if companion != path and stat.S_ISREG(about.st_mode):
+                    yield companion, about
 
 
 def _name(root: Root, folders: tuple[str, ...], name: str) -> str:

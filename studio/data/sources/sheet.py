@@ -6,20 +6,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 import studio.data.atlases
 from studio.core.discovery import discover
-from studio.core.events import Rgba
-from studio.data.atlases.base import AtlasFormat, Region
-from studio.data.images.decoding import LARGEST_SIDE, decode, read_bytes
+from studio.data.atlases.base import Atlas, AtlasFormat, Region
+from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import pictures_in
 from studio.data.naming import shown
-from studio.data.options import MOST_IN_SHEET
+from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
-
-_MOST_OVERLAP = 4  # times that the frames together may cover the picture: more is a bomb
-_MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all frames together once their trimmed borders are back
 
 
 class SheetSource(Source):
@@ -32,15 +26,26 @@ class SheetSource(Source):
         return file.suffix in PICTURE_SUFFIXES and any(form.descriptions(file) for form in atlas_formats())
 
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
-        regions = next(filter(None, (form.regions(file) for form in atlas_formats())), None)
-        if regions is None:
+        atlas, problem = _atlas_of(file)
+        if atlas is None:
             yield from pictures_in(read_bytes(file), file.suffix)
+            if problem:
+                yield Remark("description", problem)
             return
-        if len(regions) > MOST_IN_SHEET:
-            raise Refused("refused", f"a sheet of {len(regions):,} frames: at most {MOST_IN_SHEET:,} are read")
-        decoded = decode(read_bytes(file), file.suffix)
-        yield from _cut(decoded.rgba, regions, (shown(file.stem),))
-        yield from decoded.remarks
+        items = list(pictures_in(read_bytes(file), file.suffix))
+        pictures = [item for item in items if isinstance(item, Picture)]
+        of_other_size = atlas.size_decides and atlas.size != pictures[0].rgba.shape[1::-1]
+        if of_other_size or not pictures[0].may_be_sheet:  # an animation is never a sheet
+            yield from items
+            return
+        try:
+            sheet = DescribedSheet.of(pictures[0].rgba, atlas)
+        except Refused as refused:
+            yield from items
+            yield Remark("description", refused.reason)
+            return
+        yield from _sprites(sheet, atlas.regions, (shown(file.stem),))
+        yield from (item for item in items if isinstance(item, Remark))
 
     def example(self, folder: Path) -> Path:
         return atlas_formats()[0].example(folder)
@@ -52,40 +57,33 @@ def atlas_formats() -> tuple[AtlasFormat, ...]:
     return tuple(discover(studio.data.atlases, AtlasFormat).values())  # type: ignore[type-abstract]
 
 
-def _cut(sheet: Rgba, regions: list[Region], folders: tuple[str, ...]) -> Iterator[Picture | Remark]:
-    height, width = sheet.shape[:2]
-    left, room = _MOST_OVERLAP * height * width, _MOST_RESTORED
+def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
+    """Return the first usable description of `file`; without a usable description, the first problem found."""
+    problem = ""
+    for form in atlas_formats():
+        try:
+            atlas = form.read(file)
+        except Refused as refused:
+            problem = problem or refused.reason
+        else:
+            if atlas is not None:
+                return atlas, ""
+    return None, problem
+
+
+def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]) -> Iterator[Picture | Remark]:
+    """Yield the sprites and remarks of a sheet. A sheet of one sprite becomes a plain picture without a part name."""
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
-    for number, (region, path) in enumerate(zip(regions, paths, strict=True)):
-        part, box = _part(path, number, used), region.box
-        if box is None:
-            yield Remark("unreadable", "its place in the sheet is not given", part)
-        elif not box.inside(width, height):
-            yield Remark("unreadable", f"lies outside the sheet, which is {width} x {height} pixels", part)
-        elif region.turns is None:
-            yield Remark("unsupported", "lies at an angle in the sheet, which is not read: pack it unturned", part)
-        elif (left := left - box.w * box.h) < 0:
-            raise Refused("refused", f"a sheet whose frames cover it more than {_MOST_OVERLAP} times over")
-        else:
-            pixels = np.rot90(sheet[box.y : box.y + box.h, box.x : box.x + box.w], region.turns)
-            restored = _untrimmed(pixels, region)
-            room -= restored.shape[0] * restored.shape[1]
-            if room < 0:
-                raise Refused("refused", "a sheet whose frames grow out of all proportion when their borders are back")
-            yield Picture(restored, part, path[:-1] or folders)
-
-
-def _untrimmed(pixels: Rgba, region: Region) -> Rgba:
-    """A copy of the frame, with the transparent borders that trimming took; without them when they make no sense."""
-    whole, place = region.whole, region.place
-    if whole is None or place is None or pixels.shape[:2] != (place.h, place.w):
-        return pixels.copy()
-    if max(whole) > LARGEST_SIDE or not place.inside(*whole):
-        return pixels.copy()
-    restored = np.zeros((whole[1], whole[0], 4), np.uint8)
-    restored[place.y : place.y + place.h, place.x : place.x + place.w] = pixels
-    return restored
+    parts = [_part(path, number, used) for number, path in enumerate(paths)]
+    for number, rgba in sheet.sprites():
+        named = paths[number][:-1]
+        one = sheet.is_one_sprite
+        yield Picture(rgba, folders=named) if one else Picture(rgba, parts[number], named or folders)
+    for problem in sheet.problems:
+        yield Remark(problem.group, problem.reason, parts[problem.number])
+    if sheet.remark:
+        yield Remark("description", sheet.remark)
 
 
 def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -1,0 +1,204 @@
+"""Cut a sheet along its description, after a check of the description against the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Rgba
+from studio.data.atlases.base import Atlas, Box, Region
+from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden
+from studio.data.images.decoding import LARGEST_SIDE
+from studio.data.naming import shown
+from studio.data.options import MOST_IN_SHEET
+from studio.data.sheets.grids import background_of
+from studio.data.source_files import Refused
+
+_MOST_OVERLAP = 4  # area of all boxes by the area of the picture: a larger ratio is a decompression bomb
+_MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all sprites with their trimmed borders restored
+_FEW = 0.05  # share of the foreground pixels outside all boxes below which the sheet counts as fully described
+_NEARLY = 0.75  # share of the picture's width and height from which a box counts as the whole picture
+_EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's edge
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Problem:
+    """The reason why a region is left out.
+
+    number: index of the region in the description. group: one of QUARANTINE_GROUPS.
+    """
+
+    number: int
+    group: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DescribedSheet:
+    """A picture with its usable regions.
+
+    rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description file.
+    regions: region and box inside the picture, by the region's index in the description.
+    remark: sentence about a mismatch between description and picture; '' without a mismatch.
+    """
+
+    rgba: Rgba
+    source: str
+    regions: dict[int, tuple[Region, Box]]
+    problems: Sequence[Problem]
+    remark: str
+
+    @classmethod
+    def of(cls, rgba: Rgba, atlas: Atlas) -> Self:
+        """Check the description of a picture, uint8 [H, W, 4]. Raises Refused if no region is usable."""
+        if len(atlas.regions) > MOST_IN_SHEET:
+            raise Refused("refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read")
+        rgba = _straight(rgba) if atlas.premultiplied else rgba.copy()
+        clear_hidden(rgba)
+        height, width = rgba.shape[:2]
+        fitting, remark = _at_size_of(rgba, atlas)
+        found: dict[int, tuple[Region, Box]] = {}
+        problems = []
+        for number, region in enumerate(fitting):
+            box = _filled(region, width, height)
+            if box is None:
+                problems.append(Problem(number, "unreadable", "its place in the sheet is not given"))
+            elif not box.inside(width, height):
+                reason = f"lies outside the sheet, which is {width} x {height} pixels"
+                problems.append(Problem(number, "unreadable", reason))
+            elif region.turns is None:
+                reason = "lies at an angle in the sheet, which is not read: pack it unturned"
+                problems.append(Problem(number, "unsupported", reason))
+            else:
+                found[number] = region, box
+        if not found:
+            commonest = problems[0].reason
+            raise Refused("unreadable", f"{_source(atlas)} gives no sprite that can be cut: the first {commonest}")
+        if sum(box.w * box.h for box in {box for _, box in found.values()}) > _MOST_OVERLAP * height * width:
+            raise Refused(
+                "refused", f"{_source(atlas)} gives frames that cover it more than {_MOST_OVERLAP} times over"
+            )
+        if sum(_pixels(region, box) for region, box in found.values()) > _MOST_RESTORED:
+            raise Refused("refused", f"{_source(atlas)} gives frames that are out of all proportion")
+        return cls(rgba, shown(atlas.source), found, problems, remark)
+
+    @property
+    def is_one_sprite(self) -> bool:
+        """Whether the only region is nearly the whole picture and holds all of its foreground."""
+        if len(self.regions) + len(self.problems) > 1:
+            return False
+        (_, box), *_ = self.regions.values()
+        height, width = self.rgba.shape[:2]
+        return box.w >= _NEARLY * width and box.h >= _NEARLY * height and not self._outside(0).any()
+
+    def sprites(self) -> Iterator[tuple[int, Rgba]]:
+        """Yield each region's index and sprite: uint8 [h, w, 4], turned upright, trimmed borders restored."""
+        for number, (region, box) in self.regions.items():
+            cut = self.rgba[box.y : box.y + box.h, box.x : box.x + box.w]
+            pixels, canvas, place = np.rot90(cut, region.turns or 0), _canvas(region, box), region.place
+            if canvas is None or place is None:
+                yield number, pixels.copy()
+                continue
+            restored = np.zeros((canvas[1], canvas[0], 4), np.uint8)
+            restored[place.y : place.y + place.h, place.x : place.x + place.w] = pixels
+            yield number, restored
+
+    def rest(self) -> Rgba | None:
+        """Return the picture with background in all boxes, uint8 [H, W, 4]; None if the boxes cover the foreground."""
+        pixels = as_numbers(self.rgba)
+        background = background_of(pixels)
+        seen = np.count_nonzero(pixels != background)
+        if np.count_nonzero(self._outside(_EXTRUDED)) <= _FEW * seen:
+            return None
+        return as_rgba(np.where(self._outside(0), pixels, np.uint32(background)))
+
+    def _outside(self, around: int) -> NDArray[np.bool_]:
+        """Return the mask of foreground pixels more than `around` pixels away from every box: bool [H, W]."""
+        pixels = as_numbers(self.rgba)
+        outside: NDArray[np.bool_] = pixels != background_of(pixels)
+        for _, box in self.regions.values():
+            rows = slice(max(0, box.y - around), box.y + box.h + around)
+            outside[rows, max(0, box.x - around) : box.x + box.w + around] = False
+        return outside
+
+
+def _source(atlas: Atlas) -> str:
+    return f"{shown(atlas.source)} beside it"
+
+
+def _straight(rgba: Rgba) -> Rgba:
+    """Return a copy of premultiplied RGBA with straight alpha: uint8 [H, W, 4].
+
+    A colour value above alpha proves that the picture has straight alpha already: the copy is then unchanged.
+    """
+    colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
+    result = rgba.copy()
+    if not ((colour > alpha) & (alpha > 0)).any():
+        result[..., :3] = (colour * 255 + alpha // 2) // np.maximum(alpha, 1)
+    return result
+
+
+def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
+    """Return the regions scaled to the picture's size, with a remark about the two sizes if they differ.
+
+    Raises Refused if the scaled regions have fractions of pixels.
+    """
+    height, width = rgba.shape[:2]
+    size, boxes = atlas.size, [region.box for region in atlas.regions if region.box is not None]
+    if size is None or size == (width, height) or not all(box.inside(*size) for box in boxes):
+        return atlas.regions, ""
+    words = f"is {width} x {height} pixels, but {_source(atlas)} describes {size[0]} x {size[1]}"
+    factor = Fraction(width, size[0])
+    extended = factor > 1 and not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
+    if extended or factor != Fraction(height, size[1]):
+        return atlas.regions, f"{words}: its frames were taken as they are, so look whether they fit"
+    if any(number % factor.denominator for region in atlas.regions for number in _numbers(region)):
+        raise Refused("unreadable", f"{words}, and its frames don't come out in whole pixels: export both anew")
+    return [_scaled(region, factor) for region in atlas.regions], f"{words}: its frames were scaled by {factor}"
+
+
+def _numbers(region: Region) -> list[int]:
+    boxes = [box for box in (region.box, region.place) if box is not None]
+    return [*(region.whole or ()), *(number for box in boxes for number in (box.x, box.y, box.w, box.h))]
+
+
+def _scaled(region: Region, factor: Fraction) -> Region:
+    """Return the region with all numbers multiplied by `factor`; the products must be whole."""
+    box, place, whole = region.box, region.place, region.whole
+    return replace(
+        region,
+        box=None if box is None else _scaled_box(box, factor),
+        place=None if place is None else _scaled_box(place, factor),
+        whole=None if whole is None else (int(whole[0] * factor), int(whole[1] * factor)),
+    )
+
+
+def _scaled_box(box: Box, factor: Fraction) -> Box:
+    return Box(int(box.x * factor), int(box.y * factor), int(box.w * factor), int(box.h * factor))
+
+
+def _filled(region: Region, width: int, height: int) -> Box | None:
+    """Return the region's box; with `zero_fills`, a width or height of 0 becomes the distance to the picture's edge."""
+    box = region.box
+    if box is None or not region.zero_fills:
+        return box
+    return Box(box.x, box.y, box.w or width - box.x, box.h or height - box.y)
+
+
+def _canvas(region: Region, box: Box) -> tuple[int, int] | None:
+    """Return the sprite's width and height before trimming; None for untrimmed sprites and impossible numbers."""
+    whole, place = region.whole, region.place
+    upright = (box.h, box.w) if region.turns in (1, 3) else (box.w, box.h)
+    if whole is None or place is None or upright != (place.w, place.h):
+        return None
+    return whole if max(whole) <= LARGEST_SIDE and place.inside(*whole) else None
+
+
+def _pixels(region: Region, box: Box) -> int:
+    width, height = _canvas(region, box) or (box.w, box.h)
+    return width * height
