@@ -4,6 +4,7 @@ calls it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -56,6 +57,8 @@ class Builder:
             return value
         if not isinstance(value, Tensor):
             return View(Literal(float(value)), contiguous(()))
+        if value.is_complex():
+            raise unsupported(f"This network computes with numbers of {value.dtype}.")
         return View(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 
     def dense(self, value: View | Tensor) -> View:
@@ -145,7 +148,7 @@ def _clamp(builder: Builder, a: Any, low: float | None = None, high: float | Non
 
 @_lowers("aten.cat.default")
 def _cat(builder: Builder, values: Sequence[Any], axis: int = 0) -> Any:
-    views = [builder.view(value) for value in values]
+    views = [view for view in map(builder.view, values) if view.shape != (0,)]  # torch ignores these on any axis
     joined = torch.cat([view.layout for view in views], axis)
     out, start = builder.new(joined.shape), 0
     for view in views:
@@ -170,7 +173,10 @@ def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> A
 
 
 @_lowers("aten.embedding.default")
-def _embedding(builder: Builder, table: Any, rows: View, *_: Any) -> Any:
+def _embedding(
+    builder: Builder, table: Any, rows: View, padding: int = -1, by_frequency: bool = False, is_sparse: bool = False
+) -> Any:
+    """padding, by_frequency, is_sparse: of gradients alone."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
         raise unsupported("This network looks up more than one row at once.")
     out = builder.new((*rows.shape, table.shape[1]))
@@ -186,7 +192,7 @@ def _last(a: View, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
 
 
 @_lowers("aten._softmax.default")
-def _softmax(builder: Builder, a: Any, axis: int, _: bool) -> Any:
+def _softmax(builder: Builder, a: Any, axis: int, half_to_float: bool) -> Any:
     a = builder.view(a)
     layout, order = _last(a, [axis])
     a = builder.dense(a.laid_out(layout))
@@ -196,7 +202,10 @@ def _softmax(builder: Builder, a: Any, axis: int, _: bool) -> Any:
 
 
 def _reduction(function: str) -> Lowering:
-    def lower(builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Any:
+    def lower(
+        builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, *, dtype: Any = None
+    ) -> Any:
+        """dtype: of the result, which `trace` checks."""
         a = builder.view(a)
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape
@@ -215,9 +224,11 @@ _lowers("aten.sum.dim_IntList", "aten.sum.default")(_reduction("aten_sum"))
 
 @_lowers("aten.addmm.default")
 def _addmm(builder: Builder, bias: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
-    if (beta, alpha) != (1, 1) or bias.dim() != 1:
+    if (beta, alpha) != (1, 1):
         raise unsupported("This network adds matrices with factors.")
     a, (inner, columns) = builder.dense(a), b.shape
+    if bias.shape != (columns,):
+        return LOWERINGS["aten.add.Tensor"](builder, _mm(builder, a, b), bias)
     out = builder.new((a.shape[0], columns))
     builder.call("aten_addmm", out, builder.dense(bias), a, builder.matrix(b), a.shape[0], inner, columns)
     return out
@@ -234,7 +245,7 @@ def _mm(builder: Builder, a: Any, b: Any) -> Any:
 
 @_lowers("aten.native_group_norm.default")
 def _group_norm(
-    builder: Builder, a: Any, weight: Any, bias: Any, _: int, channels: int, area: int, groups: int, epsilon: float
+    builder: Builder, a: Any, weight: Any, bias: Any, count: int, channels: int, area: int, groups: int, epsilon: float
 ) -> Any:
     a = builder.planes(a)
     weight = torch.ones(channels) if weight is None else weight
@@ -251,7 +262,7 @@ def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Seq
     a = builder.planes(a)
     _, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.upsample_nearest2d.vec(a.layout, size, factors).shape)
-    if out.shape[2] % height or out.shape[3] % width:
+    if out.shape[2] % height or out.shape[3] % width or any(factor % 1 for factor in factors or ()):
         raise unsupported("This network scales by a factor that is not whole.")
     builder.call("aten_upsample_nearest2d", out, a, channels, height, width, *out.shape[2:])
     return out
@@ -259,36 +270,50 @@ def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Seq
 
 @_lowers("aten.avg_pool2d.default")
 def _avg_pool(
-    builder: Builder, a: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (), *rest: Any
-) -> Any:
+    builder: Builder, a: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (),
+    is_ceil: bool = False, counts_padding: bool = True, divisor: int | None = None,
+) -> Any:  # fmt: skip
     sides, steps = set(kernel), set(stride or kernel)
     if len(sides) > 1 or len(steps) > 1 or any(padding):
         raise unsupported("This network pools over windows that are not square, or padded.")
+    if divisor is not None:
+        raise unsupported("This network pools with a divisor of its own (divisor_override).")
     a = builder.planes(a)
     _, channels, height, width = a.shape
-    out = builder.new(torch.ops.aten.avg_pool2d(a.layout, list(kernel), list(stride), [0], *rest).shape)
+    out = builder.new(torch.ops.aten.avg_pool2d(a.layout, list(kernel), list(stride), [0], is_ceil).shape)
     builder.call("aten_avg_pool2d", out, a, channels, height, width, *out.shape[2:], *sides, *steps)
     return out
+
+
+def _rows(builder: Builder, weight: View | Tensor) -> View:
+    """Return a convolution's weight [outputs, inputs, height, width] as a matrix [taps, outputs] of even height."""
+    outputs, taps = weight.shape[0], math.prod(weight.shape[1:])
+    if isinstance(weight, Tensor):
+        return builder.matrix(nn.functional.pad(weight.permute(1, 2, 3, 0).reshape(taps, outputs), (0, 0, 0, taps % 2)))
+    turned = builder.dense(weight.laid_out(weight.layout.permute(1, 2, 3, 0)))
+    rows = turned.laid_out(contiguous((taps, outputs)))
+    return LOWERINGS["aten.constant_pad_nd.default"](builder, rows, (0, 0, 0, 1)) if taps % 2 else rows
 
 
 @_lowers("aten.convolution.default")
 def _convolution(
     builder: Builder, a: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], transposed: bool, _: Sequence[int], groups: int,
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
+    """output_padding: of transposed convolutions alone."""
     settings = [set(stride), set(padding), set(dilation)]
-    if transposed or groups != 1 or weight.dim() != 4 or any(len(both) > 1 for both in settings):
+    if transposed or groups != 1 or len(weight.shape) != 4 or any(len(both) > 1 for both in settings):
         raise unsupported("This network has convolutions of a kind that the C file does not know.")
     a = builder.planes(a)
     (_, inputs, height, width), (outputs, _, *kernel) = a.shape, weight.shape
     (step,), (border,), (spread,) = settings
-    rows = nn.functional.pad(weight.permute(1, 2, 3, 0).reshape(-1, outputs), (0, 0, 0, weight[0].numel() % 2))
+    rows = _rows(builder, weight)
     bias = torch.zeros(outputs) if bias is None else bias
     out = builder.new(
-        torch.convolution(a.layout, weight.to("meta"), None, stride, padding, dilation, False, [0, 0], 1).shape
+        torch.convolution(a.layout, contiguous(weight.shape), None, stride, padding, dilation, False, [0, 0], 1).shape
     )
     padded = builder.new((inputs, height + 2 * border, width + 2 * border) if border else ())
-    patch = builder.new((len(rows), _PIXELS))
+    patch = builder.new((rows.shape[0], _PIXELS))
     shape = (inputs, height, width, outputs, *out.shape[2:], *kernel, step, border, spread)
-    builder.call("aten_convolution", out, a, builder.matrix(rows), builder.dense(bias), padded, patch, shape)
+    builder.call("aten_convolution", out, a, rows, builder.dense(bias), padded, patch, shape)
     return out

@@ -6,6 +6,7 @@ is worked out here.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -50,13 +51,22 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
             is_input = spec.kind is InputKind.USER_INPUT
             values[node] = _input(node, next(free)) if is_input else constants[spec.target]
         elif node.op == "output":
+            if len(node.args[0]) != 1:
+                raise unsupported("This network gives more than one result.")
             (output,) = node.args[0]
             found = builder.view(values[output])
             builder.copy(View(Buffer(found.layout.numel(), "out"), contiguous(found.shape)), found)
         else:
             arguments: Any = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
             values[node] = _computed(builder, node.target, *arguments)
+            _check_dtype(node, values[node])
     return builder.program
+
+
+def _check_dtype(node: Node, value: Any) -> None:
+    """Raise ExportError where torch converts to numbers of another kind, which a lowering leaves as they are."""
+    if isinstance(value, View) and value.layout.dtype != (wanted := node.meta["val"].dtype):
+        raise unsupported(f"This network turns numbers of {value.layout.dtype} into {wanted} ({node.target}).")
 
 
 def _input(node: Node, name: str) -> View:
@@ -70,6 +80,8 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
     if target is operator.getitem:
         return positional[0][positional[1]]
     if not any(isinstance(value, View) for value in pytree.tree_leaves((positional, named))):
+        if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
+            raise unsupported(f"This network draws random numbers ({name}).")
         return target(*positional, **named)
     if name in _IGNORED:
         return None
@@ -79,7 +91,11 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
         return _viewed(builder, target, positional, named)
     if name not in LOWERINGS:
         raise unsupported(f"This network needs the operator {name}, which the C file does not have.")
-    return LOWERINGS[name](builder, *positional, **named)
+    try:
+        bound = inspect.signature(LOWERINGS[name]).bind(builder, *positional, **named)
+    except TypeError:
+        raise unsupported(f"This network calls {name} with arguments that the C file does not have.") from None
+    return LOWERINGS[name](*bound.args, **bound.kwargs)
 
 
 def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -90,4 +106,6 @@ def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dic
     except RuntimeError:  # a shape that needs the numbers in a row
         view = builder.dense(view)
         found = target(view.layout, *rest, **named)
+    if isinstance(found, Tensor) and found.is_neg():
+        raise unsupported(f"This network needs the operator {target}, which the C file does not have.")
     return view.laid_out(found) if isinstance(found, Tensor) else tuple(map(view.laid_out, found))
