@@ -96,10 +96,12 @@ class StatusLine(QStatusBar):
     def _show_job(self) -> None:
         job = self._shown
         self._bar.setVisible(job is not None)
-        self._cancel.setVisible(job is not None and job.cancellable)
+        self._cancel.setVisible(job is not None and job.cancellable and not job.is_cancelled)
         self._bar.setRange(0, 0)
         if job is None:
             self._text.say("Ready")
+        elif job.is_cancelled:
+            self._text.say(f"Cancelling: {job.title}…")
         elif job.background and self._session.training.is_busy():
             self._show_training()
         else:
@@ -107,7 +109,7 @@ class StatusLine(QStatusBar):
 
     @Slot(object, object)
     def _show_progress(self, job: Job, progress: Progress) -> None:
-        if job is not self._shown or (job.background and self._session.training.is_busy()):
+        if job is not self._shown or job.is_cancelled or (job.background and self._session.training.is_busy()):
             return
         of = f" of {progress.total:,}" if progress.total else ""
         self._said = f"{job.title}: {progress.done:,}{of} {progress.what}"
@@ -149,5 +151,4 @@ class StatusLine(QStatusBar):
     @Slot()
     def _cancel_shown(self) -> None:
         if self._shown is not None:
-            self._text.say("Cancelling…")
             self._session.job_queue.cancel(self._shown)

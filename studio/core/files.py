@@ -17,6 +17,7 @@ from studio.core.file_systems import TEMPORARY, flush
 from studio.core.names import composed
 
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
+_LONGEST_NAME_BYTES = 200  # most systems take 255; endings and marks are added
 _STALE_S = 3600.0  # nobody is still writing
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
@@ -205,6 +206,21 @@ def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
         candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
         number += 1
     return candidate
+
+
+def why_not_written(target: Path) -> str:
+    """Return why a file can't be written to `target`, in a sentence; empty when nothing speaks against it."""
+    if len(os.fsencode(target.name)) > _LONGEST_NAME_BYTES:
+        return "This name is too long: shorten it."
+    folder = target.parent
+    while not os.path.lexists(folder):
+        if folder.parent == folder:
+            return f"There is no drive {folder}: choose another folder."
+        folder = folder.parent
+    if not folder.is_dir():
+        return f"{folder} is not a folder: choose another folder."
+    can_write = os.access(folder, os.W_OK | os.X_OK)
+    return "" if can_write else f"You may not write in {folder}: choose another folder."
 
 
 def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from studio.core import files
 from studio.core.errors import ExportError
-from studio.core.files import atomic_path, export_together, free_path, safe_name, sweep_temporaries, write_atomic
+from studio.core.files import (
+    atomic_path,
+    export_together,
+    free_path,
+    safe_name,
+    sweep_temporaries,
+    why_not_written,
+    write_atomic,
+)
 from tests.conftest import posix
 
 
@@ -83,6 +91,15 @@ def test_a_safe_name_never_leaves_its_folder(text: str) -> None:
     assert not set(name) & set('/\\:*?"<>|\0') and name == name.strip(" .")
     assert (Path("/folder") / name).parent == Path("/folder")
     name.encode()
+
+
+def test_a_path_that_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    assert why_not_written(tmp_path / "new folder" / "model.onnx") == ""
+    assert "not a folder" in why_not_written(tmp_path / "file" / "deeper" / "model.onnx")
+    assert "too long" in why_not_written(tmp_path / ("x" * 300))
+    monkeypatch.setattr(os, "access", lambda *args: False)
+    assert f"may not write in {tmp_path}" in why_not_written(tmp_path / "model.onnx")
 
 
 def test_a_free_path_is_free(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ export dialog: it begins when it can, shows its own result only, and gives up wh
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,10 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.actions import RunActions
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
+from studio.app.status_bar import StatusLine
 from studio.app.widgets.config_form import ConfigForm
-from studio.core.events import Events, Exported
+from studio.core.errors import ExportError
+from studio.core.events import Events, Exported, Progress
 from studio.engine.runs.listing import summarise
 from studio.exports.safetensors import Safetensors
 from studio.exports.sprites.formats import sprite_exports
@@ -241,6 +244,55 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     second.path.clear()
     assert not second.start.isEnabled()
     ready.inference.cancel()
+
+
+def test_a_wrong_path_and_a_failed_export_leave_the_dialog_open_with_the_reason(
+    qtbot: QtBot, ready: Session, parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def export(*given: object) -> Events:
+        yield Progress(1, 3, "reading the file back")
+        raise ExportError("The file differs from the model.", "Export as another format.")
+
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    (tmp_path / "file").write_text("")
+    shown = dialog(ready, parent, "run")
+    shown.path.setText(str(tmp_path / "file" / "model.onnx"))
+    click(shown.start)
+    assert shown.isVisible() and shown.start.isVisible() and not ready.inference.is_busy()
+    assert shown.path.property("invalid") is True and shown.path_reason.isVisible()
+    assert "not a folder" in shown.path_reason.text()
+    shown.path.setText(str(tmp_path / "model.onnx"))
+    assert not shown.path_reason.isVisible() and shown.path.property("invalid") is False
+    with qtbot.waitSignal(ready.inference.failed, timeout=LONG_MS):
+        click(shown.start)
+    qtbot.waitUntil(shown.start.isEnabled, timeout=LONG_MS)
+    assert shown.isVisible() and shown.start.isVisible()
+    assert shown.failure.text() == "The file differs from the model. Export as another format."
+    shown.path.setText(str(tmp_path / "other.onnx"))
+    assert not shown.failure.isVisible()
+
+
+def test_the_status_bar_shows_a_cancelled_export_until_it_ends(
+    qtbot: QtBot, ready: Session, parent: QWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = threading.Event()
+
+    def export(*given: object) -> Events:
+        yield Progress(1, 3, "reading the file back")
+        assert checked.wait(LONG_MS / 1000)
+        yield Progress(2, 3, "comparing")
+
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    bar = StatusLine(ready)
+    qtbot.addWidget(bar)
+    shown = dialog(ready, parent, "run")
+    with qtbot.waitSignal(ready.inference.progressed, timeout=LONG_MS):
+        click(shown.start)
+    QTest.keyClick(shown, Qt.Key.Key_Escape)
+    assert not shown.isVisible() and ready.inference.is_busy()
+    qtbot.waitUntil(lambda: bar._text.text() == "Cancelling: Exporting…", timeout=LONG_MS)
+    checked.set()
+    qtbot.waitUntil(lambda: bar._text.text() == "Ready", timeout=LONG_MS)
 
 
 def test_the_chosen_format_shows_its_settings_and_others_say_why_not(

@@ -19,6 +19,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import places
+from studio.core.events import Notice
 from studio.data.editing import NamedSprite
 from tests.ui.conftest import LONG_MS, click
 from tests.ui.widgets.tools import turn_wheel
@@ -77,6 +78,23 @@ def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: Q
     assert page.request.next_settings().seamless == "both" and checkpoints.currentData() == "last"
     form._disclosure.set_open(True)
     assert not about.isVisible()
+
+
+def test_a_setting_that_cannot_be_used_says_so_at_its_field_and_at_the_buttons(
+    qtbot: QtBot, page: GeneratePage
+) -> None:
+    told: list[Notice] = []
+    page.session.noticed.connect(told.append)
+    form = page.request._form
+    assert form is not None
+    form._controls["outline"].setText("banana")  # type: ignore[attr-defined]
+    words = "Outline: 'banana' is no colour."
+    assert not page.generate.isEnabled() and page.generate.toolTip() == words == page._reason.text()
+    assert form._reasons["outline"].text() == words
+    page._draw_like()  # as a key or a button asks for it
+    assert [notice.title for notice in told] == [words]
+    form._controls["outline"].setText("none")  # type: ignore[attr-defined]
+    assert page.generate.isEnabled() and page._reason.isHidden()
 
 
 def test_tab_goes_from_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:

@@ -88,6 +88,8 @@ class JobQueue(QObject):
         """Close a job's generator after its current event; nothing happens when it has ended."""
         if job in self._running:
             self._workers[self._running[job]].cancel(job)
+            job.is_cancelled = True
+            self.jobs_changed.emit()
 
     def give_up(self, job: Job | None) -> None:
         """Cancel the job and drop its remaining events, `JobEnded` included."""

@@ -58,7 +58,8 @@ class JobState(enum.Enum):
 class Job:
     """A generator of events that a worker advances. The main thread calls `receive` with each of them.
 
-    A background job runs only while no other job is ready. The worker owns `state`, the job queue owns `receive`.
+    A background job runs only while no other job is ready. The worker owns `state`, the job queue owns `receive` and
+    `is_cancelled`.
     """
 
     title: str
@@ -68,6 +69,7 @@ class Job:
     cancellable: bool = True  # by the user
     kind: str = ""  # when one of a kind is done, it no longer matters that others of it failed
     about: str = ""  # what it is for, where its title does not say that
+    is_cancelled: bool = False  # it ends after its current event
     state: JobState = JobState.READY
 
 

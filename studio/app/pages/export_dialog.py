@@ -22,10 +22,11 @@ from studio.app.pages.export_formats import ExportFormats
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, wording
-from studio.core.events import Exported
+from studio.core.events import Exported, JobFailed, Progress
 from studio.engine.control import Control
 from studio.engine.types import Device
 
+_WHERE = "Where the model is written."
 _START = "Write the file, read it back and compare it."
 _LOWEST, _HIGHEST = 520, 760  # logical pixels: as high as its window, so that many formats are seen at once
 _CHOOSING, _WRITING, _DONE = range(3)
@@ -51,6 +52,8 @@ class ExportDialog(QDialog):
         self._name = files.safe_name(title)
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
         self.path = QLineEdit()
+        self.path_reason = factory.Reason(self.path, _WHERE)
+        self.failure = factory.text("", "error")  # of the export that was tried last
         self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
         self.start = factory.button("Export", _START, "export", "primary")
         self.cancel = factory.button("Cancel", "Close without exporting.")
@@ -60,6 +63,7 @@ class ExportDialog(QDialog):
         self.outcome = factory.text()
         self.language = factory.combo("Language", "The language of the lines below.")
         self.snippet = QPlainTextEdit()
+        self._bar = QProgressBar()
         self._stages = QStackedWidget()
         self._scroll = factory.scrolling(self.formats)
         self.setWindowTitle(f"Export {title}")
@@ -73,6 +77,7 @@ class ExportDialog(QDialog):
         self.start.setDefault(True)  # what Enter presses, in the field as well
         self.browse.setAutoDefault(False)
         self.stop.setAutoDefault(False)  # Enter that began the export must not end it
+        self.failure.hide()
         self._connect()
 
     def _connect(self) -> None:
@@ -83,17 +88,20 @@ class ExportDialog(QDialog):
         self.start.clicked.connect(self._start)
         self.cancel.clicked.connect(self.reject)
         self.stop.clicked.connect(self.reject)
+        self.path.textChanged.connect(self._forget_reasons)
         self.path.textChanged.connect(self._look)
         self.done_button.clicked.connect(self.accept)
         self.copy.clicked.connect(self._copy)
         self.language.currentTextChanged.connect(self._show_snippet)
         self._session.inference.exported.connect(self._show_result)
+        self._session.inference.failed.connect(self._show_failure)
+        self._session.inference.progressed.connect(self._show_progress)
         self._session.inference.busy_changed.connect(self._look)
         self._suggest_path()
         self._look()
 
     def _choosing(self, title: str) -> QWidget:
-        factory.describe(self.path, "File", "Where the model is written.")
+        factory.describe(self.path, "File", _WHERE)
         where = factory.row(self.path, self.browse)
         buttons = factory.row(1, self.cancel, self.start)
         return factory.panel(
@@ -102,16 +110,16 @@ class ExportDialog(QDialog):
                 self._scroll,
                 factory.heading("Where"),
                 where,
+                self.path_reason,
+                self.failure,
                 buttons,
             )
         )
 
     def _writing(self) -> QWidget:
-        bar = QProgressBar()
-        bar.setRange(0, 0)
-        bar.setTextVisible(False)
+        self._bar.setTextVisible(False)
         words = "Writing the file, reading it back and comparing it with the model…"
-        return factory.panel(factory.column(1, factory.text(words), bar, 1, factory.row(1, self.stop)))
+        return factory.panel(factory.column(1, factory.text(words), self._bar, 1, factory.row(1, self.stop)))
 
     def _finished(self) -> QWidget:
         self.snippet.setReadOnly(True)
@@ -138,8 +146,11 @@ class ExportDialog(QDialog):
     def _suggest_path(self) -> None:
         form = self.formats.chosen()
         if form is not None:
-            folder = self._session.settings.text("last_save_folder", str(Path.home()))
-            self.path.setText(str(files.free_path(Path(folder) / f"{self._name}{form.suffix}")))
+            self.path.setText(str(files.free_path(self._folder() / f"{self._name}{form.suffix}")))
+
+    def _folder(self) -> Path:
+        """The folder of the last save."""
+        return Path(self._session.settings.text("last_save_folder", str(Path.home())))
 
     @Slot()
     def _browse(self) -> None:
@@ -153,10 +164,33 @@ class ExportDialog(QDialog):
     @Slot()
     def _start(self) -> None:
         form = self.formats.chosen()
-        if form is not None:
+        path = self._folder() / Path(self.path.text().strip()).expanduser()
+        reason = files.why_not_written(path)
+        self._forget_reasons()
+        self.path_reason.say(reason)
+        if form is not None and not reason:
+            self._bar.setRange(0, 0)
             self._stages.setCurrentIndex(_WRITING)
-            path, config = Path(self.path.text().strip()), self.formats.config()
-            self._session.inference.export(self._source, self._device, form.name, path, config)
+            self._session.inference.export(self._source, self._device, form.name, path, self.formats.config())
+
+    @Slot()
+    def _forget_reasons(self) -> None:
+        self.path_reason.say("")
+        self.failure.hide()
+
+    @Slot(object)
+    def _show_failure(self, failed: JobFailed) -> None:
+        """Go back to the choices with the reason, so that the user can choose another path or format."""
+        if self._stages.currentIndex() == _WRITING:
+            self.failure.setText(f"{failed.title} {failed.hint}".strip())
+            self.failure.show()
+            self._stages.setCurrentIndex(_CHOOSING)
+
+    @Slot(object)
+    def _show_progress(self, progress: Progress) -> None:
+        if self._stages.currentIndex() == _WRITING:
+            self._bar.setRange(0, progress.total)
+            self._bar.setValue(progress.done)
 
     @Slot(object)
     def _show_result(self, exported: Exported) -> None:
@@ -174,7 +208,7 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _look(self) -> None:
-        """Offer Export when it can begin. One that ended without a result has failed, and the window says why."""
+        """Offer Export when it can begin; close when the export was cancelled elsewhere."""
         busy = self._session.inference.is_busy()
         why_not = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
         factory.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
@@ -183,7 +217,7 @@ class ExportDialog(QDialog):
 
     @Slot()
     def reject(self) -> None:
-        """Close; what is being written is given up."""
+        """Close and cancel the export; the status bar says so until it has ended."""
         if self._stages.currentIndex() == _WRITING:
             self._session.inference.cancel()
         super().reject()

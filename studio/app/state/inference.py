@@ -23,6 +23,7 @@ from studio.core.events import (
     Event,
     Events,
     Exported,
+    JobFailed,
     NumbersPredicted,
     Progress,
     Rgba,
@@ -40,7 +41,7 @@ class Inference(QObject):
     """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
 
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
-    saved: (FilesSaved).
+    saved: (FilesSaved). failed: (JobFailed) the question that was asked last has no answer.
     checkpoints_listed: (CheckpointsListed). distilled: (Distilled). neighbours_found: (NeighboursFound).
     verified: (Verified).
     """
@@ -50,6 +51,7 @@ class Inference(QObject):
     generated = Signal(object)
     predicted = Signal(object, object)
     exported = Signal(object)
+    failed = Signal(object)
     saved = Signal(object)
     checkpoints_listed = Signal(object)
     distilled = Signal(object)
@@ -191,6 +193,7 @@ class Inference(QObject):
             Progress: self.progressed.emit,
             job_events.SpritesColoured: self.generated.emit,
             Exported: self.exported.emit,
+            JobFailed: self.failed.emit,
             job_events.CheckpointsListed: self.checkpoints_listed.emit,
             Distilled: self.distilled.emit,
             Verified: self.verified.emit,

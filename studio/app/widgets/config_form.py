@@ -49,6 +49,7 @@ class ConfigForm(QWidget):
         self._showing = False
         self._settings = tuple(item for item in settings_of(type(initial)) if item.name not in exclude)
         self._controls: dict[str, QWidget] = {}
+        self._reasons: dict[str, factory.Reason] = {}
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(factory.GRID)
@@ -114,13 +115,15 @@ class ConfigForm(QWidget):
         for row, item in enumerate(settings):
             control = self._controls[item.name] = self._control(item)
             if isinstance(control, QCheckBox):
-                layout.addWidget(control, row, 0, 1, 2)
+                layout.addWidget(control, 2 * row, 0, 1, 2)
                 continue
             label = QLabel(item.label)
             label.setToolTip(item.help)
             label.setBuddy(control)
-            layout.addWidget(label, row, 0)
-            layout.addWidget(control, row, 1)
+            reason = self._reasons[item.name] = factory.Reason(control, item.help)
+            layout.addWidget(label, 2 * row, 0)
+            layout.addWidget(control, 2 * row, 1)
+            layout.addWidget(reason, 2 * row + 1, 0, 1, 2)
         return layout
 
     def _control(self, item: Setting) -> QWidget:
@@ -154,18 +157,18 @@ class ConfigForm(QWidget):
         return item.check(control.text())
 
     def _mark_invalid(self) -> None:
-        """A red border where the value can't be used, with the reason as the tool tip."""
+        """Mark each value that can't be used, and show the reason under its field."""
         for item in self._settings:
-            control = self._controls[item.name]
-            reason = ""
-            try:
-                self._read(item)
-            except UsageError as error:
-                reason = error.title
-            control.setToolTip(reason or item.help)
-            if bool(control.property("invalid")) != bool(reason):
-                control.setProperty("invalid", bool(reason))
-                control.style().polish(control)
+            if item.name in self._reasons:
+                self._reasons[item.name].say(self._problem_of(item))
+
+    def _problem_of(self, item: Setting) -> str:
+        """Return why the value of one control can't be used, alone or in the config; empty when it can."""
+        try:
+            self._initial.replace(**{item.name: self._read(item)})
+        except UsageError as error:
+            return error.title
+        return ""
 
 
 def _make(item: Setting) -> QWidget:

@@ -82,6 +82,29 @@ def enable(widget: QWidget, reason_against: str, tip: str) -> None:
     widget.setToolTip(reason_against or tip)
 
 
+class Reason(QLabel):
+    """A red line under a field that says why its value can't be used; hidden while the value can be used."""
+
+    def __init__(self, field: QWidget, tip: str) -> None:
+        """tip: the field's tool tip while its value can be used."""
+        super().__init__()
+        self._field, self._tip = field, tip
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        theme.set_role(self, "error")
+        self.hide()
+
+    def say(self, reason: str) -> None:
+        """Mark the field and show the reason; an empty reason clears both."""
+        self._field.setToolTip(reason or self._tip)
+        self._field.setAccessibleDescription(reason)
+        if bool(self._field.property("invalid")) != bool(reason):
+            self._field.setProperty("invalid", bool(reason))
+            self._field.style().polish(self._field)
+        self.setText(reason)
+        self.setVisible(bool(reason))
+
+
 def text(words: str = "", role: theme.Role = "", *, wrap: bool = True) -> QLabel:
     """A plain text."""
     made = QLabel(words)

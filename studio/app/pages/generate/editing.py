@@ -56,6 +56,7 @@ class EditorPanel(QWidget):
         super().__init__()
         self._session = session
         self._size = 0  # of the model's sprites; 0 while there is no model
+        self._page_problem = ""  # with the settings of the page
         self._waiting: NamedSprite | None = None  # of another size, and not in the editor yet
         self._shown = (False, False)  # whether there is a sprite, and a question
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
@@ -98,6 +99,12 @@ class EditorPanel(QWidget):
         if self._waiting is not None and self._fits(self._waiting.rgba):
             self.take(self._waiting)
         self._refresh()
+
+    def set_problem(self, problem: str) -> None:
+        """Say why nothing can be drawn with the settings of the page; empty when it can."""
+        if problem != self._page_problem:
+            self._page_problem = problem
+            self._refresh()
 
     def request(self) -> EditRequest:
         """What is to be drawn from the sprite."""
@@ -212,7 +219,7 @@ class EditorPanel(QWidget):
             if self._keeps_shape():
                 return _SHAPELESS
             return _EMPTY if edit.keep.all() else ""
-        return ""
+        return self._page_problem
 
     def _promise(self) -> tuple[str, str]:
         """What is drawn from the sprite as it is marked now: the name of that, and a sentence."""

@@ -116,6 +116,7 @@ class GeneratePage(Page):
         paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         paste.activated.connect(self.editing.paste)
         self.request.recoloured.connect(self._recolour)
+        self.request.edited.connect(self._refresh_busy)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
         self.session.catalog.ready.connect(self._refresh)
         self.session.catalog.ready.connect(self._order_tabs)
@@ -203,6 +204,7 @@ class GeneratePage(Page):
         self._bar.setVisible(busy)
         self._bar.setRange(0, 0)
         factory.enable(self.generate, problem, _GENERATE)
+        self.editing.set_problem(problem)
         self._reason.setText(problem)
         self._reason.setVisible(bool(problem))
 
@@ -246,13 +248,13 @@ class GeneratePage(Page):
     def _roll(self) -> None:
         """The same again with another seed; while a key is held, as soon as the last ones are there."""
         asked = self.results.asked()
-        if asked is not None and not self._problem() and not self.session.inference.is_busy():
+        if asked is not None and not self.session.inference.is_busy() and self._can_draw():
             settings = asked.settings.replace(seed=self.request.next_seed())
             self._draw(settings, asked.request, asked.title, asked.origin)
 
     @Slot()
     def _generate(self) -> None:
-        if not self._problem():
+        if self._can_draw():
             settings = self.request.next_settings()
             if settings.corner_tiles:
                 self._draw(settings.replace(best_of=1), title="A set of corner tiles")
@@ -260,6 +262,13 @@ class GeneratePage(Page):
                 self._draw_best(settings)
             else:
                 self._draw(settings)
+
+    def _can_draw(self) -> bool:
+        """Return whether the model can draw with these settings; tell the user why not."""
+        problem = self._problem()
+        if problem:
+            self.session.notify(problem)
+        return not problem
 
     def _draw_best(self, settings: GenerateSettings) -> None:
         """Draw more than are shown: those most like the kept sprites are."""
@@ -277,7 +286,7 @@ class GeneratePage(Page):
 
     @Slot()
     def _draw_from_sprite(self) -> None:
-        if not self._problem() and not self.editing.problem():
+        if self._can_draw():
             request, origin = self.editing.request(), origin_of([self.editing.sprite()])
             settings = self._settings_for(COUNT).replace(strength=self.editing.strength_share())
             kind = "variations of" if request.keep is None else "ways to redraw a part of"
@@ -301,7 +310,7 @@ class GeneratePage(Page):
         """Draw what begins with these."""
         if len({one.rgba.shape for one in chosen}) > 1:
             self.session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
-        elif not self._problem():
+        elif self._can_draw():
             sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
             self._draw(
                 self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title, origin_of(chosen)

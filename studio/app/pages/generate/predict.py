@@ -74,7 +74,11 @@ class PredictPanel(QWidget):
 
     def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
-        if paths and source is not None and device is not None and record is not None:
+        if self._session.inference.is_busy():
+            self._session.notify(_WAITS)
+        elif source is None or device is None or record is None:
+            self._session.notify("The models and devices are still being looked for.", "Try again shortly.")
+        elif paths:
             self._session.inference.predict(source, device, paths, options.replace(size=record.size))
 
     @Slot(object, object)
@@ -87,8 +91,8 @@ class PredictPanel(QWidget):
         self._stack.setCurrentIndex(1)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files are welcome, unless an answer is awaited."""
-        if not self._session.inference.is_busy() and any(url.isLocalFile() for url in event.mimeData().urls()):
+        """Take files; `_ask` tells why they can't be looked at now."""
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

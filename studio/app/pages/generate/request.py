@@ -46,10 +46,11 @@ _FIRST_CLASS = 2  # after the choices that take every class
 class RequestPanel(QWidget):
     """The settings of one request; its form is made when the engine is there.
 
-    recoloured: the same sprites are wanted in other colours.
+    recoloured: the same sprites are wanted in other colours. edited: the user changed a setting of the form.
     """
 
     recoloured = Signal()
+    edited = Signal()
 
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
@@ -249,6 +250,7 @@ class RequestPanel(QWidget):
         self._form = ConfigForm(settings, exclude=_APART)
         self._form_box.addWidget(self._form)
         self._form.changed.connect(self._say_built)
+        self._form.changed.connect(self.edited)
         self._say_built()
         self._lock_taught()
         self.seed.setValue(settings.seed)
