@@ -17,7 +17,7 @@ SMOOTHING_STEPS = 50.0  # of losses, which are noisy
 
 _LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
 _BLOCK = 1024  # smoothing: so many steps of the recurrence are taken one after the other, for all blocks at once
-_MANY = 100  # from so many points on, the few that lie far off may leave the picture
+_MANY = 100  # values: a curve of so many is long, and may leave the picture where it lies far off
 _EARLY = 0.1  # share of the visible steps
 
 _NOTHING = np.zeros(0)
@@ -89,13 +89,17 @@ def steps_range(first: float, last: float, shown: Range) -> Range:
     return first - 0.01 * span, last + 0.05 * span
 
 
-def values_range(drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, whole: bool) -> Range:
-    """Room for all curves between `steps`, outliers aside; `shown` where that still fits well.
+def values_range(
+    drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, skip_early: bool, skip_outliers: bool
+) -> Range:
+    """Return the values to show between `steps`, with a margin; keep `shown` where the curves still fit well in it.
 
-    Unless it is to be `whole`, the very first steps may leave the picture: they lie far above the rest.
+    drawn: steps and values of each curve. skip_early: the first tenth of a long curve may lie outside, as raw losses
+    begin far above the rest. skip_outliers: a few values of a long curve may lie outside.
     """
-    settled = steps[0] + (0 if whole else _EARLY * (steps[1] - steps[0]))
-    bounds = [pair for pair in (_bounds(places, values, settled) for places, values in drawn) if pair is not None]
+    settled = steps[0] + (_EARLY * (steps[1] - steps[0]) if skip_early else 0)
+    found = [_bounds(places, values, settled, skip_outliers=skip_outliers) for places, values in drawn]
+    bounds = [pair for pair in found if pair is not None]
     if not bounds:
         return shown
     low, high = min(pair[0] for pair in bounds), max(pair[1] for pair in bounds)
@@ -105,16 +109,19 @@ def values_range(drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Ra
     return low - 0.06 * span, high + 0.08 * span
 
 
-def _bounds(steps: Values, values: Values, settled: float) -> Range | None:
-    """The smallest and the largest value of a curve, without the few of many that lie far off."""
+def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: bool) -> Range | None:
+    """Return the smallest and the largest value of a curve, of a long one from `settled` on; None where it is empty."""
     finite = np.isfinite(values)
     steps, values = steps[finite], values[finite]
-    late = values[steps >= settled]
-    if len(late):
-        values = late
     if not len(values):
         return None
-    low, high = np.quantile(values, [0.002, 0.995]) if len(values) >= _MANY else (values.min(), values.max())
+    is_long, late = len(values) >= _MANY, values[steps >= settled]
+    if is_long and len(late):
+        values = late
+    if is_long and skip_outliers:
+        low, high = np.quantile(values, [0.002, 0.995])
+    else:
+        low, high = values.min(), values.max()
     return float(low), float(high)
 
 

@@ -86,3 +86,11 @@ def test_the_peaks_of_a_long_run_are_drawn(tmp_path: Path) -> None:
     with Image.open(path) as picture:
         drawn = np.all(np.asarray(picture.convert("RGB")) == ImageColor.getrgb(TINTS[0]), axis=2)
     assert (drawn[300:500].sum(0) > 100).sum() >= 10  # columns of the picture that a peak crosses
+
+
+def test_smoothed_curves_of_several_runs_are_drawn_from_their_first_value(tmp_path: Path) -> None:
+    lines = [PlotLine(name, line.steps, line.values, NOTHING, NOTHING) for name in "ab" for line in [_line(2000)]]
+    with Image.open(_save(tmp_path / "runs.png", *lines)) as picture:
+        drawn = np.all(np.asarray(picture.convert("RGB")) == ImageColor.getrgb(TINTS[1]), axis=2)
+    columns = np.flatnonzero(drawn[200:].any(0))  # below the legend
+    assert columns[0] < 150  # the axes begin at about 100

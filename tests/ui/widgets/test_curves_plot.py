@@ -42,6 +42,18 @@ def test_each_run_is_in_the_legend_with_its_last_value(plot: CurvesPlot) -> None
     assert plot.legend.values() == {"Step": "1", "swords": "3", "a, b": "0.5"}
 
 
+@pytest.mark.parametrize("count", [12, 5000])
+def test_smoothed_and_heldout_curves_are_shown_from_their_first_value(plot: CurvesPlot, count: int) -> None:
+    steps = np.arange(count)
+    falling = curve(steps, 0.2 + 2.0 * np.exp(-40 * steps / count))
+    heldout = curve(steps[:: max(1, count // 20)], falling.values[:: max(1, count // 20)])
+    plot.set_curves([("swords", {"Loss": falling, "Held-out loss": heldout})])
+    for tab in range(2):
+        plot.bar.setCurrentIndex(tab)
+        plot.refresh()
+        assert plot.canvas.ranges()[1][1] >= 2.2
+
+
 def test_the_table_has_two_columns_for_each_run(plot: CurvesPlot, tmp_path: Path) -> None:
     plot.save(tmp_path / "runs.csv")
     with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:
