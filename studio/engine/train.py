@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -249,7 +249,10 @@ def live_samples(training: Training, control: Control) -> Events:
     with training.side_work.skip_if_full("live samples"):
         model = training.model()
         if model.recipe.makes != "sprites":
-            yield _heldout_samples(training, model)
+            samples = _heldout_samples(training, model)
+            if len(samples.sprites):
+                yield from retry_until_writable(control, training.run.save_samples, samples)
+            yield samples
         else:
             yield from until_stopped(_drawn_samples(training, model, control), control)
 
@@ -271,16 +274,26 @@ def _drawn_samples(training: Training, model: TrainedModel, control: Control) ->
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
-    """Some held-out sprites, with the class or the numbers that the model gives them."""
+    """Return some held-out sprites, with the class or the numbers that the model predicts of each."""
     places = slice(None, None, max(1, len(training.heldout_sprites) // SAMPLE_COUNT))
     chosen = training.heldout_sprites[places][:SAMPLE_COUNT]
     *_, found = predict(model, chosen)
     if isinstance(found, Classified):
-        return SamplesReady(training.step, chosen, tuple(found.class_names[k] for k in found.probabilities.argmax(1)))
+        true_labels = training.heldout.labels_host[places][:SAMPLE_COUNT].tolist()
+        pairs = zip(found.probabilities.argmax(1).tolist(), true_labels, strict=True)
+        return SamplesReady(training.step, chosen, tuple(_verdict(found.class_names, *pair) for pair in pairs))
     assert isinstance(found, NumbersPredicted)
     true = training.heldout.targets[places][:SAMPLE_COUNT].cpu().numpy()
     captions = tuple("; ".join(map(wording.decimal, row)) for row in found.numbers.tolist())
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
+
+
+def _verdict(class_names: Sequence[str], predicted: int, true: int) -> str:
+    """Return the predicted class in words, with a mark and the true class where the prediction is wrong."""
+    if predicted == true:
+        return class_names[predicted]
+    wrong = f"✗ {class_names[predicted]} (is {class_names[true]})"
+    return wrong.replace("/", " › ")  # under a sprite, a caption is shown from its last '/' on
 
 
 def _follow(training: Training, control: Control, ranks: Group) -> None:

@@ -37,8 +37,9 @@ from studio.engine.control import Control
 from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.runs import checkpoints
+from studio.engine.runs.film import film_of
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import read_history
+from studio.engine.runs.history import read_history, read_samples
 from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, BatchRng
 from studio.recipes.generator import Generator, GeneratorConfig
@@ -84,6 +85,20 @@ def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
     lines = [json.loads(line) for line in (run_path / "metrics.jsonl").read_text().splitlines()]
     assert sum(len(line.get("loss", ())) for line in lines) == 8
     assert not list(run_path.rglob("*.pkl")) + list(run_path.rglob("*.pt"))
+
+
+def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, sprites: Sprites) -> None:
+    shown = of_kind(list(train_classifier(run_path, sprites)), SamplesReady)
+    saved = read_samples(run_path, sprites.size)
+    assert [sample.step for sample in saved] == [sample.step for sample in shown] == [0, 8]
+    for one, other in zip(saved, shown, strict=True):
+        np.testing.assert_array_equal(one.sprites, other.sprites)
+        assert one.captions == other.captions
+    names = list(sprites.class_names)
+    known = {*names, *(f"✗ {wrong} (is {name})" for wrong in names for name in names)}
+    assert set(saved[-1].captions) <= known
+    with pytest.raises(RunError, match="never change"):
+        film_of(run_path)
 
 
 @pytest.mark.parametrize(

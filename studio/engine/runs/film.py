@@ -28,18 +28,28 @@ def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -
     """A frame for every sample that a run has kept.
 
     scale: how many pixels a side show one; None: as many as make frames of a usual width. seconds: that all frames but
-    the last's longer stay take; None: a quarter of one each. Raises RunError where there is no sample, and UsageError.
+    the last's longer stay take; None: a quarter of one each. Raises RunError where no sample moves, and UsageError.
     """
     record = RunDir(run).record()
     samples = read_samples(run, record.size)
+    name = run.resolve().name
     if not samples:
-        name = run.resolve().name
-        raise RunError(f"{name} has no samples to show.", "They are what a generator draws while it trains.")
+        raise RunError(f"{name} has no samples to show.", "A training draws samples while it runs.")
+    if not is_moving(samples):
+        title = f"The samples of {name} never change, which gives no film."
+        raise RunError(title, "They are the same held-out sprites throughout, with what the model predicts of them.")
     frames = _enlarged(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
     about |= provenance([source_in(RunDir(run), samples[-1].step).to_json()])
     frame_ms = _frame_ms(len(frames), seconds)
     return SpriteSet(frames, duration_ms=frame_ms, hold_ms=_LAST_MS, is_animation=True, about=about)
+
+
+def is_moving(samples: Sequence[SamplesReady]) -> bool:
+    """Return whether the sprites change from sample to sample: a recipe that draws nothing shows the same ones."""
+    return len(samples) == 1 or any(
+        not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
+    )
 
 
 def _grids(samples: Sequence[SamplesReady]) -> Rgba:

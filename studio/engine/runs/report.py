@@ -28,6 +28,7 @@ from studio.engine.runs.comparison import (
     shared_places,
     side_by_side,
 )
+from studio.engine.runs.film import is_moving
 from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, spread
 from studio.engine.runs.history import (
     FIGURES,
@@ -138,9 +139,8 @@ def _samples_beside(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _learns_to_draw(run: ComparedRun) -> bool:
-    """Whether its samples change: what draws nothing shows the same held-out sprites throughout."""
-    samples = run.read.samples
-    return len(samples) > 1 and not np.array_equal(samples[0].sprites, samples[-1].sprites)
+    """Return whether a run has several samples, which change."""
+    return len(run.read.samples) > 1 and is_moving(run.read.samples)
 
 
 def _film(run: ComparedRun) -> Iterator[str]:

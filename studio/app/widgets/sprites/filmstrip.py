@@ -151,7 +151,15 @@ class Filmstrip(QWidget):
         self._step.setText(f"Step {step:,}" if step >= 0 else "–")
         self._slider.setEnabled(len(self._film) > 1)
         self._latest.setEnabled(not self._live)
-        factory.enable(self.save, "" if len(self._film) > 1 else "There are too few samples for a film.", _SAVE)
+        factory.enable(self.save, self._why_no_film(), _SAVE)
+
+    def _why_no_film(self) -> str:
+        """Return why there is no film to save; empty where there is one."""
+        if len(self._film) < 2:
+            return "There are too few samples for a film."
+        first = self._film[0][1]
+        is_still = all(np.array_equal(first, sprites) for _, sprites, _ in reversed(self._film[1:]))
+        return "These sprites stay the same, only what the model says of them changes." if is_still else ""
 
 
 def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
