@@ -114,6 +114,6 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     heldout = ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in progress.headline.items())
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
-        name, record.recipe, data_of(record), record.device, number(progress.step), heldout,
-        duration(progress.elapsed_s), state,
+        name, record.recipe, data_of(record), record.device, number(run.step), heldout,
+        duration(run.elapsed_s), state,
     )  # fmt: skip

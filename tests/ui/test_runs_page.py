@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from PySide6.QtCore import QItemSelectionModel, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs, theme
@@ -20,7 +21,7 @@ from studio.app.pages.runs.page import RunsPage
 from studio.app.pages.runs.table import Column, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
-from studio.core.events import Events, Notice, SamplesReady
+from studio.core.events import Events, Notice, Progress, SamplesReady
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
 from studio.engine.runs.listing import RunSummary, summarise
@@ -32,7 +33,7 @@ from tests.ui.conftest import LONG_MS
 def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
     begun = f"2026-01-{day:02}T00:00:00+00:00"
     record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {}, "group")
-    return RunSummary(Path(name), record, RunProgress(standing, step, 1.0, {}), standing)
+    return RunSummary(Path(name), record, RunProgress(standing, step, 1.0, {}), standing, step=step, elapsed_s=1.0)
 
 
 OLD, OLDER = summary("old", 2, 20), summary("older", 1, 30)
@@ -152,6 +153,50 @@ def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
     plot = choose(qtbot, page, "new")
     assert plot.canvas.ranges()[0][0] <= 0 and plot.canvas.ranges()[0][1] >= 99
     assert page.comparison.filmstrip.is_live()
+
+
+def test_runs_are_listed_and_read_while_an_import_goes_on(
+    qtbot: QtBot, session: Session, asked: list[str], tmp_path: Path
+) -> None:
+    is_over = threading.Event()
+
+    def endless() -> Events:
+        while not is_over.is_set():
+            yield Progress(0, 0, "files read")
+
+    session.job_queue.start("files", "Opening", endless(), lambda event: None)
+    with qtbot.waitSignal(session.runs.listed, timeout=LONG_MS):
+        session.runs.list_runs()
+    with qtbot.waitSignal(session.runs.read, timeout=LONG_MS):
+        session.runs.read_runs([tmp_path])
+    is_over.set()
+
+
+def test_a_page_without_runs_says_whether_they_are_still_looked_for(qtbot: QtBot, session: Session) -> None:
+    page = RunsPage(session)
+    qtbot.addWidget(page)
+    page.show()
+    assert "Looking for runs…" in shown_texts(page)
+    with qtbot.waitSignal(session.runs.listed, timeout=LONG_MS):
+        session.runs.list_runs()
+    assert any(text.startswith("Nothing has been trained yet") for text in shown_texts(page))
+
+
+def test_the_list_follows_a_run_that_trains_while_it_is_seen(page: RunsPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[bool] = []
+    monkeypatch.setattr(page.session.runs, "list_runs", lambda: listed.append(True))
+    page.list_timer.timeout.emit()
+    assert len(listed) == 1
+    tell(page, OLD, OLDER)  # no run trains
+    page.list_timer.timeout.emit()
+    tell(page, training(11), OLD, OLDER)
+    page.hide()
+    page.list_timer.timeout.emit()
+    assert len(listed) == 1
+
+
+def shown_texts(page: RunsPage) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
 
 
 def test_a_run_that_can_not_be_read_is_told_and_the_next_one_is_read(tmp_path: Path, run_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from studio.app.background import job_events, jobs, run_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.errors import StudioError
-from studio.core.events import Event, Notice
+from studio.core.events import Event, Events, Notice
 from studio.core.wording import count
 from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed
@@ -57,13 +57,13 @@ class RunList(QObject):
         if self._listing is not None:
             self._again = True
         else:
-            self._listing = self._job_queue.start(
-                "files", "Looking for runs", jobs.list_runs(), self._receive_list, cancellable=False
+            self._listing = self._start_at_once(
+                "Looking for runs", jobs.list_runs(), self._receive_list, cancellable=False
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Read curves and samples; `read` comes for each run."""
-        self._job_queue.start("files", "Reading runs", jobs.read_runs(self._reader, paths), self._receive)
+        self._start_at_once("Reading runs", jobs.read_runs(self._reader, paths), self._receive)
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:
         """Write a page of HTML about these runs."""
@@ -93,8 +93,7 @@ class RunList(QObject):
     ) -> None:
         """Say this of a run, before whatever else is done with files; what is None stays."""
         events = run_jobs.change_notes(path, name, note, starred, tags)
-        job = self._job_queue.start("files", f"Noting it of {path.name}", events, self._receive, cancellable=False)
-        self._job_queue.prioritize(job)
+        self._start_at_once(f"Noting it of {path.name}", events, self._receive, cancellable=False)
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
         """Say this of a run before the window closes, which ends all jobs."""
@@ -107,7 +106,7 @@ class RunList(QObject):
     def trash_runs(self, paths: Sequence[Path]) -> None:
         """Move runs to the system's trash."""
         title = f"Moving {count(len(paths), 'run')} to the trash"
-        self._job_queue.start("files", title, run_jobs.trash_runs(paths), self._receive, cancellable=False)
+        self._start_at_once(title, run_jobs.trash_runs(paths), self._receive, cancellable=False)
 
     def can_undo(self) -> bool:
         """Whether there are runs to be taken back from the trash."""
@@ -119,7 +118,7 @@ class RunList(QObject):
         if self._trashed:
             self._withdraw()
             events = run_jobs.restore_runs(self._trashed.pop())
-            self._job_queue.start("files", "Taking back from the trash", events, self._receive, cancellable=False)
+            self._start_at_once("Taking back from the trash", events, self._receive, cancellable=False)
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """The runs of a recipe that have learnt something, the newest first."""
@@ -136,6 +135,14 @@ class RunList(QObject):
     def is_outdated(self) -> bool:
         """Whether the runs were asked for again while they were being listed."""
         return self._again
+
+    def _start_at_once(
+        self, title: str, events: Events, receive: Callable[[Event], None], *, cancellable: bool = True
+    ) -> Job:
+        """Start a short job before all other file jobs: an import, which takes minutes, waits for it."""
+        job = self._job_queue.start("files", title, events, receive, cancellable=cancellable)
+        self._job_queue.prioritize(job)
+        return job
 
     def _receive_list(self, event: Event) -> None:
         if isinstance(event, job_events.QueueListed):

@@ -13,7 +13,8 @@ from studio.core import file_systems, files, places, records, wording
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.core.names import composed
-from studio.engine.runs.folder import RECORD, RunDir, RunProgress, RunRecord, is_there, reading
+from studio.engine.runs.folder import METRICS, RECORD, RunDir, RunProgress, RunRecord, is_there, reading
+from studio.engine.runs.metrics import newest_tick
 from studio.engine.runs.notes import RunNotes, called, read_notes
 
 _MOST_REMEMBERED = 1000
@@ -26,6 +27,7 @@ class RunSummary:
     """One row of the list of runs. `problem` says why a damaged run can't be read; `notes` is what people say of it.
 
     saved_step: the step of the newest checkpoint; 0 without a checkpoint.
+    step, elapsed_s: trained so far, also what `progress` does not say yet.
     """
 
     path: Path
@@ -35,6 +37,8 @@ class RunSummary:
     problem: str = ""
     notes: RunNotes = field(default_factory=RunNotes)
     saved_step: int = 0
+    step: int = 0
+    elapsed_s: float = 0.0
 
     @property
     def title(self) -> str:
@@ -101,7 +105,21 @@ def summarise(path: Path) -> RunSummary:
         standing = "training"
     elif progress.state == "training":
         standing = "training" if run.is_busy() else "interrupted"  # it may have begun just now
-    return RunSummary(path, record, progress, standing, notes=notes, saved_step=run.saved_step())
+    step, elapsed_s = progress.step, progress.elapsed_s
+    if standing == "training":
+        step, elapsed_s = _trained_so_far(path) or (step, elapsed_s)
+    return RunSummary(
+        path, record, progress, standing, notes=notes, saved_step=run.saved_step(), step=step, elapsed_s=elapsed_s
+    )
+
+
+def _trained_so_far(path: Path) -> tuple[int, float] | None:
+    """Return the steps and seconds of a run that is being trained; None where its files say nothing newer."""
+    try:
+        tick = newest_tick(path / METRICS)
+    except OSError:
+        return None
+    return None if tick is None else (tick.step + len(tick.loss), tick.elapsed_s)
 
 
 def resume_words(saved_step: int) -> str:

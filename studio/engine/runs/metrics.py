@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from studio.core import records
 from studio.core.events import LossChunk, QualityMeasured, SteppedBack, Validated
 from studio.core.metrics import Quality
+
+_TAIL_BYTES = 1 << 18  # room for the steps of a tick, with what is written between two ticks
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,24 @@ def parse_line(text: bytes) -> Line | None:
         return None if kind is None else records.convert(values, kind)
     except ValueError:
         return None
+
+
+def newest_tick(path: Path) -> Tick | None:
+    """Return the last training steps in a metrics.jsonl; None where the file has none since the last resume.
+
+    Reads the end of the file alone. Raises OSError.
+    """
+    with path.open("rb") as file:
+        start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
+        file.seek(start)
+        lines = file.read().split(b"\n")
+    for text in reversed(lines[1 if start else 0 : -1]):  # without a first and a last line that are cut
+        line = parse_line(text)
+        if isinstance(line, Tick):
+            return line
+        if isinstance(line, Resumed | SteppedBack):
+            return None
+    return None
 
 
 def line_of(event: LossChunk | Validated | QualityMeasured | LayersSeen | Mapping[str, Any]) -> dict[str, Any]:

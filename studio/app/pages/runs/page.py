@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
+_LOOKING = "Looking for runs…"
+_LIST_MS = 5000  # while a run is being trained: its steps and curves grow
 
 
 class RunsPage(Page):
@@ -49,6 +51,10 @@ class RunsPage(Page):
         self._restored: set[Path] = set()  # runs that are to be chosen when they are listed again
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._stack = QStackedWidget()
+        self._empty = factory.caption(_LOOKING)
+        self.list_timer = QTimer(self)
+        self.list_timer.setInterval(_LIST_MS)
+        self.list_timer.start()
         self._set_up_table()
         self._lay_out()
         self._connect()
@@ -115,9 +121,8 @@ class RunsPage(Page):
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setSizes([380, 300])
         self._splitter.restoreState(self.session.settings.layout("runs"))
-        empty = factory.caption(_EMPTY)
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
         self._stack.addWidget(self._splitter)
         box = factory.column(head, self._stack, spacing=2 * factory.GRID)
         box.setContentsMargins(margin, factory.GRID, margin, factory.GRID)
@@ -140,11 +145,18 @@ class RunsPage(Page):
         self.actions_row.use_wanted.connect(self.model_wanted)
         self.comparison.save_wanted.connect(self._save_plot)
         self.comparison.filmstrip.save_wanted.connect(self._save_film)
+        self.list_timer.timeout.connect(self._follow_trainings)
         self.session.runs.listed.connect(self._show_runs)
         self.session.runs.restored.connect(self._choose_restored)
         self.session.run_space.measured.connect(self._show_use)
         self.session.run_space.freed.connect(self._say_freed)
         self.session.catalog.ready.connect(self._show_runs)
+
+    @Slot()
+    def _follow_trainings(self) -> None:
+        """List the runs again while the user sees a run that is being trained."""
+        if self.isVisible() and any(run.standing == "training" for run in self.session.runs.runs):
+            self.session.runs.list_runs()
 
     @Slot()
     def _show_runs(self) -> None:
@@ -156,6 +168,7 @@ class RunsPage(Page):
         self._rows.show_runs(self.session.runs.runs, self.session.catalog.recipes)
         self.table.setColumnHidden(Column.TAGS, not any(run.notes.tags for run in self.session.runs.runs))
         self._stack.setCurrentIndex(1 if self.session.runs.runs else 0)
+        self._empty.setText(_EMPTY if self.session.runs.are_known else _LOOKING)
         self._choose(chosen, current)
         self._choose_any(row)
         self._show_selected()

@@ -155,8 +155,8 @@ class RunTable(QAbstractTableModel):
             self._titles.get(record.recipe, record.recipe),
             data_of(record),
             run_words.figures(progress.headline),
-            wording.number(progress.step),
-            wording.duration(progress.elapsed_s) if progress.elapsed_s else "–",
+            wording.number(run.step),
+            wording.duration(run.elapsed_s) if run.elapsed_s else "–",
             _day(record.created),
             record.device_name,
             use,
@@ -167,9 +167,9 @@ class RunTable(QAbstractTableModel):
         found[Column.STAR] = not run.notes.starred
         found[Column.NAME] = run.title.casefold()
         progress = run.progress
-        found[Column.STEPS] = -1 if progress is None else progress.step
+        found[Column.STEPS] = -1 if progress is None else run.step
         found[Column.HELD_OUT] = -1.0 if progress is None else next(iter(progress.headline.values()), -1.0)
-        found[Column.TIME] = -1.0 if progress is None else progress.elapsed_s
+        found[Column.TIME] = -1.0 if progress is None else run.elapsed_s
         found[Column.DISK] = self._uses[run.path].size_bytes if run.path in self._uses else -1
         found[Column.BEGUN] = "" if run.record is None else run.record.created
         return tuple(found)
