@@ -408,7 +408,7 @@ def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> N
         checkpoints._write_record(target, replace(info, step=step, number=number))
         RunDir(run).save_samples(SamplesReady(step, make_sprites().rgba[:1]))
     assert steps(run)[-3:] == late and checkpoint_names(run)[2] == "1000000000"
-    assert [samples.step for samples in read_samples(run, 8)] == late
+    assert [samples.step for samples in read_samples(run, 8)][-3:] == late
     assert load_model(run, "last", CPU).step == late[-1]
     checkpoints.rotate(run / "checkpoints", ACCURACY)
     assert steps(run)[-2:] == late[-2:]
