@@ -1,6 +1,6 @@
 """How the outside stops a training and asks things of it. No torch here.
 
-Pausing is not here: a training is a generator, and one that is not advanced pauses.
+A training is a generator: whoever does not advance the generator pauses the training, and says so in `is_paused`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Control:
     give_up: bool = False  # fail when the disk can't be written, instead of trying again
     sample_now: bool = False
     checkpoint_now: bool = False
+    is_paused: bool = False  # the training is not advanced
     live: TrainedModel | None = None
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from studio.core import files, records
-from studio.core.errors import RunError, TrainingError
+from studio.core.errors import RunError, TrainingError, UnwritableError
 from studio.core.events import Event, Events, Halted, Notice, RunFinished, RunStarted
 from studio.engine.control import Control
 from studio.engine.far import FIND_STUDIO, RENAME_LAST, Link, LinkLostError, Place, linked
@@ -317,7 +317,7 @@ class _TrainingThere:
             self._asked = wanted
         self._fetch(found)
         if found.live is not None and found.exit_code is None:
-            with contextlib.suppress(OSError):  # what is shown of it is late, and the next round tries again
+            with contextlib.suppress(UnwritableError):  # what is shown of it is late, and the next round tries again
                 write_live(self._run.path, found.live)
         if found.exit_code not in (None, _DONE, _STOPPED):
             self._last_words = self._link.run(_LAST_WORDS, self._name).decode(errors="replace").strip()
@@ -325,7 +325,7 @@ class _TrainingThere:
 
     def _wanted(self) -> Asked:
         """What is asked here: in the run's folder, and by Ctrl+C."""
-        asked = read_asked(self._run.path)
+        asked = read_asked(self._run.path, self._asked)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
     def _news(self, found: _There) -> Events:

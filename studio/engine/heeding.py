@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 import time
 from collections.abc import Iterator
 
@@ -28,14 +29,19 @@ def heeding(events: Events, control: Control, *, can_pause: bool) -> Events:
         for event in events:
             if isinstance(event, RunStarted):
                 speaker = _Speaker(event, control, can_pause=can_pause)
-                at_the_end.callback(fall_silent, event.path)
+                at_the_end.callback(speaker.close)
+            if speaker is not None:
+                speaker.note(event)  # first: whoever receives the event may not advance the training for hours
             yield event
             if speaker is not None:
-                yield from speaker.follow(event)
+                yield from speaker.follow()
 
 
 class _Speaker:
-    """Speaks for one training."""
+    """Speaks for one training.
+
+    A daemon thread writes the heartbeat while nothing advances the training, as when the window has paused it.
+    """
 
     def __init__(self, started: RunStarted, control: Control, *, can_pause: bool) -> None:
         self._run, self._control = started.path, control
@@ -44,46 +50,74 @@ class _Speaker:
             precision=started.precision,
         )  # fmt: skip
         self._done = Asked()
+        self._waits = False  # in `follow`
+        self._beats = 0
         self._looked_s = self._spoke_s = -math.inf
+        self._lock = threading.Lock()  # of live.json and of what is written there
+        self._has_ended = threading.Event()
         fall_silent(self._run)  # what was asked of an earlier training of this run counts no more
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
-    def follow(self, event: Event) -> Iterator[Notice]:
-        """After an event of the training: speak and listen when that is due, and wait while a pause is asked for."""
+    def note(self, event: Event) -> None:
+        """Write what an event of the training says, if the next heartbeat is due; a halt at once."""
         if isinstance(event, LossChunk):
             eta_s = event.eta_s if math.isfinite(event.eta_s) else None
             self._live = msgspec.structs.replace(self._live, eta_s=eta_s, epoch=event.epoch, halted="")
         elif isinstance(event, Halted):
             self._live = msgspec.structs.replace(self._live, halted=event.title)
-        self._speak_and_listen()
+        self._speak(at_once=isinstance(event, Halted))
+
+    def follow(self) -> Iterator[Notice]:
+        """Between two events of the training: read what is asked when that is due, and wait while a pause is asked."""
+        self._listen()
         if self._is_to_wait():
             yield Notice("info", "Paused, as was asked in the run's folder.", "It goes on when that is asked.")
-            self._change(is_paused=True)
+            self._wait(is_waiting=True)
             while self._is_to_wait():
                 time.sleep(_LOOK_S)
-                self._speak_and_listen()
-            self._change(is_paused=False)
+                self._speak()
+                self._listen()
+            self._wait(is_waiting=False)
             if not self._control.stop:
                 yield Notice("info", "It goes on.")
+
+    def close(self) -> None:
+        """End the heartbeat and remove the files."""
+        with self._lock:
+            self._has_ended.set()
+        fall_silent(self._run)
 
     def _is_to_wait(self) -> bool:
         return self._live.can_pause and self._done.pause and not self._control.stop
 
-    def _change(self, *, is_paused: bool) -> None:
-        """Say this at once."""
-        self._live = msgspec.structs.replace(self._live, is_paused=is_paused)
-        self._spoke_s = -math.inf
-        self._speak_and_listen()
+    def _wait(self, *, is_waiting: bool) -> None:
+        self._waits = is_waiting
+        self._speak(at_once=True)
 
-    def _speak_and_listen(self) -> None:
+    def _beat(self) -> None:
+        """Write the heartbeat until the training ends. Runs on the thread."""
+        while not self._has_ended.wait(BEAT_S):
+            self._speak()
+
+    def _listen(self) -> None:
         now_s = time.monotonic()
         if now_s - self._looked_s >= _LOOK_S:
             self._looked_s = now_s
-            self._heed(read_asked(self._run))
-        if now_s - self._spoke_s >= BEAT_S:
-            self._spoke_s = now_s
-            self._live = msgspec.structs.replace(self._live, beat=self._live.beat + 1, is_stopping=self._control.stop)
+            self._heed(read_asked(self._run, self._done))
+
+    def _speak(self, *, at_once: bool = False) -> None:
+        """Write live.json, if the next heartbeat is due or `at_once`."""
+        with self._lock:
+            now_s = time.monotonic()
+            if self._has_ended.is_set() or not (at_once or now_s - self._spoke_s >= BEAT_S):
+                return
+            self._spoke_s, control = now_s, self._control
+            self._beats += 1
+            live = msgspec.structs.replace(
+                self._live, beat=self._beats, is_stopping=control.stop, is_paused=self._waits or control.is_paused
+            )
             with contextlib.suppress(UnwritableError):  # the training halts by itself where the disk can't be written
-                write_live(self._run, self._live)
+                write_live(self._run, live)
 
     def _heed(self, asked: Asked) -> None:
         control, done = self._control, self._done

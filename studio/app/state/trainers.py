@@ -88,15 +88,17 @@ class WindowTrainer:
         self._job = job_queue.start("engine", f"Training {title}", events, receive, background=True)
 
     def pause(self) -> State:
+        self._control.is_paused = True
         self._job_queue.pause(self._job)
         return "paused"
 
     def resume(self) -> State:
+        self._control.is_paused = False
         self._job_queue.resume(self._job)
         return "training" if self._has_begun else "starting"
 
     def stop(self) -> State:
-        self._control.stop = True
+        self._control.stop, self._control.is_paused = True, False
         self._job_queue.prioritize(self._job)
         return "stopping"
 

@@ -10,6 +10,7 @@ clock is compared with another's. No torch here.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,8 @@ from typing import TypeVar
 import msgspec
 
 from studio.core import files, records
-from studio.engine.runs.folder import ASKED, LIVE, RunDir
+from studio.core.errors import DamagedError
+from studio.engine.runs.folder import ASKED, LIVE, RunDir, reading
 
 T = TypeVar("T")
 
@@ -59,9 +61,17 @@ def read_live(run: Path) -> Live | None:
 
 
 def write_live(run: Path, live: Live) -> None:
-    """Say that a training goes on. Raises UnwritableError."""
+    """Write live.json, also on a full disk if the file is there already. Raises UnwritableError."""
+    path = run / LIVE
     with RunDir(run).writing():
-        _write(run / LIVE, live)
+        try:
+            _write(path, live)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            with path.open("r+b") as file:  # the blocks of the file are there: to replace it would need more
+                file.write(_content(live))
+                file.truncate()
 
 
 def fall_silent(run: Path) -> None:
@@ -71,16 +81,16 @@ def fall_silent(run: Path) -> None:
             files.remove(run / name)
 
 
-def read_asked(run: Path) -> Asked:
-    """What a training is asked to do."""
-    return _read(run / ASKED, Asked) or Asked()
+def read_asked(run: Path, known: Asked) -> Asked:
+    """Return what a training is asked to do; what is `known` where the file is missing or can't be read for now."""
+    return _read(run / ASKED, Asked) or known
 
 
 def ask(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
-    """Ask the training of this run for something; what is None stays as it was asked. Raises UnwritableError."""
-    before = read_asked(run)
+    """Ask the training of this run for something; what is None stays as it was asked. Raises RunError."""
+    before = _asked_before(run / ASKED)
     asked = Asked(
         before.stop if stop is None else stop,
         before.pause if pause is None else pause,
@@ -89,6 +99,18 @@ def ask(
     )
     with RunDir(run).writing():
         _write(run / ASKED, asked)
+
+
+def _asked_before(path: Path) -> Asked:
+    """Return what was asked before. Raises RunError: a request that ignored it would take back a pause."""
+    try:
+        with reading(path):
+            return records.parse(path.read_bytes(), Asked)
+    except FileNotFoundError:
+        return Asked()
+    except ValueError:
+        hint = "Nothing was asked. Remove the file and try again."
+        raise DamagedError(f"{path.name} of {path.parent.name} is damaged.", hint) from None
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
@@ -101,4 +123,8 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 def _write(path: Path, message: msgspec.Struct) -> None:
     with files.atomic_path(path, durable=False) as temporary:
-        temporary.write_bytes(json.dumps(msgspec.to_builtins(message)).encode())
+        temporary.write_bytes(_content(message))
+
+
+def _content(message: msgspec.Struct) -> bytes:
+    return json.dumps(msgspec.to_builtins(message)).encode()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from studio.core.errors import RunError, UnwritableError
+from studio.core.errors import DamagedError, RunError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
     Event,
@@ -23,21 +26,23 @@ from studio.core.events import (
     Validated,
 )
 from studio.data.sprites import Sprites
+from studio.engine import heeding as speaking
 from studio.engine.control import Control
-from studio.engine.heeding import BEAT_S, heeding
+from studio.engine.heeding import heeding
 from studio.engine.runs import live, watching
 from studio.engine.runs.folder import ASKED, LIVE, RunDir
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.live import ask, read_live
 from studio.engine.runs.watching import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.train import train_resumed
-from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_generator
+from tests.engine.far.machine import wait_until
+from tests.engine.tools import CPU, bare_run, of_kind, own_clock, train_classifier, train_generator
 
 
 class Clock:
     """In place of `time`: it goes on by `step_s` whenever it is looked at, and calls `on_sleep` instead of waiting."""
 
-    def __init__(self, step_s: float = BEAT_S) -> None:
+    def __init__(self, step_s: float) -> None:
         self.now_s, self.step_s = 0.0, step_s
         self.on_sleep: Callable[[], None] = lambda: None
 
@@ -52,8 +57,9 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Whoever trains speaks and listens after every event."""
-    clock = Clock()
-    monkeypatch.setattr("studio.engine.heeding.time", clock)
+    clock = Clock(3600.0)
+    monkeypatch.setattr(speaking, "time", clock)
+    monkeypatch.setattr(speaking, "BEAT_S", clock.step_s)  # too long for the thread
     return clock
 
 
@@ -156,6 +162,66 @@ def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Cl
     assert isinstance(until(training, RunFinished)[-1], RunFinished)
 
 
+def test_a_request_that_can_not_be_read_ends_no_pause_and_repeats_no_save(
+    run_path: Path, sprites: Sprites, clock: Clock
+) -> None:
+    control = Control()
+    training = heeding(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    until(training, LossChunk)
+    ask(run_path, save=True)
+    until(training, CheckpointSaved)
+    ask(run_path, pause=True)
+    asked, waits = (run_path / ASKED).read_bytes(), list[bool]()
+
+    def wait() -> None:
+        waits.append(True)
+        if len(waits) == 2:
+            (run_path / ASKED).write_bytes(b"")
+        elif len(waits) == 4:
+            (run_path / ASKED).unlink()
+        elif len(waits) == 6:
+            (run_path / ASKED).write_bytes(asked.replace(b'"pause": true', b'"pause": false'))
+
+    clock.on_sleep = wait
+    until(training, Notice)
+    until(training, Notice)
+    assert len(waits) == 6
+    later = [next(training) for _ in range(20)]
+    assert not of_kind(later, CheckpointSaved)
+    training.close()
+
+
+def test_a_training_that_is_not_advanced_is_heard_of_and_says_that_it_is_paused(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "BEAT_S", 0.01)
+    control = Control()
+    training = heeding(train_generator(run_path, sprites, control), control, can_pause=False)
+    until(training, LossChunk)
+    control.is_paused = True
+    first = read_live(run_path)
+    wait_until(lambda: (seen := read_live(run_path)) is not None and seen.is_paused and seen != first)
+    control.is_paused = False
+    wait_until(lambda: (seen := read_live(run_path)) is not None and not seen.is_paused)
+    training.close()
+    assert read_live(run_path) is None
+
+
+def test_a_full_disk_takes_a_heartbeat_in_the_place_of_the_one_before(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_path.parent.mkdir(exist_ok=True)
+    bare_run(run_path)
+    long, short = live.Live(1, 0, 0.0, 1, 1, halted="Can't write." * 9), live.Live(2, 0, 0.0, 1, 1)
+    live.write_live(run_path, long)
+    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    live.write_live(run_path, short)
+    assert read_live(run_path) == short
+    (run_path / LIVE).unlink()
+    with pytest.raises(UnwritableError):
+        live.write_live(run_path, short)
+
+
 def test_how_a_training_ends_is_seen(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,8 +284,7 @@ def test_why_a_training_can_t_go_on_is_seen(
     with monkeypatch.context() as full:
         full.setattr(RunDir, "append", _full)
         until(training, Halted)
-        next(training)
-    seen = read_live(run_path)
+        seen = read_live(run_path)  # before the training is advanced: a window waits for its user
     assert seen is not None and seen.halted == f"Can't write to {run_path}."
     assert seen.eta_s is None or math.isfinite(seen.eta_s)
     training.close()
@@ -229,8 +294,12 @@ def test_damage_says_nothing_and_no_run_is_an_error(run_path: Path, sprites: Spr
     with pytest.raises(RunError, match="is not a run"):
         RunWatcher(tmp_path / "none")
     list(train_generator(run_path, sprites, steps=2))
-    for text in (b"{", b'{"beat": -1}', b"\xff"):
+    for text in (b"{", b'{"beat": -1, "saves": -1}', b"\xff"):
         (run_path / LIVE).write_bytes(text)
         (run_path / ASKED).write_bytes(text)
-        assert read_live(run_path) is None and live.read_asked(run_path) == live.Asked()
+        assert read_live(run_path) is None
+        assert live.read_asked(run_path, live.Asked(saves=3)) == live.Asked(saves=3)
+        with pytest.raises(DamagedError, match=r"asked\.json"):
+            ask(run_path, save=True)
+        assert (run_path / ASKED).read_bytes() == text
     assert isinstance([*RunWatcher(run_path).look()][-1], TrainingSeen)
