@@ -96,9 +96,11 @@ def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: S
     held = training.chunk
     qtbot.wait(700)
     assert training.chunk is held
-    assert training.control is not None and training.control.is_paused  # the heartbeat tells who watches
+    control = training.control
+    assert control is not None
+    told = [control.is_paused]  # to the heartbeat, for who watches
     training.resume()
-    assert not training.control.is_paused
+    assert [*told, control.is_paused] == [True, False]
     qtbot.waitUntil(lambda: training.chunk is not held, timeout=LONG_MS)
     training.pause()
     training.stop()
