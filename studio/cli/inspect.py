@@ -107,8 +107,12 @@ def _flags(fix: Fix) -> str:
     """What to add to the command for it. Of very many names only the first is said."""
     words = []
     for name, value in fix.changes.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+            continue
         text = f"{value:g}" if isinstance(value, float) else str(value)
         if len(text) > _LONGEST_VALUE:
             text = f"{text.partition(';')[0]};…"
-        words += [f"--{name.replace('_', '-')}", text]
+        words += [f"--{flag}", text]
     return command(*words)

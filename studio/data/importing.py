@@ -35,6 +35,7 @@ from studio.data.options import (
 from studio.data.palettes.files import load_palette
 from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of, title_of
 from studio.data.reading.read import all_sources
+from studio.data.reading.splits import SplitFolders, take_out_splits
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
 from studio.data.scratch import IN_MEMORY, usable
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, likely
@@ -88,6 +89,12 @@ def import_sprites(
         yield Notice("info", title, "Import the folder above them to tell them apart by class.")
     sources = all_sources()
     files, problems = yield from _list_files(roots)
+    splits: list[SplitFolders] = []
+    if options.split_folders:
+        splits = yield from run_in_thread(take_out_splits(files), len(files.folders), "folders looked at")
+    for split in splits:
+        title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
+        yield Notice("info", title, "Undo: 'Take them as classes' in the doctor, or --no-split-folders.")
     entry = recalled = None
     if cache_dir is not None:
         names = [source.name for source in sources]
@@ -98,6 +105,7 @@ def import_sprites(
     try:
         if arranged is None:
             arranged = yield from _read(files, problems, sources, options, title_of(roots), cache_dir)
+            arranged = replace(arranged, notes=(*arranged.notes, *_notes_on_splits(splits, title_of(roots))))
             if not len(arranged.sprites):
                 raise _nothing_usable(roots, arranged)
             if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
@@ -153,6 +161,11 @@ def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFile
     yield from run_in_thread(files.sorting(), 0, "files in order")
     problems.sort(key=lambda item: (item.name, item.reason))
     return files, problems
+
+
+def _notes_on_splits(splits: Sequence[SplitFolders], title: str) -> Iterator[Quarantined]:
+    for split in splits:
+        yield Quarantined(split.parent[:-1] or title, split.sentence(), "split folders")
 
 
 def _about_skipped(names: list[str]) -> Notice:

@@ -19,12 +19,12 @@ _BACKUPS = ("~", ".bak", ".tmp", ".temp", ".orig", ".swp", ".part", ".crdownload
 
 
 def ignored(name: str) -> bool:
-    """Return whether files and folders of this name are passed over silently: hidden ones, and those of systems."""
+    """Return whether a file or folder is passed over silently: it is hidden, or the system made it."""
     return name.startswith(".") or name.lower() in _OF_SYSTEMS
 
 
 def of_other_programs(name: str, *, is_folder: bool) -> bool:
-    """Return whether a NAS, a trash, or an editor made this folder, or whether this file is a backup."""
+    """Return whether another program made the folder (a NAS, trash, an editor), or whether the file is a backup."""
     name = name.lower()
     return name in _OTHER_FOLDERS or (not is_folder and name.endswith(_BACKUPS))
 

@@ -88,6 +88,12 @@ class ReadOptions(Config):
     sheet_classes: str = setting(
         "sheet", "Make each sheet that is cut a class, or each of its rows.", choices=("sheet", "row"), advanced=True
     )
+    split_folders: bool = setting(
+        True,
+        "Take sibling folders named train, val and test as the splits of a data set and not as classes: sprites in "
+        "test become the test set.",
+        advanced=True,
+    )
     tag_classes: bool = setting(
         False,
         "Make each tag of an Aseprite animation a class; frames without one stay in the class of their folder.",
@@ -234,6 +240,7 @@ NOTE_GROUPS = (
     "turned",  # by its EXIF entry
     "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets
     "no classes",  # a file of many sprites whose labels are missing
+    "split folders",  # train, val and test of a data set, which are no classes
     "test set",  # a file of the sprites by which a data set is judged
     "soft alpha",  # half-transparent pixels
     "upscaled",  # every pixel is a block of pixels

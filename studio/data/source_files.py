@@ -91,6 +91,7 @@ class SourceFile:
     beside: the file names in its folder, for inputs that come in two files.
     size: bytes. mtime_ns: when it, or the archive it is in, was last changed.
     member: which file of the archive; None outside of archives.
+    in_test_folder: whether a folder above the file is the test set of a data set.
     """
 
     where: str
@@ -101,6 +102,7 @@ class SourceFile:
     size: int
     mtime_ns: int
     member: Member | None = None
+    in_test_folder: bool = False
 
     @property
     def path(self) -> Path:
@@ -114,8 +116,8 @@ class SourceFile:
 
     @property
     def is_of_test_set(self) -> bool:
-        """Whether its sprites are those to judge by, as the MNIST family names its file of them."""
-        return self.file_name.lower().startswith("t10k-images")
+        """Whether the sprites are the test set, by a folder or by the file name of the MNIST family."""
+        return self.in_test_folder or self.file_name.lower().startswith("t10k-images")
 
     @property
     def stem(self) -> str:

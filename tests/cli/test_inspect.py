@@ -112,6 +112,13 @@ def test_it_says_how_to_mend_it(folder: Path, tmp_path: Path, studio: Studio) ->
     assert "Left out as asked for: each hardly differs" in text and "Take them back: --similar keep" in text
 
 
+def test_a_setting_that_is_on_is_turned_off_by_its_flag(tmp_path: Path, studio: Studio) -> None:
+    for seed, name in enumerate(("train/cat/0.png", "test/cat/1.png")):
+        write(tmp_path / "set" / name, sprite(seed))
+    assert "Take them as classes: --no-split-folders" in studio("inspect", tmp_path / "set").out
+    assert "test/cat" in studio("inspect", tmp_path / "set", "--no-split-folders").out
+
+
 def test_it_tells_of_numbers(labelled_folder: Path, studio: Studio) -> None:
     text = studio("inspect", labelled_folder).out
     row = next(line.split() for line in text.splitlines() if line.startswith("visible"))

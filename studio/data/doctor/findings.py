@@ -204,6 +204,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "incomplete": ("A layer is missing whose tiles are in another file.", _without_them),
     "turned": ("Turned upright as their EXIF entry says.", _none),
     "labels": ("Lines of a labels.csv that can't be used, and sprites that it forgets.", _none),
+    "split folders": ("Folders named train, val and test side by side hold the splits of a data set. Their names are "
+                      "no classes, and nothing is learnt from sprites in test.",
+                      _setting("Take them as classes", {"split_folders": False})),
     "test set": ("By these sprites the result is judged. They are not learnt from, unless there are no others.", _none),
     "no classes": ("The file of their labels is missing: put it beside them to have classes.", _none),
     "soft alpha": ("Half-transparent pixels. Where edges should be hard, make them solid or clear; a model learns "

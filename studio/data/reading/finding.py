@@ -254,7 +254,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Folder:
-    """What the files of one folder share. where, name: what theirs begin with; `where` is an archive's whole path."""
+    """What the files of one folder share. where, name: what theirs begin with; `where` is an archive's whole path.
+
+    is_test: whether the folder belongs to the test set of a data set.
+    """
 
     where: str
     name: str
@@ -262,24 +265,28 @@ class Folder:
     home: str
     beside: frozenset[str]
     members: ArchiveFolder | None
+    is_test: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
         """For pickle, the names in one text: a million of them one by one would stop every other thread."""
         names = "/".join(self.beside) if self.members is None else self.members
-        return _unpickled, (self.where, self.name, self.folders, self.home, names)
+        return _unpickled, (names, self.where, self.name, self.folders, self.home, self.is_test)
 
     def file_for(self, row: Row) -> SourceFile:
         """One of its files."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         where = self.where if member else self.where + row.file_name
         name = self.name + shown(row.file_name)
-        return SourceFile(where, name, self.folders, self.home, self.beside, row.size, row.mtime_ns, member)
+        about = (row.size, row.mtime_ns, member, self.is_test)
+        return SourceFile(where, name, self.folders, self.home, self.beside, *about)
 
 
-def _unpickled(where: str, name: str, folders: tuple[str, ...], home: str, names: str | ArchiveFolder) -> Folder:
-    if isinstance(names, str):
-        return Folder(where, name, folders, home, frozenset(filter(None, names.split("/"))), None)
-    return Folder(where, name, folders, home, frozenset(names), names)
+def _unpickled(
+    names: str | ArchiveFolder, where: str, name: str, folders: tuple[str, ...], home: str, is_test: bool
+) -> Folder:
+    members = None if isinstance(names, str) else names
+    beside = frozenset(filter(None, names.split("/")) if isinstance(names, str) else names)
+    return Folder(where, name, folders, home, beside, members, is_test)
 
 
 class FoundFiles(Sequence[SourceFile]):
