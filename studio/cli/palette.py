@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
-import numpy as np
-
 from studio.cli.arguments import read_sprites, say_left_out
-from studio.cli.reporting import Reporter, reporter_for
+from studio.cli.flags import given
+from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
 from studio.core.errors import BadInputError, UsageError
-from studio.core.events import Progress, Rgba
-from studio.core.wording import count
+from studio.core.wording import count, number
 from studio.data.colour.palette import Palette, main_colours
-from studio.data.colour.snapping import BAYER, NO_DITHER, snap
+from studio.data.colour.snapping import BAYER, NO_DITHER
+from studio.data.options import ImportOptions
 from studio.data.palettes.files import is_palette_name, load_palette, save_palette, writer_for
 from studio.data.palettes.text import hex_words
-from studio.data.sources.base import PICTURE_SUFFIXES
-from studio.data.sprites import Sprites
+from studio.data.reading.finding import roots_of, title_of
 
 _EXTRACTED, _MOST_EXTRACTED = 32, 256  # colours
 _A_ROW = 8  # colours
-_FILES_AT_ONCE = 64
-_INSIDE = re.compile(r"\.\w+#")  # between the name of a file and that of a sprite inside it
+_MOST_NAMED = 10  # files without a copy
 
 
 def palette(args: argparse.Namespace) -> int:
@@ -86,37 +82,20 @@ def _show(found: Palette, reporter: Reporter) -> None:
 
 
 def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
+    from studio.engine.snapped_files import FilesSnapped, snap_files
+
     if args.out is not None and is_palette_name(args.out):
         raise UsageError(f"--snap writes a folder of sprites, not {args.out.name!r}.", "Let --out name a folder.")
-    wanted = load_palette(args.snap)
-    read = read_sprites(args, args.paths, reporter)
-    sprites = read.sprites
-    snapped = snap(sprites.rgba, wanted, BAYER if args.dither else NO_DITHER)
-    out = files.free_path(args.out or Path(files.safe_name(f"{sprites.title} in {wanted.name}")))
-    written = _write(snapped, sprites, out, reporter)
-    reporter.record({"type": "FilesSaved", "paths": written})
-    reporter.say(f"{count(len(written), 'sprite')} in the colours of {wanted.name}: {out}")
-    say_left_out(read, reporter)
-
-
-def _write(snapped: Rgba, sprites: Sprites, out: Path, reporter: Reporter) -> list[Path]:
-    """One PNG for each sprite, in the folder of its class under `out`. Raises ExportError."""
-    from studio.exports.png import save_files
-
-    written: list[Path] = []
-    for label, class_name in enumerate(sprites.class_names):
-        folder = out.joinpath(*(files.safe_name(part) for part in class_name.split("/")))
-        own = np.flatnonzero(sprites.labels == label)
-        for start in range(0, len(own), _FILES_AT_ONCE):
-            part = own[start : start + _FILES_AT_ONCE]
-            written += save_files(folder, snapped[part], [_file_name(sprites.names[place]) for place in part])
-            reporter.show(Progress(len(written), len(sprites), "files written"))
-    reporter.clear()
-    return written
-
-
-def _file_name(name: str) -> str:
-    """'item/ruby.png' -> 'ruby', and for a sprite of a sheet 'gems.png#ruby' -> 'ruby'."""
-    last = _INSIDE.split(name.rpartition("/")[2], maxsplit=1)[-1]
-    stem, dot, suffix = last.rpartition(".")
-    return stem if f"{dot}{suffix.lower()}" in PICTURE_SUFFIXES else last
+    if options := sorted(given(args, ImportOptions)):
+        flag = f"--{options[0].replace('_', '-')}"
+        raise UsageError(f"--snap copies files as they are, and {flag} is for imported sprites.", f"Leave out {flag}.")
+    wanted, roots = load_palette(args.snap), roots_of(args.paths)
+    out = files.free_path(args.out or Path(files.safe_name(f"{title_of(roots)} in {wanted.name}")))
+    snapping = snap_files(args.paths, wanted, BAYER if args.dither else NO_DITHER, out)
+    done = follow(snapping, reporter, FilesSnapped)
+    reporter.record({"type": "FilesSaved", "paths": list(done.paths)})
+    reporter.say(f"{count(done.pictures, 'file')} in the colours of {wanted.name}: {out}")
+    for item in done.left_out[:_MOST_NAMED]:
+        reporter.say(f"Left out: {item.name}: {item.reason}")
+    if len(done.left_out) > _MOST_NAMED:
+        reporter.say(f"and {number(len(done.left_out) - _MOST_NAMED)} more")

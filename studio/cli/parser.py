@@ -32,7 +32,7 @@ examples:
   studio free                                  what of the runs can go, and how much that frees
   studio lab batch-size my-sprites             which batch size suits this device
   studio lab hardest "my run"                  which sprites it gets most wrong
-  studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
+  studio palette my-sprites --snap warm.gpl    copies of the files in the colours of a palette
   torchrun --nproc-per-node 4 -m studio train my-sprites    with four devices at once (Linux)
 
 'studio COMMAND --help' tells all about a command.
@@ -389,7 +389,7 @@ def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
     _add_sources(parser, f"a palette file; with --extract or --snap {_SPRITES}")
     job = parser.add_mutually_exclusive_group()
     job.add_argument("--extract", action="store_true", help="take the palette from the sprites")
-    job.add_argument("--snap", type=Path, metavar="FILE", help="write copies of the sprites in the colours of FILE")
+    job.add_argument("--snap", type=Path, metavar="FILE", help="write copies of the files in the colours of FILE")
     parser.add_argument(
         "--colours", type=int, metavar="N", help="with --extract, at most so many, up to 256 (default: 32)"
     )

@@ -88,7 +88,7 @@ def import_sprites(
         title = f"Folders of the same name are read as one set: {', '.join(shared)}."
         yield Notice("info", title, "Import the folder above them to tell them apart by class.")
     sources = all_sources()
-    files, problems = yield from _list_files(roots)
+    files, problems = yield from list_files(roots)
     splits: list[SplitFolders] = []
     if options.split_folders:
         splits = yield from run_in_thread(take_out_splits(files), len(files.folders), "folders looked at")
@@ -134,7 +134,7 @@ def _with_palette(options: ImportOptions) -> ImportOptions:
     return options.replace(palette=path)
 
 
-def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:
+def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:
     """Every file, sorted by name, and what could not be looked at."""
     files = FoundFiles()
     problems: list[Quarantined] = []

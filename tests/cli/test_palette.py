@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studio.cli import palette
 from studio.cli.messages import FAILED, WRONG_USAGE
 from studio.data.colour.palette import Palette
-from studio.data.options import SpritesImported
 from studio.data.palettes.files import load_palette, save_palette
-from studio.data.sprites import Sprites
 from tests.cli.tools import Studio
 
 WARM = np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8)
@@ -67,12 +64,12 @@ def test_extract(folder: Path, tmp_path: Path, studio: Studio) -> None:
     assert "discs: 32 colours" in studio("palette", folder, "--extract").out
 
 
-def test_snap_writes_copies_in_their_classes(
+def test_snap_writes_copies_of_the_files(
     folder: Path, warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*.png")}
     out, words = tmp_path / "snapped", ["palette", folder, "--snap", warm]
-    assert f"24 sprites in the colours of Warm: {out}" in studio(*words, "--out", out).out
+    assert f"24 files in the colours of Warm: {out}" in studio(*words, "--out", out).out
     assert {path.relative_to(out) for path in out.rglob("*.png")} == {path.relative_to(folder) for path in before}
     saved = studio(*words, "--dither", "--out", out, "--json").objects()[-1]
     assert saved["type"] == "FilesSaved" and len(saved["paths"]) == 24
@@ -90,21 +87,19 @@ def test_snap_says_what_it_left_out(tmp_path: Path, warm: Path, studio: Studio) 
     Image.fromarray(np.full((8, 8, 4), 255, np.uint8)).save(art / "a#1.v2.PNG")
     (art / "b.png").write_text("no picture")
     said = studio("palette", art, "--snap", warm, "--out", tmp_path / "new").out
-    assert "Left out: 1; 'studio inspect' says why." in said
-    assert [path.name for path in (tmp_path / "new" / "art").iterdir()] == ["a#1.v2.png"]
+    assert "Left out: b.png: not a picture" in said
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["a#1.v2.PNG"]
+    for number in range(12):
+        (art / f"c{number}.png").write_text("no picture")
+    assert "and 3 more" in studio("palette", art, "--snap", warm, "--out", tmp_path / "new").out
+    (art / "a#1.v2.PNG").unlink()
+    refused = studio("palette", art, "--snap", warm, code=FAILED)
+    assert "no pictures in 'art' that can be copied" in refused.err and "b.png" in refused.err
 
 
-def test_names_that_lead_elsewhere_stay_inside(
-    warm: Path, sprites: Sprites, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
-) -> None:
-    names = tuple(f"../../x/{name}.png#../{name}" for name in ("con", "a/b", "c:d") for _ in range(8))
-    evil = Sprites(sprites.rgba, sprites.labels, ("../../up", "/root"), names, "evil")
-    found = SpritesImported(evil, (), (), {}, 8, 0.0, from_cache=False)
-    monkeypatch.setattr(palette, "read_sprites", lambda *_: found)
-    inside = tmp_path / "deep" / "er" / "new"
-    studio("palette", "x", "--snap", warm, "--out", inside)
-    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != warm]
-    assert len(written) == 24 and all(path.is_relative_to(inside) for path in written)
+def test_snap_refuses_the_settings_of_an_import(folder: Path, warm: Path, studio: Studio) -> None:
+    said = studio("palette", folder, "--snap", warm, "--size", 16, code=WRONG_USAGE).err
+    assert "--size is for imported sprites" in said and "Leave out --size" in said
 
 
 def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, studio: Studio) -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.data.images.decoding import decode, sniff
+from studio.data.images.decoding import decode
+from studio.data.images.kinds import sniff
 from studio.data.source_files import Refused
 from tests.fuzz.specimens import SPECIMENS, check_text, damaged
 

@@ -89,18 +89,23 @@ class Cel:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named run of frames, `first` and `last` from 0 and as the file has them: they may lie beyond its end."""
+    """A named run of frames, `first` and `last` from 0 and as the file has them: they may lie beyond its end.
+
+    direction: in which the run plays, by Aseprite's numbers; 0 is forward.
+    """
 
     first: int
     last: int
     name: str
+    direction: int = 0
 
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """cels: by layer number. palette: uint8 [256, 4]."""
+    """cels: by layer number. palette: uint8 [256, 4]. duration_ms: how long the frame is shown."""
 
     palette: Rgba
+    duration_ms: int
     cels: dict[int, Cel] = field(default_factory=dict)
 
 
@@ -164,12 +169,12 @@ class _Parser:
         for _ in range(count):
             if start + _FRAME_BYTES > len(data):
                 raise Refused("unreadable", CUT_OFF)
-            size, magic, old_count, new_count = Fields(data[start:]).take("<IHH4xI")
+            size, magic, old_count, duration_ms, new_count = Fields(data[start:]).take("<IHHH2xI")
             if magic != _FRAME_MAGIC or size < _FRAME_BYTES:
                 raise damaged("a frame does not begin as a frame of Aseprite does")
             if start + size > len(data):
                 raise Refused("unreadable", CUT_OFF)
-            self._ase.frames.append(Frame(self._palettes.current))
+            self._ase.frames.append(Frame(self._palettes.current, duration_ms))
             self._read_chunks(data[start + _FRAME_BYTES : start + size], new_count or old_count)
             self._ase.frames[-1].palette = self._palettes.current
             start += size
@@ -284,5 +289,5 @@ class _Parser:
         if len(self._ase.tags) + count > _MOST_TAGS:
             raise Refused("refused", f"it has more than {_MOST_TAGS:,} tags")
         for _ in range(count):
-            first, last = chunk.take("<HH13x")
-            self._ase.tags.append(Tag(first, last, chunk.text()))
+            first, last, direction = chunk.take("<HHB12x")
+            self._ase.tags.append(Tag(first, last, chunk.text(), direction))

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+_SHORTEST_MS, _INSTEAD_MS = 11, 100
+
+
+def shown_ms(duration_ms: int) -> int:
+    """Return how long viewers show a frame that asks for `duration_ms`: they replace very short times by 100 ms."""
+    return duration_ms if duration_ms >= _SHORTEST_MS else _INSTEAD_MS
+
 
 class Disposal(Enum):
     """What becomes of a frame's area before the next one is drawn."""
@@ -21,6 +28,7 @@ class EncodedFrame:
     data: a file of the same kind that holds this frame alone, as large as its area.
     left, top, width, height: its area on the screen, in pixels. screen: (width, height) of the whole animation.
     over: it is blended with what is there; otherwise it takes its place, alpha included.
+    duration_ms: how long viewers show the frame.
     """
 
     data: bytes
@@ -31,3 +39,4 @@ class EncodedFrame:
     screen: tuple[int, int]
     over: bool
     disposal: Disposal
+    duration_ms: int

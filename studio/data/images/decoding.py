@@ -20,19 +20,20 @@ from PIL import ExifTags, Image, ImageOps
 from studio.core.events import Rgba
 from studio.data.archives.unpacking import unpacked
 from studio.data.images import bmp, png
+from studio.data.images.kinds import (
+    HEAD_BYTES,
+    KIND_SUFFIXES,
+    PICTURE_SUFFIXES,
+    UNREAD_SUFFIXES,
+    Header,
+    is_aseprite,
+    sniff,
+    unread_kind,
+)
 from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes
-_KIND_SUFFIXES = {
-    "PNG": (".png",),
-    "GIF": (".gif",),
-    "BMP": (".bmp",),
-    "WEBP": (".webp",),
-    "JPEG": (".jpg", ".jpeg"),
-    "TGA": (".tga",),
-    "TIFF": (".tif", ".tiff"),
-}
 _PILLOW_ERRORS = (
     OSError,
     SyntaxError,
@@ -47,35 +48,12 @@ _PILLOW_ERRORS = (
     struct.error,
     zlib.error,
 )
-HEAD_BYTES = 64  # what `sniff` looks at
-_BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})  # bytes
-_TIFF_MAGICS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-
-# Kinds that people keep beside their sprites and that are told, so that the reason can name them.
-_UNREAD_KINDS = (
-    (b"8BPS", "a Photoshop file"),
-    (b"gimp xcf", "a GIMP file"),
-    (b"%PDF", "a PDF file"),
-    (b"\0\0\1\0", "an icon file"),
-    (b"DDS ", "a DDS texture"),
-    (b"\0\0\0\x0cjP", "a JPEG 2000 picture"),
-    (b"qoif", "a QOI picture"),
-)
 _CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")  # Pillow's modes
 # Of JPEG's segments.
 _START_OF_PIXELS = 0xDA
 _ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
 _KEPT = frozenset({0xE0, 0xEE})  # of the application's: JFIF, and Adobe's, which says how colours are stored
 _EXIF = b"Exif\0\0"
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """kind: Pillow's word for the format. width, height: pixels; 0 when only Pillow can tell."""
-
-    kind: str
-    width: int = 0
-    height: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -97,6 +75,18 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
             raise Refused("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
         wanted = most or LARGEST_FILE
         return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
+
+
+def picture_bytes(file: SourceFile) -> bytes | None:
+    """Return all bytes of a picture file; None for notes, licences and sounds, in which nobody expects a sprite.
+
+    Raises Refused for a kind of picture that is not read, and OSError.
+    """
+    if file.suffix in UNREAD_SUFFIXES:
+        raise Refused("unsupported", f"{UNREAD_SUFFIXES[file.suffix]}, which is not read: save it as PNG")
+    if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
+        return None
+    return read_bytes(file)
 
 
 def decode(data: bytes, suffix: str) -> Decoded:
@@ -156,7 +146,7 @@ def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> l
     name = "WebP" if kind == "WEBP" else kind
     if kind == "JPEG":
         remarks.append(Remark("jpeg", "a JPEG picture: its compression smears the colours, PNG keeps them"))
-    if suffix not in _KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in _KIND_SUFFIXES.values()):
+    if suffix not in KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in KIND_SUFFIXES.values()):
         remarks.append(Remark("misnamed", f"named {suffix} but a {name} picture inside"))
     if animated or getattr(image, "is_animated", False):
         remarks.append(Remark("animation", "holds several frames: only the first was taken"))
@@ -192,95 +182,14 @@ def recognise(data: bytes, suffix: str) -> Header:
         raise Refused("unreadable", "empty: the file has no bytes")
     header = sniff(data, suffix)
     if header is None:
-        if _is_aseprite(data):
+        if is_aseprite(data):
             raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
-        known = _unread_kind(data)
+        known = unread_kind(data)
         if known:
             raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
         raise Refused("unreadable", "not a picture: its contents are something else")
     check_size(header.width, header.height)
     return header
-
-
-def sniff(data: bytes, suffix: str) -> Header | None:
-    """The kind and size of the picture that `data` begin, or None. TGA has no magic: it is taken at its `suffix`."""
-    for magic, read in _READERS:
-        if data.startswith(magic):
-            return read(data)
-    return _tga(data) if suffix == ".tga" else None
-
-
-def _unread_kind(data: bytes) -> str:
-    """What `data` are, in words, when they are a known kind that the studio does not read; else an empty text."""
-    if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"heic", b"heix", b"mif1"):
-        return "an AVIF or HEIC picture"
-    return next((words for magic, words in _UNREAD_KINDS if data.startswith(magic)), "")
-
-
-def _is_aseprite(data: bytes) -> bool:
-    return data[4:6] == b"\xe0\xa5"
-
-
-def _png(data: bytes) -> Header:
-    return Header("PNG", *_unpack(">16xII", data)) if data[12:16] == b"IHDR" else Header("PNG")
-
-
-def _gif(data: bytes) -> Header | None:
-    return Header("GIF", *_unpack("<6xHH", data)) if data[:6] in (b"GIF87a", b"GIF89a") else None
-
-
-def _bmp(data: bytes) -> Header | None:
-    (length,) = _unpack("<14xI", data)
-    if length not in _BMP_HEADERS:
-        return None
-    width, height = _unpack("<18xHH" if length == 12 else "<18xii", data)
-    return Header("BMP", abs(width), abs(height))
-
-
-def _webp(data: bytes) -> Header | None:
-    if data[8:12] != b"WEBP":
-        return None
-    if data[12:16] == b"VP8X":
-        low, high, low2, high2 = _unpack("<24xHBHB", data)
-        return Header("WEBP", (low | high << 16) + 1, (low2 | high2 << 16) + 1)
-    if data[12:16] == b"VP8L":
-        (bits,) = _unpack("<21xI", data)
-        return Header("WEBP", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
-    width, height = _unpack("<26xHH", data)
-    return Header("WEBP", width & 0x3FFF, height & 0x3FFF)
-
-
-def _jpeg(_: bytes) -> Header:
-    return Header("JPEG")
-
-
-def _tiff(data: bytes) -> Header | None:
-    return Header("TIFF") if data[:4] in _TIFF_MAGICS else None
-
-
-def _tga(data: bytes) -> Header | None:
-    if len(data) < 18:
-        return None
-    _, mapped, kind, _, _, _, _, _, width, height, depth, _ = struct.unpack_from("<BBBHHBHHHHBB", data)
-    lawful = mapped in (0, 1) and kind in (1, 2, 3, 9, 10, 11) and depth in (8, 16, 24, 32) and width and height
-    return Header("TGA", width, height) if lawful else None
-
-
-def _unpack(layout: str, data: bytes) -> tuple[int, ...]:
-    """Fields of a header; zeros where the file ends before them, which the decoder will then complain about."""
-    need = struct.calcsize(layout)
-    return struct.unpack_from(layout, data if len(data) >= need else data.ljust(need, b"\0"))
-
-
-_READERS = (
-    (b"\x89PNG\r\n\x1a\n", _png),
-    (b"GIF8", _gif),
-    (b"BM", _bmp),
-    (b"RIFF", _webp),
-    (b"\xff\xd8\xff", _jpeg),
-    (b"II", _tiff),
-    (b"MM", _tiff),
-)
 
 
 def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -36,6 +36,34 @@ class _Tally:
     stopped: str = ""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Film:
+    """All frames of a picture file. rgba: uint8 [N, H, W, 4]. durations_ms: of each; empty for a still picture."""
+
+    rgba: Rgba
+    durations_ms: tuple[int, ...]
+
+
+def film_in(data: bytes, suffix: str) -> Film:
+    """Read all frames of a picture file, repeated frames included; a still picture has one frame.
+
+    Raises Refused, also for an animation that is damaged or has more frames than are read. `suffix`: as for `decode`.
+    """
+    tally = _Tally()
+    frames = list(islice(_encoded_frames(data, tally), MOST_FRAMES + 1))
+    if len(frames) > MOST_FRAMES:
+        raise Refused("refused", f"an animation of more than {MOST_FRAMES} frames")
+    if len(frames) < 2 and not tally.stopped:
+        still = _still(data, suffix, frames, tally)
+        if any(remark.group == "animation" for remark in still.remarks):
+            raise Refused("unsupported", "holds several frames, of which only the first is read")
+        return Film(still.rgba[None], ())
+    drawn = [decoded.rgba for decoded in _rendered(iter(frames), suffix, tally)]
+    if tally.stopped:
+        raise Refused("refused", f"an animation that can't be read whole: the rest is {tally.stopped}")
+    return Film(np.stack(drawn), tuple(frame.duration_ms for frame in frames))
+
+
 def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     """The picture in `data`, or the frames of an animation that differ, as 'frame 1', 'frame 5', with remarks.
 
@@ -45,15 +73,20 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     frames = _encoded_frames(data, tally)
     first = list(islice(frames, 2))
     if not first or (len(first) == 1 and not tally.stopped):
-        # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
-        inset = data.startswith(_GIF) and first and not _fills(first[0])
-        decoded = next(_rendered(iter(first), suffix, tally)) if inset else decode(data, suffix)
+        decoded = _still(data, suffix, first, tally)
         yield Picture(decoded.rgba)
         yield from decoded.remarks
     else:
         yield from _distinct(_rendered(chain(first, frames), suffix, tally), tally)
         deque(frames, maxlen=0)  # counts those that were not looked at
         yield Remark("animation", _in_words(tally))
+
+
+def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], tally: _Tally) -> Decoded:
+    """Decode a picture with at most one frame, `frames`. Raises Refused."""
+    # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
+    inset = data.startswith(_GIF) and frames and not _fills(frames[0])
+    return next(_rendered(iter(frames), suffix, tally)) if inset else decode(data, suffix)
 
 
 def _encoded_frames(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:

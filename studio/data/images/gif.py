@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from studio.data.images.animation import Disposal, EncodedFrame
+from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
 from studio.data.source_files import CUT_OFF, Refused
 
 _SCREEN_BYTES = 13  # magic, width, height, flags, background, aspect
@@ -52,7 +52,7 @@ def _frame(
     own = _palette(data, place + 10, flags)
     start = place + 10 + len(own)
     end = _end_of_blocks(data, start + 1)  # after the byte that says how wide the codes begin
-    drawing, clear = (control[0], control[3]) if len(control) >= 4 else (0, 0)
+    drawing, ticks, clear = struct.unpack_from("<BHB", control) if len(control) >= 4 else (0, 0, 0)
     colours = own or palette
     header = struct.pack("<6sHHBBB", b"GIF89a", width, height, _palette_flags(colours), 0, 0)
     extension = struct.pack("<BBBBHBB", 0x21, 0xF9, 4, drawing & 1, 0, clear, 0)
@@ -61,7 +61,7 @@ def _frame(
     if grows:
         screen = (max(screen[0], left + width), max(screen[1], top + height))
     disposal = _DISPOSALS.get(drawing >> 2 & 7, Disposal.KEEP)
-    return EncodedFrame(alone, left, top, width, height, screen, over=True, disposal=disposal), end
+    return EncodedFrame(alone, left, top, width, height, screen, True, disposal, shown_ms(10 * ticks)), end
 
 
 def _palette(data: bytes, place: int, flags: int) -> bytes:

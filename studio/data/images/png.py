@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from studio.data.images.animation import Disposal, EncodedFrame
+from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
 from studio.data.source_files import CUT_OFF, Refused
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -159,7 +159,9 @@ def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> Encoded
     alone = b"".join((MAGIC, own_header, *chunks_inside, _chunk(b"IEND", b"")))
     disposal = _DISPOSALS.get(control[24], Disposal.KEEP)
     screen = (screen_width, screen_height)
-    return EncodedFrame(alone, left, top, width, height, screen, over=control[25] == 1, disposal=disposal)
+    ticks, per_second = struct.unpack_from(">HH", control, 20)
+    duration_ms = shown_ms(round(1000 * ticks / (per_second or 100)))
+    return EncodedFrame(alone, left, top, width, height, screen, control[25] == 1, disposal, duration_ms)
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from studio.data.images.animation import Disposal, EncodedFrame
+from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
 from studio.data.source_files import CUT_OFF, Refused
 
 _HAS_ALPHA, _IS_ANIMATED = 0x10, 0x02
@@ -39,7 +39,8 @@ def _frame(body: bytes, screen: tuple[int, int]) -> EncodedFrame:
     inside = b"".join(struct.pack("<4sI", kind, len(part)) + part + b"\0" * (len(part) & 1) for kind, part in parts)
     alone = struct.pack("<4sI4s", b"RIFF", len(inside) + 4, b"WEBP") + inside
     disposal = Disposal.CLEAR if body[15] & 1 else Disposal.KEEP
-    return EncodedFrame(alone, left, top, width, height, screen, over=not body[15] & 2, disposal=disposal)
+    duration_ms = shown_ms(_three_bytes(body, 12))
+    return EncodedFrame(alone, left, top, width, height, screen, not body[15] & 2, disposal, duration_ms)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from studio.data.images.kinds import PICTURE_SUFFIXES
 from studio.data.source_files import Picture, Refused, Remark, SourceFile
 
 __all__ = ["PICTURE_SUFFIXES", "Picture", "Refused", "Remark", "Source", "SourceFile"]  # what a source needs
-
-PICTURE_SUFFIXES = frozenset({".png", ".gif", ".bmp", ".webp", ".jpg", ".jpeg", ".tga", ".tif", ".tiff"})
 
 
 class Source(ABC):
@@ -31,6 +30,10 @@ class Source(ABC):
         Runs on a reader thread, and in other processes meanwhile: keep no state. Raises Refused for a file that can't
         be used and OSError when it can't be opened; nothing else, whatever the bytes are.
         """
+
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
+        """Return the names of the files beside `file` that may describe its sprites."""
+        return ()
 
     @abstractmethod
     def example(self, folder: Path) -> Path:

@@ -8,24 +8,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.images.decoding import HEAD_BYTES, read_bytes, sniff
+from studio.data.images.decoding import picture_bytes
 from studio.data.images.frames import pictures_in
-from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
-
-# Drawings that the studio does not read and that an artist may miss among the sprites.
-_UNREAD = {
-    ".avif": "an AVIF picture",
-    ".clip": "a Clip Studio file",
-    ".dds": "a DDS texture",
-    ".heic": "a HEIC picture",
-    ".ico": "an icon file",
-    ".kra": "a Krita file",
-    ".pcx": "a PCX picture",
-    ".psd": "a Photoshop file",
-    ".pyxel": "a Pyxel Edit file",
-    ".svg": "a vector drawing",
-    ".xcf": "a GIMP file",
-}
+from studio.data.sources.base import Picture, Remark, Source, SourceFile
 
 
 class PictureSource(Source):
@@ -38,11 +23,9 @@ class PictureSource(Source):
         return True
 
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
-        if file.suffix in _UNREAD:
-            raise Refused("unsupported", f"{_UNREAD[file.suffix]}, which is not read: save it as PNG")
-        if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
-            return  # notes, licences, sounds: nobody expects a sprite from them
-        yield from pictures_in(read_bytes(file), file.suffix)
+        data = picture_bytes(file)
+        if data is not None:
+            yield from pictures_in(data, file.suffix)
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 8, 4), np.uint8)

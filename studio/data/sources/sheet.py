@@ -25,6 +25,9 @@ class SheetSource(Source):
     def claims(self, file: SourceFile) -> bool:
         return file.suffix in PICTURE_SUFFIXES and any(form.descriptions(file) for form in atlas_formats())
 
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
+        return sorted({name for form in atlas_formats() for name in form.descriptions(file)})
+
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         atlas, problem = _atlas_of(file)
         if atlas is None:

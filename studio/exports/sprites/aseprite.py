@@ -25,7 +25,7 @@ _MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
 _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
 _LAYER, _CEL, _PROFILE, _TAGS, _PALETTE, _USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
 _OPACITY_VALID, _VISIBLE, _EDITABLE, _HAS_TEXT = 1, 1, 2, 1
-_SRGB, _PACKED = 1, 2
+_SRGB, _PACKED, _FORWARD = 1, 2, 0
 _MOST = 65_535  # frames, and bytes of a text
 
 
@@ -116,16 +116,19 @@ def _layer() -> bytes:
 
 def _tags(sprites: SpriteSet) -> bytes:
     tags = list(_runs(sprites))
-    entries = b"".join(struct.pack("<HH13x", first, last) + _text(label) for label, first, last in tags)
+    entries = b"".join(struct.pack("<HHB12x", first, last, way) + _text(label) for label, first, last, way in tags)
     return _chunk(_TAGS, struct.pack("<H8x", len(tags)) + entries)
 
 
-def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int]]:
-    """Each class with the first and the last of its frames, which are next to each other."""
+def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
+    """Yield each tag, or each class as a tag: name, first and last frame, direction."""
+    if sprites.tags:
+        yield from sprites.tags
+        return
     first = 0
     for label, places in sprites.by_class().items():
         if label:
-            yield label, first, first + len(places) - 1
+            yield label, first, first + len(places) - 1, _FORWARD
         first += len(places)
 
 

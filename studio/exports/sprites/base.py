@@ -31,6 +31,8 @@ class SpriteSet:
     names: one for each sprite, or none. classes: likewise; each may be empty.
     palette: uint8 [K, 3], the colours that the sprites are drawn in, in their order; None where there is no palette.
     duration_ms: how long each is shown; the last one hold_ms longer. Together less than 65,536.
+    own_durations_ms: how long each is shown, where the durations differ; none else.
+    tags: name, first frame, last frame and direction (by Aseprite's numbers) of runs of frames; for formats with tags.
     is_animation: they are the frames of one, not sprites beside each other.
     about: what made them, for the metadata.
     columns: how many are side by side in a sheet.
@@ -42,6 +44,8 @@ class SpriteSet:
     palette: NDArray[np.uint8] | None = None
     duration_ms: int = 100
     hold_ms: int = 0
+    own_durations_ms: Sequence[int] = ()
+    tags: Sequence[tuple[str, int, int, int]] = ()
     is_animation: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
     columns: int = sheets.COLUMNS
@@ -50,6 +54,7 @@ class SpriteSet:
         assert self.sprites.dtype == np.uint8 and self.sprites.ndim == 4 and self.sprites.shape[3] == 4
         assert len(self.names) in (0, len(self)) and len(self.classes) in (0, len(self))
         assert self.palette is None or (self.palette.dtype == np.uint8 and self.palette.shape[1:] == (3,))
+        assert len(self.own_durations_ms) in (0, len(self))
         assert 1 <= self.duration_ms <= self.duration_ms + self.hold_ms < 2**16
 
     def __len__(self) -> int:
@@ -61,6 +66,8 @@ class SpriteSet:
 
     def durations_ms(self) -> list[int]:
         """How long each sprite is shown."""
+        if self.own_durations_ms:
+            return [min(max(duration, 1), 2**16 - 1) for duration in self.own_durations_ms]
         durations = [self.duration_ms] * len(self)
         durations[-1] += self.hold_ms
         return durations
