@@ -8,7 +8,7 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from studio.data import scratch
 from studio.data.groups import of_files
 from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.labels.labelling import Labelling
-from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions
+from studio.data.options import LARGEST_CANVAS, SHEET_GROUPS, FoundSheet, ImportOptions
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.scratch import Scratch
 from studio.data.sheets.recognising import SheetCandidate
@@ -34,7 +34,7 @@ _UNSEEN = -1  # instead of a place among the pixels
 _NO_FILE = (1 << 32) - 1  # instead of the number of one
 _SHEET = "looks like a sheet"
 _ADVICE = {
-    "as they are": "let Sheets be grid or packed (--sheets grid), or save its JSON beside it",
+    "as they are": "let Sheets be grid or packed (--sheets grid), or save a JSON of its sprites beside it",
     "grid": "no such grid is seen in it, so give its tiles (--tile 16 --spacing 1)",
     "packed": "nothing parts its sprites, so try a grid (--sheets grid)",
 }
@@ -97,7 +97,7 @@ class Gathered:
         self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
         # Of pictures that may be sheets, by the number of the file.
         self.candidates: dict[int, tuple[SheetCandidate, ...]] = {}
-        self._first_row: dict[int, int] = {}  # of the same files
+        self.sheet_sizes: dict[int, tuple[int, int]] = {}  # width and height of the same pictures
         self._files, self._pixels = files, Scratch(folder)
         self._file_of, self._offsets = array("I"), array("q")
         self._size, self._visible = array("I"), array("I")  # width and height, one after the other
@@ -109,7 +109,7 @@ class Gathered:
         """Take over what came of the file of that number. Raises OSError when there is no room for its pixels."""
         with self._lock:
             if reading.candidates:
-                self.candidates[number], self._first_row[number] = reading.candidates, len(self._offsets)
+                self.candidates[number], self.sheet_sizes[number] = reading.candidates, reading.sheet_size
             for sprite in reading.sprites:
                 self._put_sprite(number, sprite)
             if reading.left_out or reading.remarks:
@@ -127,10 +127,6 @@ class Gathered:
         self.sizes = +self.sizes
         for number in numbers:
             self._about.pop(number, None)
-
-    def size_of(self, number: int) -> tuple[int, int]:
-        """Width and height of the one picture of a file in `candidates`."""
-        return self._sides(self._size, self._first_row[number])
 
     def close(self) -> None:
         """Let go of the pixels."""
@@ -288,12 +284,16 @@ def _add_file(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCan
             table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
             table.is_test.append(file.is_of_test_set)
             table.notes += [_quarantined(file, remark) for remark in sprite.remarks]
-            if sheet is not None and not sprite.cut:
+            if sheet is not None and not sprite.cut and not sprite.part:
                 table.notes.append(_quarantined(file, Remark(_SHEET, _in_words(sprite, sheet))))
         yield
     kept = len(table.names) > before
-    remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
-    table.notes += [_quarantined(file, remark) for remark in remarks]
+    for remark in reading.remarks:
+        if kept or remark.group in SHEET_GROUPS:
+            reason = remark.reason
+            if remark.group == "partly described" and sheet is not None:
+                reason = f"{reason}, {_looks(sheet, 'more sprite')}"
+            table.notes.append(_quarantined(file, replace(remark, reason=reason)))
 
 
 def _put_on_canvas(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None) -> bool:
@@ -357,9 +357,13 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
 
 def _in_words(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
     """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
-    (width, height), grid = sprite.size, sheet.grid
-    sprites = wording.count(sheet.sprites, "sprite")
-    return f"{width:,} x {height:,} pixels, looks like {sprites} of {grid.tile_width} x {grid.tile_height}"
+    width, height = sprite.size
+    return f"{width:,} x {height:,} pixels, {_looks(sheet, 'sprite')}"
+
+
+def _looks(sheet: SheetCandidate, noun: str) -> str:
+    sprites = wording.count(sheet.sprites, noun)
+    return f"looks like {sprites} of {sheet.grid.tile_width} x {sheet.grid.tile_height}"
 
 
 def _misfit(sprite: DecodedSprite, sheet: SheetCandidate | None, size: int, options: ImportOptions) -> Remark:

@@ -204,7 +204,7 @@ def _sheets_asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], 
         return asked
     for number, candidates in gathered.candidates.items():
         sheet = None if number in sheets else likely(candidates)
-        if sheet is not None and (not size or max(gathered.size_of(number)) > size):
+        if sheet is not None and (not size or max(gathered.sheet_sizes[number]) > size):
             asked[number] = sheet
     return asked
 

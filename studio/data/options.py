@@ -224,12 +224,14 @@ QUARANTINE_GROUPS = (
 )
 
 # Of both: what can be cut, in another way than it was.
-SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size")
+SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
 
 # Kept.
 NOTE_GROUPS = (
     "cut sheet",  # into how many sprites, kept or not
+    "left over",  # pixels of a cut sheet behind its last whole tiles
     "looks like a sheet",  # and fits the canvas
+    "partly described",  # a sheet with a description of some of its sprites
     "jpeg",
     "misnamed",  # another kind than its name says
     "description",  # a description file beside a picture that is unusable or was adapted

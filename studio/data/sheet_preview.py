@@ -75,10 +75,10 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
 
 
 def _picture(file: SourceFile) -> Picture:
-    """The one picture in the file."""
-    pictures = pictures_of(file)
-    if len(pictures) == 1 and pictures[0].may_be_sheet:
-        return pictures[0]
+    """Return the picture in the file that can be cut: its only picture, or the rest of a partly described sheet."""
+    uncut = [picture for picture in pictures_of(file) if picture.may_be_sheet]
+    if len(uncut) == 1:
+        return uncut[0]
     title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
     raise BadInputError(title, "There is nothing to cut.")
 

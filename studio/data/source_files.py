@@ -164,6 +164,7 @@ class Picture:
     folders: class name parts to go after those of the file.
     label: its class, where the input says so itself: folders then don't count.
     tag: of an animation, where it is under one: its class, if that is asked for.
+    rest: remark on a picture of the sheet's pixels outside its described sprites, used only if it is cut; else empty.
     """
 
     rgba: Rgba
@@ -171,6 +172,7 @@ class Picture:
     folders: tuple[str, ...] = ()
     label: str = ""
     tag: str = ""
+    rest: str = ""
 
     @property
     def may_be_sheet(self) -> bool:

@@ -25,7 +25,7 @@ from studio.data.options import FoundSheet, Grid, ImportOptions
 from studio.data.sheets.cells import GridCells
 from studio.data.sprites import Sprites
 from tests.data.composing import animated, demo_sprites, laid, trimmed
-from tests.data.making import Pixels, png_of, sprite, write, zipped
+from tests.data.making import Pixels, frame, png_of, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import drawn
 from tests.ui.conftest import click, endless, sprites_of
 
@@ -331,6 +331,22 @@ def test_what_would_stay_whole_is_said(qtbot: QtBot, page: SpritesPage, tmp_path
     view.form.packed.click()
     qtbot.waitUntil(lambda: view.count.text().startswith("Nothing parts"))
     assert view.cut.toolTip() == view.count.text()
+
+
+def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
+    qtbot: QtBot, page: SpritesPage, tmp_path: Path
+) -> None:
+    view = opened_by_name(qtbot, page, sheet_of(4, 6, 6, Grid(16, 16, spacing=1)), tmp_path)
+    assert view.count.text() == "36 sprites"
+    view.form.boxes["spacing"].setValue(0)
+    assert view.count.text() == "36 sprites; 5 px at the right and 5 px at the bottom left over: spacing 1 would fit"
+
+
+def test_the_undescribed_tiles_of_a_sheet_are_seen_and_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+    write_sheet(tmp_path / "tiles.png", sheet_of(5, 4, 4, Grid(16, 16)), [frame("coin", 16, 0, 16, 16)])
+    view = opened(qtbot, page, tmp_path)
+    assert view.count.text() == "15 sprites, 1 empty cell left out"
+    assert len(cut(qtbot, page).names) == 16
 
 
 def test_a_small_sheet_among_the_sprites_can_be_chosen(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:

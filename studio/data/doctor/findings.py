@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from studio.core.config import Value, settings_of
 from studio.core.events import Event
@@ -157,6 +157,11 @@ def _cut(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
         yield Fix("Cut them where emptiness parts their sprites", {"sheets": "packed"})
 
 
+def _own_grid(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+    if case.options.tile:
+        yield replace(cutting(case.options), title="Use the grid of each sheet")
+
+
 def _as_in_the_files(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     mended = {item.name: item.default for item in settings_of(ImportOptions)}
     for item in (*settings_of(ReadOptions), *(s for s in settings_of(ImportOptions) if s.name in _ABOUT_CHOICE)):
@@ -193,6 +198,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
                   _setting("Keep them whole", {"sheets": "as they are"})),
     "looks like a sheet": (
         "Each of these pictures holds many sprites. Cutting makes each of those a sprite of its own.", _cut),
+    "left over": ("The sheet's last column or row does not fit the grid. Change the tile size, spacing or margin, or "
+                  "use the grid that is seen in each sheet.", _own_grid),
+    "partly described": ("A file describes some sprites of these sheets. Cutting adds the other sprites.", _cut),
     "jpeg": ("JPEG blurs edges and invents colours. Look for the originals, or leave them out.", _without_them),
     "misnamed": ("They are another kind of file than their names say, and were read as what they are.", _none),
     "description": ("The description file beside the picture is unusable or does not fit. Export picture and file "

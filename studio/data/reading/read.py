@@ -19,8 +19,9 @@ from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, 
 from studio.data.naming import shown
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
 from studio.data.reading.finding import no_access
+from studio.data.sheets.leftover import left_over
 from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
-from studio.data.sheets.slicing import sliced
+from studio.data.sheets.slicing import sliced, used_grid
 from studio.data.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.sources.base import Source
 
@@ -50,13 +51,14 @@ class Reading:
     """What came of one file.
 
     left_out: parts, or all of it, with the reasons. remarks: about the file as a whole. candidates: the grids that its
-    one picture may have, where it may be a sheet.
+    one picture may have, where it may be a sheet. sheet_size: width and height of the picture of `candidates`.
     """
 
     sprites: list[DecodedSprite] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     candidates: tuple[SheetCandidate, ...] = ()
+    sheet_size: tuple[int, int] = (0, 0)
 
 
 def all_sources() -> list[Source]:
@@ -83,23 +85,17 @@ def read_all(
 
 
 def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
-    reading, candidates = Reading(), tuple[SheetCandidate, ...]()
+    reading = Reading()
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
-                cut: Sequence[Picture] = (picture,)
-                if picture.may_be_sheet and options.sheets != "as they are":
-                    cut = sliced(picture, shown(file.stem), options, grid)
+                _add_picture(reading, picture, shown(file.stem), options, grid)
                 if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
-                    candidates = sheet_candidates(picture.rgba)
-                sprites = (_decoded(part, options.shrink) for part in cut)
-                if cut[0] is picture:
-                    reading.sprites.extend(sprites)
-                else:
-                    reading.sprites.extend(replace(sprite, cut=True) for sprite in sprites)
-                    reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
+                    height, width = shrunk(picture.rgba, options.shrink).shape[:2]
+                    seen = sheet_candidates(picture.rgba)
+                    reading = replace(reading, candidates=seen, sheet_size=(width, height))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)
             else:
@@ -108,7 +104,25 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
         return Reading(left_out=[Remark(refused.group, refused.reason)])
     except OSError as error:
         return Reading(left_out=[Remark("no access", no_access(error, "file"))])
-    return replace(reading, candidates=candidates)
+    return reading
+
+
+def _add_picture(reading: Reading, picture: Picture, sheet: str, options: ImportOptions, grid: Grid | None) -> None:
+    """Add a picture, or the sprites cut out of it, to `reading`. sheet: printable name of the file without suffix."""
+    cut: Sequence[Picture] = (picture,)
+    if picture.may_be_sheet and options.sheets != "as they are":
+        cut = sliced(picture, sheet, options, grid)
+    if cut[0] is not picture:
+        reading.sprites.extend(replace(_decoded(part, options.shrink), cut=True) for part in cut)
+        reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
+        used = used_grid(options, grid)
+        words = left_over(picture.rgba, used) if used else ""
+        if words:
+            reading.remarks.append(Remark("left over", words))
+    elif picture.rest:
+        reading.remarks.append(Remark("partly described", picture.rest))
+    else:
+        reading.sprites.append(_decoded(picture, options.shrink))
 
 
 def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:

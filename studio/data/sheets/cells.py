@@ -40,12 +40,15 @@ class GridCells:
     """The whole tiles of a grid over a picture.
 
     lefts, tops: int [columns] and int [rows], in pixels. filled: bool [rows, columns]: not all background, a sprite.
+    right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background.
     """
 
     grid: Grid
     lefts: Ints
     tops: Ints
     filled: NDArray[np.bool_]
+    right: int = 0
+    below: int = 0
 
     @property
     def sprites(self) -> int:
@@ -63,4 +66,11 @@ def cells_of(grid: Grid, foreground: SummedArea) -> GridCells:
     lefts = grid.left + np.arange(grid.columns(width)) * (grid.tile_width + grid.spacing)
     rows = foreground.sums[tops + grid.tile_height] - foreground.sums[tops]
     filled = rows[:, lefts + grid.tile_width] != rows[:, lefts]
-    return GridCells(grid, lefts, tops, filled)
+    right = int(lefts[-1]) + grid.tile_width if len(lefts) else 0
+    bottom = int(tops[-1]) + grid.tile_height if len(tops) else 0
+    total = foreground.sums[-1, -1]
+    return GridCells(
+        grid, lefts, tops, filled,
+        right=width - right if foreground.sums[-1, right] != total else 0,
+        below=height - bottom if foreground.sums[bottom, -1] != total else 0,
+    )  # fmt: skip

@@ -21,7 +21,6 @@ from studio.data.source_files import Refused
 
 _MOST_OVERLAP = 4  # area of all boxes by the area of the picture: a larger ratio is a decompression bomb
 _MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all sprites with their trimmed borders restored
-_FEW = 0.05  # share of the foreground pixels outside all boxes below which the sheet counts as fully described
 _NEARLY = 0.75  # share of the picture's width and height from which a box counts as the whole picture
 _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's edge
 
@@ -108,14 +107,16 @@ class DescribedSheet:
             restored[place.y : place.y + place.h, place.x : place.x + place.w] = pixels
             yield number, restored
 
-    def rest(self) -> Rgba | None:
-        """Return the picture with background in all boxes, uint8 [H, W, 4]; None if the boxes cover the foreground."""
+    def unused_share(self) -> float:
+        """Return the share of the foreground pixels outside all boxes and their extruded edges."""
         pixels = as_numbers(self.rgba)
-        background = background_of(pixels)
-        seen = np.count_nonzero(pixels != background)
-        if np.count_nonzero(self._outside(_EXTRUDED)) <= _FEW * seen:
-            return None
-        return as_rgba(np.where(self._outside(0), pixels, np.uint32(background)))
+        foreground = int(np.count_nonzero(pixels != background_of(pixels)))
+        return int(np.count_nonzero(self._outside(_EXTRUDED))) / max(1, foreground)
+
+    def rest(self) -> Rgba:
+        """Return the picture with background in all boxes: uint8 [H, W, 4]."""
+        pixels = as_numbers(self.rgba)
+        return as_rgba(np.where(self._outside(0), pixels, np.uint32(background_of(pixels))))
 
     def _outside(self, around: int) -> NDArray[np.bool_]:
         """Return the mask of foreground pixels more than `around` pixels away from every box: bool [H, W]."""

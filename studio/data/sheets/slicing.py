@@ -50,13 +50,13 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid 
     sheet: its name for people. own_grid: the one that was recognised in it. Raises Refused for too many sprites.
     """
     clear_hidden(picture.rgba)
-    if options.cuts_each_by_its_own:
-        cut = list(_by_grid(picture.rgba, own_grid)) if own_grid else []
-    elif fits_canvas(picture.rgba, options):
+    if not options.cuts_each_by_its_own and fits_canvas(picture.rgba, options):
         return (picture,)
+    if options.sheets == "packed":
+        cut = list(_by_emptiness(picture.rgba, options))
     else:
-        by_grid = options.sheets == "grid"
-        cut = list(_by_grid(picture.rgba, given_grid(options)) if by_grid else _by_emptiness(picture.rgba, options))
+        grid = used_grid(options, own_grid)
+        cut = list(_by_grid(picture.rgba, grid)) if grid else []
     if not cut:
         return (picture,)
     digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
@@ -85,6 +85,13 @@ def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str
     pieces = cut_packed(rgba, options.gap)
     if len(pieces) > 1:
         yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
+
+
+def used_grid(options: ImportOptions, own_grid: Grid | None) -> Grid | None:
+    """Return the grid along which a sheet is cut; None without a grid. own_grid: the grid recognised in the sheet."""
+    if options.cuts_each_by_its_own:
+        return own_grid
+    return given_grid(options) if options.sheets == "grid" else None
 
 
 def given_grid(options: ImportOptions) -> Grid:

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import studio.data.atlases
 from studio.core.discovery import discover
+from studio.core.wording import count, percent
 from studio.data.atlases.base import Atlas, AtlasFormat, Region
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import pictures_in
 from studio.data.naming import shown
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
+
+_FEW = 0.05  # share of the foreground pixels outside all described sprites; above the share, the user is told
 
 
 class SheetSource(Source):
@@ -87,6 +90,9 @@ def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[st
         yield Remark(problem.group, problem.reason, parts[problem.number])
     if sheet.remark:
         yield Remark("description", sheet.remark)
+    if (unused := sheet.unused_share()) > _FEW:
+        described = f"{sheet.source} describes {count(len(sheet.regions), 'sprite')}"
+        yield Picture(sheet.rest(), rest=f"{described}: {percent(unused)} of what is drawn lies outside")
 
 
 def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -45,7 +45,8 @@ def test_an_archive_is_like_its_folder(tmp_path: Path, method: int, wrapped: boo
     folder = tmp_path / "pack"
     for seed, name in enumerate(["top.png", "item/a.png", "item/old/deep/b.png", "zß🗡/c.png", "__MACOSX/._a.png"]):
         write(folder / name, sprite(seed))
-    write_sheet(folder / "item" / "gems.png", np.hstack([sprite(9), sprite(10)]), [frame("ruby", 8, 0, 8, 8)])
+    frames = [frame("opal", 0, 0, 8, 8), frame("ruby", 8, 0, 8, 8)]
+    write_sheet(folder / "item" / "gems.png", np.hstack([sprite(9), sprite(10)]), frames)
     (folder / "notes.txt").write_text("x" * 10_000)
     (folder / "bad.png").write_bytes(b"x")
     (folder / "Thumbs.db").write_bytes(GOOD)

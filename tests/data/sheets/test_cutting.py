@@ -120,7 +120,8 @@ def test_a_sheet_is_found_by_the_name_that_its_import_gives_it_and_cut_by_the_gr
 
 
 def test_what_can_not_be_cut_says_why(tmp_path: Path) -> None:
-    write_sheet(tmp_path / "gems.png", np.tile(sprite(0), (1, 4, 1)), [frame("a", 0, 0, 8, 8)])
+    frames = [frame("a", 0, 0, 16, 8), frame("b", 16, 0, 16, 8)]
+    write_sheet(tmp_path / "gems.png", np.tile(sprite(0), (1, 4, 1)), frames)
     (tmp_path / "broken.png").write_bytes(png_of(sprite(1))[:60])
     for name, words in (("gems.png", "describes"), ("broken.png", "broken.png"), ("other.png", "'other.png' has gone")):
         with pytest.raises(BadInputError, match=words):
@@ -160,7 +161,11 @@ def test_packed_sprites_are_cut_as_their_boxes_are_drawn(tmp_path: Path) -> None
 
 
 def test_what_is_described_or_fits_the_canvas_stays_whole(tmp_path: Path) -> None:
-    write_sheet(tmp_path / "set" / "gems.png", np.tile(sprite(0), (1, 4, 1)), [frame("wide", 0, 0, 16, 8)])
+    write_sheet(
+        tmp_path / "set" / "gems.png",
+        np.tile(sprite(0), (1, 2, 1)),
+        [frame("wide", 0, 0, 15, 8), frame("narrow", 15, 0, 1, 8)],
+    )
     write(tmp_path / "set" / "small.png", np.concatenate([sprite(1), sprite(2)], axis=1))
     event = imported(tmp_path / "set", sheets="grid", tile=8, size=16)
     assert event.sprites.names == ("gems.png#wide", "small.png")

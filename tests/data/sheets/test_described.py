@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from studio.core.generators import returned
+from studio.data.options import Grid
+from studio.data.sheet_preview import look_at_sheet
+from tests.data.composing import laid
 from tests.data.making import Pixels, frame, imported, notes, sprite, write, write_sheet
 
 TWO = [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)]
@@ -72,3 +76,46 @@ def test_a_description_that_fits_nowhere_leaves_the_picture_whole(tmp_path: Path
     event = imported(tmp_path / "set", size=16)
     assert event.sprites.names == ("s.png",) and not event.quarantine
     assert "lies outside" in notes(event, "description")["s.png"]
+
+
+TILESET = laid([sprite(number, 16) for number in range(16)], Grid(16, 16), 4)
+
+
+def coin_of_a_tileset(folder: Path) -> None:
+    """Write a sheet of 16 tiles with a description of the second tile."""
+    write_sheet(folder / "tiles.png", TILESET, [frame("coin", 16, 0, 16, 16)])
+
+
+def test_the_undescribed_tiles_are_reported_and_can_be_cut(tmp_path: Path) -> None:
+    coin_of_a_tileset(tmp_path)
+    event = imported(tmp_path)
+    assert event.sprites.names == ("tiles.png#coin",)
+    said = notes(event, "partly described")["tiles.png"]
+    assert "tiles.json describes 1 sprite" in said and "15 more sprites of 16 x 16" in said
+    assert [(sheet.name, sheet.sprites) for sheet in event.sheets] == [("tiles.png", 15)]
+    for tile in (0, 16):
+        cut = imported(tmp_path, sheets="grid", tile=tile)
+        assert len(cut.sprites) == 16 and "tiles.png#coin" in cut.sprites.names and not cut.quarantine
+        assert cut.sprites.class_names == ("tiles",) and not notes(cut, "partly described")
+
+
+def test_the_undescribed_tiles_are_seen_before_they_are_cut(tmp_path: Path) -> None:
+    coin_of_a_tileset(tmp_path)
+    sheet = returned(look_at_sheet([tmp_path], "tiles.png"))
+    assert sheet.proposed is not None and (sheet.proposed.tile_width, sheet.proposed.tile_height) == (16, 16)
+    assert not sheet.rgba[:16, 16:32].any() and (sheet.rgba[16:] == TILESET[16:]).all()
+
+
+def test_the_ground_of_an_opaque_tileset_covers_the_described_tile(tmp_path: Path) -> None:
+    ground = np.array((40, 90, 60, 255), np.uint8)
+    opaque = np.where(TILESET[..., 3:] > 0, TILESET, ground)
+    write_sheet(tmp_path / "tiles.png", opaque, [frame("coin", 16, 0, 16, 16)])
+    assert len(imported(tmp_path, sheets="grid", tile=16).sprites) == 16
+
+
+def test_extruded_edges_are_no_undescribed_sprites(tmp_path: Path) -> None:
+    extruded = np.pad(sprite(0)[1:-1, 1:-1], ((2, 2), (2, 2), (0, 0)), mode="edge")
+    sheet = np.concatenate([extruded, extruded[::-1]], axis=1)
+    write_sheet(tmp_path / "s.png", sheet, [frame("a", 2, 2, 6, 6), frame("b", 12, 2, 6, 6)])
+    event = imported(tmp_path)
+    assert len(event.sprites) == 2 and not notes(event, "partly described")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -134,19 +133,12 @@ def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, s
     assert "pair.png#r1 c1" in imported(tmp_path, size=24, sheets="grid").sprites.names
 
 
-class _Unsearched(array):  # type: ignore[type-arg]
-    def index(self, *_: object) -> int:
-        raise AssertionError("All rows are gone through for one file.")
-
-
-def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -> None:
+def test_sheets_asked_for_are_larger_than_the_canvas() -> None:
     files = [SourceFile(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
     gathered, seen = Gathered(files, None), (SheetCandidate(Grid(8, 8), 4, 0.0, 0.0),)
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
         shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
-        gathered.put(number, Reading([shape], candidates=several))
-    gathered._file_of = _Unsearched("I", gathered._file_of)
-    assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))
+        gathered.put(number, Reading([shape], candidates=several, sheet_size=(width, 16)))
     assert importing._sheets_asked_for(gathered, {}, 32) == {2: seen[0]}
     assert importing._sheets_asked_for(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
     assert importing._sheets_asked_for(gathered, {2: seen[0]}, 16) == {1: seen[0]}

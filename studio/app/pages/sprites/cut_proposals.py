@@ -20,7 +20,7 @@ from studio.data.doctor.findings import cutting
 from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.options import Grid
 
-_GROUPS = ("looks like a sheet", "cut sheet")
+_GROUPS = ("looks like a sheet", "cut sheet", "partly described")
 _SEE = "See the sheets with their cells drawn over them, and cut them by looking."
 _NO_SHEETS = "No picture looks like a sheet: select one among the sprites to see its cells."
 _TOO_LARGE = "What was opened is too large for single sprites: see whether these are the cells of a sheet, and cut it."

@@ -23,6 +23,7 @@ from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
 from studio.app.widgets.sheet.canvas import SheetCanvas
 from studio.data.options import ImportOptions
 from studio.data.sheets.cells import cells_of
+from studio.data.sheets.leftover import left_over_in_words
 from studio.data.sheets.slicing import given_grid
 
 _CUT = "Read the files again and cut all sheets like this; the files stay as they are."
@@ -186,7 +187,9 @@ class CutView(QWidget):
             grid = given_grid(options) if options.tile else sheet.proposed
             cells = cells_of(grid, sheet.foreground) if grid else None
             unsure = options.cuts_each_by_its_own and self._sheets.grids and sheet.name not in self._sheets.grids
-            self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells)
+            seen = [sheet.proposed] if sheet.proposed else []
+            left_over = left_over_in_words(cells, sheet.foreground, seen) if cells else ""
+            self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells, left_over)
             self.canvas.show_cells(cells)
         self._say()
 

@@ -47,14 +47,16 @@ class Outcome:
     side: int = 0
 
 
-def outcome_of_cells(cells: GridCells | None) -> Outcome:
-    """What cutting along a grid gives."""
+def outcome_of_cells(cells: GridCells | None, left_over: str = "") -> Outcome:
+    """Return what cutting along a grid gives. left_over: the sentence about pixels outside all whole cells."""
     if cells is None:
         return Outcome(0, "No grid is seen in this sheet: it would stay whole.")
     if cells.filled.size < 2:
         return Outcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
     left_out = wording.count(cells.empty, "empty cell")
     words = f"{wording.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
+    if left_over:
+        words = f"{words or wording.count(cells.sprites, 'sprite')}; {left_over}"
     return _outcome(cells.sprites, words, max(cells.grid.tile_width, cells.grid.tile_height))
 
 

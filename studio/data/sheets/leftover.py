@@ -1,0 +1,72 @@
+"""Sentences about the pixels of a sheet that lie in no whole tile of its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from studio.core.events import Rgba
+from studio.data.options import Grid
+from studio.data.sheets.cells import GridCells, SummedArea, cells_of
+from studio.data.sheets.grids import grid_candidates
+
+_LIKELY = 0.5  # confidence of a grid that is proposed
+
+
+def left_over(rgba: Rgba, grid: Grid) -> str:
+    """Return a sentence about the strips behind the last tiles of a sheet, and about a grid without such strips.
+
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0. Empty if the strips are missing or hold background only.
+    """
+    foreground = SummedArea.of(rgba)
+    return left_over_in_words(cells_of(grid, foreground), foreground, _seen(rgba))
+
+
+def left_over_in_words(cells: GridCells, foreground: SummedArea, seen: Iterable[Grid]) -> str:
+    """Return the sentence of `left_over` for known cells. seen: the grids seen in the picture, the likeliest first."""
+    strips = [f"{size} px at the {side}" for size, side in ((cells.right, "right"), (cells.below, "bottom")) if size]
+    if not strips:
+        return ""
+    fitting = [grid for grid in seen if grid.confidence >= _LIKELY and _fits(grid, foreground)]
+    of_same_tiles = (grid for grid in fitting if _tile(grid) == _tile(cells.grid))
+    best = next(of_same_tiles, fitting[0] if fitting else None)
+    numbers = _change(cells.grid, best) if best else _whole_sizes(cells)
+    return f"{' and '.join(strips)} left over: {numbers}"
+
+
+def _seen(rgba: Rgba) -> Iterator[Grid]:
+    """Yield the grids seen in a picture. The search starts with the first request."""
+    yield from (candidate.grid for candidate in grid_candidates(rgba))
+
+
+def _fits(grid: Grid, foreground: SummedArea) -> bool:
+    cells = cells_of(grid, foreground)
+    return not cells.right and not cells.below
+
+
+def _tile(grid: Grid) -> tuple[int, int]:
+    return grid.tile_width, grid.tile_height
+
+
+def _change(grid: Grid, fitting: Grid) -> str:
+    """Return the numbers of the fitting grid that differ: 'spacing 1 fits'."""
+    numbers = []
+    if _tile(fitting) != _tile(grid):
+        numbers.append(f"tiles of {fitting.tile_width} x {fitting.tile_height}")
+    if fitting.spacing != grid.spacing:
+        numbers.append(f"spacing {fitting.spacing}")
+    if (fitting.left, fitting.top) != (grid.left, grid.top):
+        numbers.append(f"margin {fitting.left} and {fitting.top} above")
+    return f"{', '.join(numbers)} would fit"
+
+
+def _whole_sizes(cells: GridCells) -> str:
+    """Return the picture sizes that hold whole tiles: '5 tiles end at 80 px, 6 at 96 px'."""
+    grid, words = cells.grid, []
+    for strip, side, tile, starts in (
+        (cells.right, "columns", grid.tile_width, cells.lefts),
+        (cells.below, "rows", grid.tile_height, cells.tops),
+    ):
+        if strip:
+            end = int(starts[-1]) + tile
+            words.append(f"{len(starts)} {side} end at {end} px, {len(starts) + 1} at {end + grid.spacing + tile} px")
+    return "; ".join(words)
