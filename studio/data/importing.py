@@ -23,6 +23,7 @@ from studio.data.arranging import Gathered, ImportResult, arrange, commonest
 from studio.data.doctor.mending import mend
 from studio.data.groups import grouped
 from studio.data.labels.labelling import read_labels
+from studio.data.like_named import like_named
 from studio.data.options import (
     NOTE_GROUPS,
     QUARANTINE_GROUPS,
@@ -257,6 +258,10 @@ def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, Import
 
 def _notices(arranged: ImportResult) -> Iterator[Event]:
     counts = arranged.sprites.class_counts()
+    for group in like_named(arranged.sprites.class_names)[:_MOST_NAMED]:
+        names = " and ".join(repr(arranged.sprites.class_names[index]) for index in group)
+        hint = "One class? 'Merge these classes' in the doctor, or --merge-classes."
+        yield Notice("warning", f"Classes {names} differ only in case or blanks.", hint)
     if counts.max() >= _LOPSIDED * counts.min():
         large, small = (arranged.sprites.class_names[i] for i in (int(counts.argmax()), int(counts.argmin())))
         title = f"Class {large!r} has {counts.max():,} sprites and {small!r} only {counts.min():,}."

@@ -172,6 +172,9 @@ class ImportOptions(ReadOptions):
     leave_out: str = setting(
         "", "Names of sprites to leave out, parted by ';'. * stands for any text: 'item/old_*'.", advanced=True
     )
+    merge_classes: bool = setting(
+        False, "Merge classes whose names differ only in upper and lower case or in blanks.", advanced=True
+    )
     class_minimum: int = setting(
         1,
         "Classes of fewer sprites are left out.",

@@ -16,6 +16,7 @@ from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, 
 from studio.data.doctor.mending import merging
 from studio.data.groups import near_duplicates_of
 from studio.data.images.canvas import OPAQUE, as_numbers
+from studio.data.like_named import key_of, spellings
 from studio.data.options import ImportOptions
 from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
@@ -34,7 +35,7 @@ def examine(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = N
     """
     looked_at = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_LOOKED_AT)).astype(np.int64))
     some = sprites if len(looked_at) == len(sprites) else sprites.take(looked_at)
-    items = list(_small_classes(sprites))
+    items = [*_small_classes(sprites), *_like_named(sprites)]
     items += yield from _many_colours(some)
     items += yield from _near_colours(some)
     strays, palette_colours = yield from _off_palette(some)
@@ -52,6 +53,16 @@ def _small_classes(sprites: Sprites) -> Iterator[Quarantined]:
             label = int(sprites.labels[index])
             words = f"class {sprites.class_names[label]!r} has only {count(int(counts[label]), 'sprite')}"
             yield Quarantined(sprites.names[index], words, "small class")
+
+
+def _like_named(sprites: Sprites) -> Iterator[Quarantined]:
+    """Yield the sprites of every like-named class but the largest."""
+    chosen = spellings(sprites)
+    largest = [chosen.get(key_of(name), name) for name in sprites.class_names]
+    for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True):
+        own = sprites.class_names[label]
+        if own != largest[label]:
+            yield Quarantined(name, f"class {own!r} is class {largest[label]!r} in another spelling", "like-named")
 
 
 def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:

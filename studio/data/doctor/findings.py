@@ -173,7 +173,7 @@ def _own_palette(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     yield Fix(f"Bring them into its {case.palette_colours} colours", {"colours_all": case.palette_colours})
 
 
-_ABOUT_CHOICE = ("similar", "leave_out", "class_minimum")  # which sprites, not which pixels
+_ABOUT_CHOICE = ("similar", "leave_out", "class_minimum", "merge_classes")  # which sprites, not which pixels
 
 _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "unreadable": ("These files are damaged, cut off or no pictures. The others were read.", _none),
@@ -230,6 +230,8 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "small class": (f"A model learns little of a class of fewer than {SMALL_CLASS} sprites. Let fewer levels of "
                       "sub-folders make a class, add sprites, or leave them out.",
                       _setting("Leave them out", {"class_minimum": SMALL_CLASS})),
+    "like-named": ("Their classes differ from other classes only in upper and lower case or in blanks.",
+                   _setting("Merge these classes", {"merge_classes": True})),
     "many colours": (f"More than {MANY_COLOURS} colours in one sprite is more than pixel art has: a trace of scaling, "
                      "of JPEG or of painting.", _setting("Bring them down to 32", {"colours_each": 32})),
     "near colours": ("Colours that the eye hardly tells apart, as saving and scaling leave them.",

@@ -26,6 +26,7 @@ from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden
+from studio.data.like_named import key_of, merged, spellings
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.data.scratch import Scratch
@@ -48,6 +49,8 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
     is_out = is_left_out(options.leave_out)
+    if options.merge_classes:
+        arranged = _with_merged_classes(arranged)
     if options.leave_out:
         arranged = in_place_of_named(arranged, is_out)
     if options.class_minimum > 1:
@@ -74,6 +77,18 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
             notes.append(Quarantined(sprites.names[index], f"{words} changed, as asked for", "mended"))
     quarantine = sorted([*arranged.quarantine, *chosen.left_out], key=lambda item: item.name)
     return dataclasses.replace(arranged, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
+
+
+def _with_merged_classes(arranged: ImportResult) -> ImportResult:
+    """Return the import with like-named classes merged, also those of duplicates."""
+    chosen = spellings(arranged.sprites)
+    if not chosen:
+        return arranged
+    duplicates = tuple(
+        dataclasses.replace(each, class_name=chosen.get(key_of(each.class_name), each.class_name))
+        for each in arranged.duplicates
+    )
+    return dataclasses.replace(arranged, sprites=merged(arranged.sprites, chosen), duplicates=duplicates)
 
 
 def is_left_out(names: str) -> Callable[[str], bool]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
-from studio.core.events import Progress
+from studio.core.events import Notice, Progress
 from studio.data.colour.palette import oklab
 from studio.data.colour.true_pixels import pixel_truth
 from studio.data.colour.usage import colours_used
+from studio.data.doctor.examining import examine
+from studio.data.doctor.findings import Examined, findings_of
 from studio.data.doctor.mending import as_names, harden, is_left_out
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from tests.data.making import Pixels, imported, sprite, write, write_many
+from tests.data.making import Pixels, events_of, imported, sprite, write, write_many
 
 
 @pytest.fixture
@@ -146,6 +149,26 @@ def test_similar_and_small_classes_and_names(folder: Path) -> None:
     found = imported(folder, leave_out="b/*; a/0.png")
     assert left_out(found) == {"a/0.png": "chosen", "b/lonely.png": "chosen"}
     assert found.sprites.class_names == ("a",) and set(found.sprites.labels) == {0}
+
+
+def test_classes_that_differ_in_case_or_blanks_are_reported_and_merged(tmp_path: Path) -> None:
+    for seed, name in enumerate(("Sword/a.png", "sword/b.png", "sword/c.png", "x/potion /d.png", "X/potion/e.png")):
+        write(tmp_path / "set" / name, sprite(seed))
+    shutil.copy(tmp_path / "set" / "sword" / "b.png", tmp_path / "set" / "x" / "twin.png")
+    *events, found = events_of(tmp_path / "set")
+    assert isinstance(found, SpritesImported) and len(found.sprites.class_names) == 4
+    assert [event.title for event in events if isinstance(event, Notice)] == [
+        "Classes 'Sword' and 'sword' differ only in case or blanks.",
+        "Classes 'X/potion' and 'x/potion ' differ only in case or blanks.",
+    ]
+    examined = list(examine(found.sprites, ImportOptions()))[-1]
+    assert isinstance(examined, Examined)
+    (finding,) = [each for each in findings_of(found, ImportOptions(), [examined]) if each.group == "like-named"]
+    assert {item.name for item in finding.items} == {"Sword/a.png", "x/potion /d.png"}
+    assert finding.fixes[0].changes == {"merge_classes": True}
+    merged = imported(tmp_path / "set", merge_classes=True)
+    assert merged.sprites.class_names == ("X/potion", "sword") and merged.sprites.class_counts().tolist() == [2, 3]
+    assert imported(tmp_path / "set", merge_classes=True, class_minimum=3).sprites.class_names == ("sword",)
 
 
 def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Path) -> None:
