@@ -188,7 +188,6 @@ def _in_queue(name: str, waiting: tuple[RunSummary, ...]) -> RunSummary:
 
 
 def _row(place: int, run: RunSummary) -> tuple[str, ...]:
-    record, progress = run.record, run.progress
-    assert record is not None and progress is not None
-    steps = number(progress.step)
-    return (str(place), run.title, record.recipe, data_of(record), record.device, steps, run.standing)
+    record = run.record
+    assert record is not None
+    return (str(place), run.title, record.recipe, data_of(record), record.device, number(run.step), run.standing)

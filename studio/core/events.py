@@ -120,6 +120,18 @@ class SamplesReady(Event):
     true_numbers: NDArray[np.float32] | None = None
 
 
+@dataclass(frozen=True)
+class SamplesSpaced(Event):
+    """How many seconds of training lie between live samples, as the user asked, and as drawing them allows.
+
+    drawing_s: how long the newest samples took.
+    """
+
+    asked_s: float
+    actual_s: float
+    drawing_s: float
+
+
 @dataclass(frozen=True, eq=False)
 class Validated(Event):
     """Figures on the held-out sprites after `step` steps; 'loss' is always among them.

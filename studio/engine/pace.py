@@ -83,6 +83,15 @@ class Throttle:
         """Whether doing it again would stay within its share."""
         return self.idle_s() >= self._cost_s / SIDE_SHARE
 
+    @property
+    def cost_s(self) -> float:
+        """Return the seconds that the work took the last time."""
+        return self._cost_s
+
+    def spacing_s(self) -> float:
+        """Return the seconds between two times: longer than asked where the work is slow."""
+        return max(self._every_s, self._cost_s / SIDE_SHARE)
+
     def due(self) -> bool:
         """Whether it is time to do it again."""
         return self.affordable() and self.idle_s() >= self._wait_s

@@ -27,6 +27,7 @@ from studio.core.events import (
     RunFinished,
     RunStarted,
     SamplesReady,
+    SamplesSpaced,
 )
 from studio.data.sprites import Sprites
 from studio.engine import devices
@@ -107,8 +108,8 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     control.live = training.model()
     yield from training.take_notices()
     yield _started(training)
-    if training.step == 0:
-        yield from ranks.by_all_threads(maintenance.sample())
+    if training.step == 0:  # not timed: a first drawing takes longer, and would put off the samples after it
+        yield from ranks.by_all_threads(live_samples(training, control))
 
     while not control.stop and training.used_up() < 1 and maintenance.early_end.advice() is None:
         tick_start_s, first_step = clock.now_s(), training.step
@@ -151,7 +152,9 @@ class _Maintenance:
 
     def sample(self) -> Events:
         """Live samples now."""
-        yield from self._sampling.timed(live_samples(self._training, self._control))
+        sampling = self._sampling
+        yield from sampling.timed(live_samples(self._training, self._control))
+        yield SamplesSpaced(self._training.config.sample_every_s, sampling.spacing_s(), sampling.cost_s)
 
     def at_the_end(self) -> Events:
         """What is due after the last tick; only the checkpoint where training was stopped."""

@@ -21,12 +21,14 @@ from studio.core.errors import RunError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
     Event,
+    Events,
     LossChunk,
     Notice,
     Progress,
     RunFinished,
     RunStarted,
     SamplesReady,
+    SamplesSpaced,
     Validated,
 )
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
@@ -127,6 +129,23 @@ def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprite
         assert load_model(run_path, "last", now).precision == precision
         started = of_kind(list(train_resumed(run_path, now, Control(stop=True))), RunStarted)[0]
         assert started.precision == precision
+
+
+def test_slow_samples_say_how_far_apart_they_come(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = own_clock(monkeypatch)
+
+    def slow_samples(*_: object) -> Events:
+        clock.now_s += 2.0
+        yield SamplesReady(0, sprites.rgba[:1])
+
+    monkeypatch.setattr(train, "live_samples", slow_samples)
+    events = list(train_generator(run_path, sprites, sample_every_s=0.1))
+    (spaced,) = of_kind(events, SamplesSpaced)  # after the first step: the samples before it put off nothing
+    assert spaced.asked_s == 0.1 and 2 <= spaced.drawing_s < 3
+    assert spaced.actual_s == pytest.approx(spaced.drawing_s / pace.SIDE_SHARE)
+    assert len(of_kind(events, SamplesReady)) == 3
 
 
 def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites) -> None:

@@ -12,7 +12,7 @@ from studio.app.background import job_events
 from studio.app.background.worker import JobPaused
 from studio.app.pages.train.monitor import Monitor
 from studio.app.state.session import Session
-from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, SteppedBack, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, SamplesSpaced, SteppedBack, Validated
 from studio.core.metrics import Quality
 from studio.engine.runs.history import Curve, History, HistoryRead
 from tests.ui.conftest import LONG_MS, chunk, endless
@@ -41,6 +41,19 @@ def said() -> list[Event]:
         QualityMeasured(9, Quality(0.25, 0.01, 0.0, 0.0, 0.0)),
         Advised(9, "copying", "Copies.", 3),
     ]
+
+
+def test_samples_that_come_more_rarely_than_asked_say_so_while_the_run_trains(
+    session: Session, monitor: Monitor
+) -> None:
+    session.training.state = "training"
+    for actual_s, words in ((50.0, "Every 50 s"), (10.0, ""), (50.0, "Every 50 s")):
+        session.training.event_received.emit(SamplesSpaced(10.0, actual_s, actual_s / 25))
+        assert monitor.spacing.text() == words
+    assert monitor.spacing.toolTip().startswith("Drawing samples takes 2 s")
+    session.training.state = "idle"
+    session.training.state_changed.emit()
+    assert not monitor.spacing.text()
 
 
 def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> None:

@@ -18,12 +18,14 @@ from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
+from studio.core import wording
 from studio.core.events import (
     Event,
     LossChunk,
     QualityMeasured,
     RunStarted,
     SamplesReady,
+    SamplesSpaced,
     Validated,
 )
 from studio.engine.runs.history import HistoryRead
@@ -44,6 +46,7 @@ class Monitor(QWidget):
         self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
+        self.spacing = factory.text("", "muted", wrap=False)  # of live samples, where it is not the one that was asked
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
         self.scatter: Scatter | None = None  # made when there is something to show: it needs the library of the plots
@@ -58,6 +61,7 @@ class Monitor(QWidget):
             HistoryRead: self._recall,
             LossChunk: self._show_readings,
             SamplesReady: self._add_samples,
+            SamplesSpaced: self._show_spacing,
             Validated: self._add_validation,
             QualityMeasured: self._add_quality,
         }
@@ -117,6 +121,8 @@ class Monitor(QWidget):
     def _note_state(self) -> None:
         """A new run begins with empty curves."""
         training = self._session.training
+        if training.state != "training":
+            self.spacing.clear()
         if training.state == "starting" and training.path is None:
             self.readings.clear()
             self.filmstrip.clear()
@@ -155,6 +161,13 @@ class Monitor(QWidget):
             if not self.tabs.isTabVisible(2):
                 self.tabs.setTabVisible(2, True)
                 self.tabs.setCurrentIndex(2)
+
+    def _show_spacing(self, event: SamplesSpaced) -> None:
+        """Say how far apart live samples come, where drawing is too slow for the interval that the user asked for."""
+        is_slower = event.actual_s > 1.1 * event.asked_s
+        self.spacing.setText(f"Every {wording.duration(event.actual_s)}" if is_slower else "")
+        drawing = f"Drawing samples takes {wording.duration(event.drawing_s)}, and at most 4 % of the training time."
+        self.spacing.setToolTip(f"{drawing} 'Samples now' draws some at the next step." if is_slower else "")
 
     def _hide_tabs(self) -> None:
         """Only samples are there in every run."""

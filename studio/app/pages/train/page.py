@@ -120,7 +120,7 @@ class TrainPage(Page):
         buttons = Flow(factory.GRID, factory.GRID)
         for button in (self.open, self.generate, self.export):
             buttons.addWidget(button)
-        self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.sample, self.save)))
+        self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
         head = factory.row(self._title, buttons)
         head.setStretch(0, 1)
         words = factory.column(head, self._state, spacing=factory.GRID // 2)
