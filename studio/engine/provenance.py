@@ -24,8 +24,9 @@ from studio.engine.runs.folder import RECORD, RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, known_runs, list_runs
 from studio.engine.runs.source import source_in
-from studio.exports import cards, png
+from studio.exports import cards, notes, png
 from studio.exports.cards import Card, Copies, Source
+from studio.exports.sprites.formats import sprite_exports
 
 _PICTURES = (".png", ".apng")
 
@@ -93,7 +94,7 @@ def verify(path: Path, run: Path | None = None) -> Events:
     BadInputError for a file that tells nothing of where it comes from, RunError.
     """
     yield Progress(0, 2, "looking at the file")
-    sources, checks = _of_picture(path) if path.suffix.lower() in _PICTURES else _of_export(path)
+    sources, checks = _told_by(path)
     yield Progress(1, 2, "looking at the run")
     for source in sources:
         compared = run or _known_run(source)
@@ -116,8 +117,23 @@ def _known_run(source: Source) -> Path | None:
     return None
 
 
-def _of_picture(path: Path) -> tuple[list[Source], list[Check]]:
-    sources, is_whole = png.sources_of(path)
+def _told_by(path: Path) -> tuple[list[Source], list[Check]]:
+    """Return what a file says it comes from, and whether it is as it was. Raises BadInputError."""
+    suffix = path.suffix.lower()
+    form = next((form for form in sprite_exports().values() if form.has_note and form.suffix == suffix), None)
+    if suffix in _PICTURES:
+        return _of_sprites(path, *png.sources_of(path))
+    if form is None:
+        return _of_export(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadInputError(f"{path.name} can't be read.", f"{error.strerror or error}.") from error
+    told = notes.provenance_in(form.note_in(data))
+    return _of_sprites(path, notes.sources_told(path.name, told), notes.is_whole(data))
+
+
+def _of_sprites(path: Path, sources: list[Source], is_whole: bool) -> tuple[list[Source], list[Check]]:
     said = "is as it was saved" if is_whole else "was changed after it was saved"
     return sources, [Check(f"{path.name} {said}.", is_whole)]
 
@@ -156,8 +172,13 @@ def _card_beside(path: Path) -> Path:
         with contextlib.suppress(BadInputError, DamagedError, OSError):  # another file's
             if path.name in cards.read_card(card_path).files:
                 return card_path
+    if path.suffix.lower() in {form.suffix for form in catalog.model_exports().values()}:
+        title = f"{path.name} has no card beside it."
+        raise BadInputError(title, f"Its card is {path.name}{cards.JSON_ENDING}: keep the two together.")
+    *others, last = sorted({*_PICTURES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
     raise BadInputError(
-        f"{path.name} has no card beside it.", f"Its card is {path.name}{cards.JSON_ENDING}: keep the two together."
+        f"Files such as {path.name} don't say where they come from.",
+        f"Sprites say it in {', '.join(others)} and {last} files, and exported models in the card beside them.",
     )
 
 

@@ -23,7 +23,8 @@ from studio.core import files, pictures
 from studio.core.errors import BadInputError, ExportError
 from studio.core.events import Rgba
 from studio.exports import sheets
-from studio.exports.cards import PROVENANCE, Source, sources_in
+from studio.exports.cards import PROVENANCE, Source
+from studio.exports.notes import sources_told
 
 LARGEST_SCALE = 64
 _SEAL = b"SHA-256"  # of the text that is the sum of all that comes before it
@@ -169,11 +170,4 @@ def sources_of(path: Path) -> tuple[list[Source], bool]:
         raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
     except OSError as error:
         raise BadInputError(f"{path.name} can't be read.", str(error)) from error
-    if not said:
-        hint = "Pictures tell it that were saved with its texts, and not by another program since."
-        raise BadInputError(f"{path.name} does not say where it comes from.", hint)
-    try:
-        sources = sources_in(said)
-    except ValueError as error:
-        raise BadInputError(f"What {path.name} says of where it comes from is damaged.", f"{error}.") from error
-    return sources, _is_whole(data)
+    return sources_told(path.name, said), _is_whole(data)

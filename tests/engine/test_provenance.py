@@ -25,6 +25,8 @@ from studio.engine.runs.film import film_of
 from studio.engine.runs.folder import RunDir
 from studio.exports import cards, png
 from studio.exports.sprites.apng import Apng
+from studio.exports.sprites.base import SpriteSet
+from studio.exports.sprites.formats import sprite_exports
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, of_kind
 
@@ -102,6 +104,36 @@ def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path) -> None:
             continue
     path.write_bytes(whole + b"\0")
     assert not verified(path, run).holds
+
+
+@pytest.mark.parametrize("form", ["gif", "aseprite", "godot"])
+def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_path: Path) -> None:
+    source = source_of(load_model(run, "last", CPU))
+    assert source is not None
+    about = {"model": 'my "model"\nProvenance: none', "Seed": "7", **cards.provenance([source.to_json()] * 2)}
+    sprites = SpriteSet(make_sprites().rgba[:3], classes=["a", "a", "b"], about=about)
+    path = sprite_exports()[form].write(sprites, tmp_path / "new")[0]
+    assert verified(path, run).holds
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            assert not verified(path, run).holds, place
+        except BadInputError:
+            continue
+    path.write_bytes(b"")
+    with pytest.raises(BadInputError, match="does not say where it comes from"):
+        verified(path)
+    path.unlink()
+    with pytest.raises(BadInputError, match="can't be read"):
+        verified(path)
+
+
+def test_formats_without_a_note_are_named(tmp_path: Path) -> None:
+    (tmp_path / "colours.gpl").write_text("GIMP Palette")
+    with pytest.raises(BadInputError, match="don't say where they come from") as refused:
+        verified(tmp_path / "colours.gpl")
+    assert ".aseprite, .gif, .png and .tres" in refused.value.hint
 
 
 def test_a_picture_that_another_program_saved_again_says_so(run: Path, tmp_path: Path) -> None:

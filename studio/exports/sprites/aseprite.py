@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from studio.core.errors import ExportError
 from studio.core.events import Rgba
 from studio.core.wording import count
+from studio.exports.notes import HEADING, note_of, sealed
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.indexing import MOST_COLOURS, Indexed, as_rgba, colours_of, indexed, opaque
 
@@ -36,6 +37,7 @@ class Aseprite(SpriteExport):
     help = "To go on drawing: a frame for each sprite, a tag for each class, and the palette."
     order = 3
     plays = True
+    has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         if len(sprites) > _MOST:
@@ -50,10 +52,17 @@ class Aseprite(SpriteExport):
         for number, place in enumerate(places):
             chunks = [_cel(pixels[place])]
             if not number:
-                chunks = [_profile(), _palette(table), _about(sprites.about), _layer(), _tags(sprites), *chunks]
+                chunks = [_profile(), _palette(table), *_about(sprites.about), _layer(), _tags(sprites), *chunks]
             frames.append(_frame(chunks, durations[place]))
         body = b"".join(frames)
-        return {target: _header(sprites, len(body), 32 if found is None else 8, len(table)) + body}
+        return {target: sealed(_header(sprites, len(body), 32 if found is None else 8, len(table)) + body)}
+
+    def note_in(self, data: bytes) -> str:
+        place = data.find(HEADING.encode())
+        if place < 2:
+            return ""
+        (length,) = struct.unpack_from("<H", data, place - 2)
+        return data[place : place + length].decode("utf-8", "replace")
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         if soft := sprites.soft_pixels():
@@ -103,10 +112,9 @@ def _palette(table: Rgba) -> bytes:
     return _chunk(_PALETTE, struct.pack("<III8x", len(table), 0, len(table) - 1) + entries)
 
 
-def _about(about: Mapping[str, object]) -> bytes:
-    """The notes of the whole sprite, as they come after the palette."""
-    lines = ["Sprite Training Studio", *(f"{key}: {value}" for key, value in about.items())]
-    return _chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text("\n".join(lines)))
+def _about(about: Mapping[str, object]) -> list[bytes]:
+    """Return the note of the whole sprite, as it comes after the palette, where there is something to tell."""
+    return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(note_of(about)))] if about else []
 
 
 def _layer() -> bytes:

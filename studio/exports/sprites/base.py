@@ -103,6 +103,7 @@ class SpriteExport(ABC):
     help: ClassVar[str] = ""  # one sentence: what it is good for
     order: ClassVar[int] = 100  # formats with a lower one come first; of those with one ending the first is meant
     plays: ClassVar[bool] = False  # one file that shows the sprites one after another
+    has_note: ClassVar[bool] = False  # whether the main file holds a text of studio.exports.notes
 
     def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:
         """Write `sprites`, all files or none; returns what was written, the main file first.
@@ -124,6 +125,10 @@ class SpriteExport(ABC):
 
         Raises ExportError for sprites that this format can't hold.
         """
+
+    def note_in(self, data: bytes) -> str:
+        """Return the text that `contents` wrote into a main file, which may be damaged; empty where it has none."""
+        return ""
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         """What the user should know of these sprites in this format, a sentence each."""

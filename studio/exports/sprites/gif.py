@@ -17,6 +17,7 @@ from PIL import Image
 
 from studio.core.events import Rgba
 from studio.core.wording import count
+from studio.exports.notes import HEADING, note_of, sealed
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.indexing import MOST_COLOURS, Indexed, as_rgba, colours_of, indexed, opaque
 
@@ -36,6 +37,7 @@ class Gif(SpriteExport):
     help = "Moves wherever a picture can be shown; pixels are opaque or clear, with at most 255 colours a frame."
     order = 10
     plays = True
+    has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         shared, frames = _in_tables(sprites)
@@ -43,10 +45,19 @@ class Gif(SpriteExport):
         flags = _table_flags(shared) if shared is not None else 0
         parts = [struct.pack("<6sHHBBB", b"GIF89a", width, height, flags, 0, 0)]
         parts += [_packed_table(shared)] if shared is not None else []
-        parts += [_FOR_EVER, _COMMENT, _blocks(_comment(sprites.about))]
+        parts += [_FOR_EVER]
+        parts += [_COMMENT, _blocks(note_of(sprites.about).encode("ascii", "replace"))] if sprites.about else []
         for frame, duration_ms in zip(frames, sprites.durations_ms(), strict=True):
             parts.append(_frame(frame.indices[0], None if shared is not None else frame.table, duration_ms))
-        return {target: b"".join([*parts, _END])}
+        return {target: sealed(b"".join([*parts, _END]))}
+
+    def note_in(self, data: bytes) -> str:
+        place = -1
+        while (place := data.find(_COMMENT, place + 1)) >= 0:  # colours and pixels may have the same bytes
+            text = _from_blocks(data, place + len(_COMMENT))
+            if text.startswith(HEADING.encode()):
+                return text.decode("ascii", "replace")
+        return ""
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         told = []
@@ -116,12 +127,16 @@ def _packed_table(table: Rgba) -> bytes:
     return table[:, :3].tobytes().ljust(3 << _table_bits(table), b"\0")
 
 
-def _comment(about: Mapping[str, object]) -> bytes:
-    lines = ["Sprite Training Studio", *(f"{key}: {value}" for key, value in about.items())]
-    return "\n".join(lines).encode("ascii", "replace")
-
-
 def _blocks(data: bytes) -> bytes:
     """`data` as the format packs it: in blocks that tell their length, of which the last is empty."""
     parts = (data[start : start + _LONGEST_BLOCK] for start in range(0, len(data), _LONGEST_BLOCK))
     return b"".join(bytes([len(part)]) + part for part in parts) + b"\0"
+
+
+def _from_blocks(data: bytes, place: int) -> bytes:
+    """Return what the blocks that begin at `place` hold, up to the empty block or the end of the file."""
+    parts = []
+    while place < len(data) and data[place]:
+        parts.append(data[place + 1 : place + 1 + data[place]])
+        place += 1 + data[place]
+    return b"".join(parts)

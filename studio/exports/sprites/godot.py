@@ -10,9 +10,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from studio.core import pictures
+from studio.exports.notes import note_of, sealed
 from studio.exports.png import encoded, grid_of
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
+_NOTE_KEY = "metadata/note = "
+_NOTE = re.compile(rf'^{_NOTE_KEY}"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _UNNAMED = "default"  # Godot's own name for the animation that is shown first
 
 
@@ -23,6 +26,7 @@ class GodotFrames(SpriteExport):
     companions = (".png",)
     help = "For Godot 4: a sheet and its SpriteFrames, an animation for each class; keep the two files together."
     order = 4
+    has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         grid = grid_of(sprites.sprites, sprites.columns)
@@ -41,9 +45,13 @@ class GodotFrames(SpriteExport):
                 f"region = Rect2({x}, {y}, {grid.width}, {grid.height})",
                 "",
             ]
-        lines += ["[resource]", f"animations = [{', '.join(_animations(sprites))}]", ""]
+        lines += ["[resource]", f"animations = [{', '.join(_animations(sprites))}]", *_note(sprites.about), ""]
         picture = pictures.tile(sprites.sprites, grid.columns)
-        return {target: "\n".join(lines).encode(), sheet: encoded(picture, sprites.about)}
+        return {target: sealed("\n".join(lines).encode()), sheet: encoded(picture, sprites.about)}
+
+    def note_in(self, data: bytes) -> str:
+        found = _NOTE.search(data.decode("utf-8", "replace"))
+        return re.sub(r"\\(.)", lambda pair: "\n" if pair[1] == "n" else pair[1], found[1]) if found else ""
 
 
 def _animations(sprites: SpriteSet) -> list[str]:
@@ -62,6 +70,12 @@ def _animations(sprites: SpriteSet) -> list[str]:
             f'"name": &{_quoted(name)},\n"speed": {round(1000 / sprites.duration_ms, 6)}\n}}'
         )
     return list(found.values())
+
+
+def _note(about: Mapping[str, object]) -> list[str]:
+    """Return the line of the resource's metadata, which Godot keeps, where there is something to tell."""
+    lines = note_of(about).split("\n") if about else []
+    return [_NOTE_KEY + '"{}"'.format("\\n".join(_quoted(line)[1:-1] for line in lines))] if lines else []
 
 
 def _free_name(label: str, used: Collection[str]) -> str:

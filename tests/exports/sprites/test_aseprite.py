@@ -66,7 +66,8 @@ def colours_of(chunks: Chunks) -> list[tuple[int, ...]]:
 
 def test_few_colours_are_indexed(tmp_path: Path) -> None:
     sprites = of_colours(RED, GREEN, BLUE, RED, GREEN, BLUE)
-    given = SpriteSet(sprites, classes=CLASSES, palette=np.array([GREEN, (5, 5, 5), RED], np.uint8), duration_ms=80)
+    palette = np.array([GREEN, (5, 5, 5), RED], np.uint8)
+    given = SpriteSet(sprites, classes=CLASSES, palette=palette, duration_ms=80, about={"seed": 7})
     data = written("aseprite", given, tmp_path).read_bytes()
     assert struct.unpack_from("<HHHHIH", data, 6) == (6, 6, 6, 8, 1, 80)
     assert data[28] == 0 and struct.unpack_from("<HBB", data, 32) == (5, 1, 1)  # transparent, colours, square pixels
