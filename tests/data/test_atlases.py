@@ -115,6 +115,15 @@ def test_libgdx_colours_that_are_multiplied_by_alpha(tmp_path: Path, pma: str, w
     assert (event.sprites.rgba[1] == sprite(1)).all()
 
 
+def test_a_libgdx_sheet_that_was_enlarged_after_its_export(tmp_path: Path) -> None:
+    sheet = packed((0, 0, sprite(0)), (8, 0, sprite(1)))
+    write(tmp_path / "set" / "s.png", sheet.repeat(2, 0).repeat(2, 1))
+    (tmp_path / "set" / "s.atlas").write_text("s.png\nsize: 32, 32\na\nbounds: 0, 0, 8, 8\nb\nbounds: 8, 0, 8, 8\n")
+    event = imported(tmp_path / "set", shrink=2)
+    assert (event.sprites.rgba == [sprite(0), sprite(1)]).all()
+    assert "scaled by 2" in notes(event, "description")["s.png"]
+
+
 def test_libgdx_names_and_numbers_in_another_notation(tmp_path: Path) -> None:
     write(tmp_path / "set" / "S.png", packed((0, 0, sprite(0)), (8, 0, sprite(1))))
     (tmp_path / "set" / "s.atlas").write_text("s.PNG\na\nbounds: 0.0, 0, 8.0, 8\nb\nxy: 8, 0\nsize: 8, 8\n")

@@ -340,6 +340,7 @@ def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
     assert view.count.text() == "36 sprites"
     view.form.boxes["spacing"].setValue(0)
     assert view.count.text() == "36 sprites; 5 px at the right and 5 px at the bottom left over: spacing 1 would fit"
+    assert view.count.minimumSizeHint().width() <= 400  # the sentence wraps
 
 
 def test_the_undescribed_tiles_of_a_sheet_are_seen_and_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from studio.core.events import Rgba
 from studio.data.atlases.base import Atlas, Box, Region
-from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden
+from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, native_scale
 from studio.data.images.decoding import LARGEST_SIDE
 from studio.data.naming import shown
 from studio.data.options import MOST_IN_SHEET
@@ -155,12 +155,18 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
         return atlas.regions, ""
     words = f"is {width} x {height} pixels, but {_source(atlas)} describes {size[0]} x {size[1]}"
     factor = Fraction(width, size[0])
-    extended = factor > 1 and not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
-    if extended or factor != Fraction(height, size[1]):
+    if _is_extended(rgba, size, factor) or factor != Fraction(height, size[1]):
         return atlas.regions, f"{words}: its frames were taken as they are, so look whether they fit"
     if any(number % factor.denominator for region in atlas.regions for number in _numbers(region)):
         raise Refused("unreadable", f"{words}, and its frames don't come out in whole pixels: export both anew")
     return [_scaled(region, factor) for region in atlas.regions], f"{words}: its frames were scaled by {factor}"
+
+
+def _is_extended(rgba: Rgba, size: tuple[int, int], factor: Fraction) -> bool:
+    """Whether the canvas has grown with empty space, and not the pixels. size: width and height before."""
+    enlarged = factor.denominator == 1 and native_scale(rgba) % factor.numerator == 0
+    empty = not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
+    return factor > 1 and empty and not enlarged
 
 
 def _numbers(region: Region) -> list[int]:

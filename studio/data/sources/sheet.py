@@ -92,7 +92,7 @@ def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[st
         yield Remark("description", sheet.remark)
     if (unused := sheet.unused_share()) > _FEW:
         described = f"{sheet.source} describes {count(len(sheet.regions), 'sprite')}"
-        yield Picture(sheet.rest(), rest=f"{described}: {percent(unused)} of what is drawn lies outside")
+        yield Picture(sheet.rest(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside")
 
 
 def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -48,7 +48,7 @@ class CutView(QWidget):
         self.is_open = False
         self.canvas = SheetCanvas()
         self.form = CutForm()
-        self.count = factory.heading("")
+        self.count = factory.text("", "heading")
         self.back = factory.button("Back", "Go back without cutting. (Esc)", "chevron-left")
         self.cut = factory.button("Cut", _CUT, role="primary")
         self.before = factory.tool(
