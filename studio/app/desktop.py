@@ -58,7 +58,7 @@ class BusNotifier(Notifier):
         super().__init__(parent)
         self._bus: DBusConnection | None = None
         self._readable: QSocketNotifier | None = None
-        self._asked: set[int] = set()  # serials of calls whose answer is the number of a notification
+        self._asked: dict[int, bool] = {}  # by the serial of a Notify call without an answer: is it still wanted?
         self._shown: set[int] = set()  # such numbers
 
     def notify(self, title: str, text: str) -> None:
@@ -70,15 +70,16 @@ class BusNotifier(Notifier):
             if self._bus is None:
                 self._connect()
             values = (name, 0, icon, title, body, [_CLICK, "Show"], hints, -1)
-            self._asked.add(self._call("Notify", "susssasa{sv}i", values))
+            self._asked[self._call("Notify", "susssasa{sv}i", values)] = True
 
     def withdraw(self) -> None:
-        """Close the notifications that are still shown."""
+        """Close the notifications that are still shown; those without a number yet when their number comes."""
+        self._asked = dict.fromkeys(self._asked, False)
         if not self._shown:
             return
         with self._giving_up_bus():
             for number in self._shown:
-                self._call("CloseNotification", "u", (number,))
+                self._dismiss(number)
         self._shown.clear()
 
     def close(self) -> None:
@@ -110,6 +111,9 @@ class BusNotifier(Notifier):
         self._bus.send(new_method_call(DBusAddress(_PATH, _SERVICE, _SERVICE), method, signature, values), serial)
         return serial
 
+    def _dismiss(self, number: int) -> None:
+        self._call("CloseNotification", "u", (number,))
+
     @contextlib.contextmanager
     def _giving_up_bus(self) -> Iterator[None]:
         """A bus that is not there, or no longer, is no error: the next notification looks for it again."""
@@ -133,10 +137,13 @@ class BusNotifier(Notifier):
         kind, fields, body = message.header.message_type, message.header.fields, message.body
         if kind is MessageType.error:
             _log.info("The desktop does not do what it is asked: %s", body)
+            self._asked.pop(fields[HeaderFields.reply_serial], None)
         elif kind is MessageType.method_return:
-            if fields[HeaderFields.reply_serial] in self._asked:
-                self._asked.remove(fields[HeaderFields.reply_serial])
+            is_wanted = self._asked.pop(fields[HeaderFields.reply_serial], None)
+            if is_wanted:
                 self._shown.add(body[0])
+            elif is_wanted is False:
+                self._dismiss(body[0])
         elif kind is MessageType.signal and body and body[0] in self._shown:
             self._heed(fields[HeaderFields.member], body)
 

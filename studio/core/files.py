@@ -8,9 +8,10 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 from studio.core.errors import ExportError
 from studio.core.file_systems import TEMPORARY, flush
@@ -19,6 +20,10 @@ from studio.core.names import composed
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
 _LONGEST_NAME_BYTES = 200  # most systems take 255; endings and marks are added
 _STALE_S = 3600.0  # nobody is still writing
+_IN_USE = frozenset({5, 32, 33})  # what Windows answers while another program has a file open
+_PATIENCE_S, _PAUSE_S = 3.0, 0.05  # how long to try again, and the pause between two tries
+
+T = TypeVar("T")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
@@ -37,7 +42,7 @@ def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
         yield temporary
         if durable:
             _flush_all(temporary)
-        temporary.replace(target)
+        _replace(temporary, target)
         if durable:
             _flush_folder(target.parent)
     finally:
@@ -111,7 +116,7 @@ def export_together(contents: Mapping[Path, bytes]) -> None:
                     unless_good.callback(_discard, target)
         for target, temporary in written.items():
             with exporting(target):
-                temporary.replace(target)
+                _replace(temporary, target)
         unless_good.pop_all()
     for folder in {target.parent for target in contents}:
         _flush_folder(folder)
@@ -131,7 +136,7 @@ def _laid_beside(target: Path, data: bytes, temporaries: contextlib.ExitStack) -
 def _put_back(before: Path, target: Path) -> None:
     """Let what was there take its place again, where the system allows it."""
     with contextlib.suppress(OSError):
-        before.replace(target)
+        _replace(before, target)
 
 
 def _discard(path: Path) -> None:
@@ -184,7 +189,39 @@ def remove(path: Path) -> None:
             renamed = path.rename(_temporary_beside(path))
         shutil.rmtree(renamed, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        patiently(lambda: path.unlink(missing_ok=True))
+
+
+def patiently(work: Callable[[], T]) -> T:
+    """Return what `work` returns; on Windows retry for some seconds while another program has the file open.
+
+    Virus scanners, search indexes and windows that list runs open files for a moment. Raises what `work` raises.
+    """
+    end_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return work()
+        except OSError as error:
+            if getattr(error, "winerror", None) not in _IN_USE or time.monotonic() > end_s:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def read_into(file: BinaryIO, start: int, out: memoryview) -> int:
+    """Fill `out` with the bytes of a file from `start` on; return how many bytes were read.
+
+    A network drive may give fewer bytes than the file has: the rest is read again for some seconds. Raises OSError.
+    """
+    done, end_s = 0, time.monotonic() + _PATIENCE_S
+    while done < len(out):
+        file.seek(start + done)
+        count = file.readinto(out[done:])  # type: ignore[attr-defined]  # BinaryIO has no readinto
+        done += count
+        if not count:
+            if time.monotonic() > end_s:
+                break
+            time.sleep(_PAUSE_S)
+    return done
 
 
 def safe_name(text: str, fallback: str = "unnamed") -> str:
@@ -226,6 +263,11 @@ def why_not_written(target: Path) -> str:
 def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:
     """Where to write: to `path` itself where its user was asked about what is there (replace), else as `free_path`."""
     return path if replace else free_path(path, beside)
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Give a file the name of another one. Raises OSError."""
+    patiently(lambda: source.replace(target))
 
 
 def _temporary_beside(path: Path) -> Path:

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core import wording
+from studio.core import files, wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
 from studio.core.events import Notice, Rgba
@@ -170,8 +170,8 @@ class _Rows:
             np.take(self._rgba, places, axis=0, out=out, mode="clip")
             return
         for row, place in zip(out, places.tolist(), strict=True):
-            self._file.seek(self._start + place * row.nbytes)
-            if self._file.readinto(row.data) != row.nbytes:
+            start = self._start + place * row.nbytes
+            if files.read_into(self._file, start, row.reshape(-1).data) != row.nbytes:
                 raise OSError("their file has become shorter")
 
     def close(self) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from studio.core.files import (
     atomic_path,
     export_together,
     free_path,
+    read_into,
+    remove,
     safe_name,
     sweep_temporaries,
     why_not_written,
@@ -40,6 +44,81 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(OSError, match="No space"):
         write_atomic(target, b"new")
     assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+
+
+def _in_use(times: int, work: Callable[..., object], winerror: int | None = 32) -> Callable[..., object]:
+    """Return `work` as Windows does it while another program has the file open: refused so many times."""
+    left = [times]
+
+    def refused(*arguments: object, **named: object) -> object:
+        if left[0]:
+            left[0] -= 1
+            error = PermissionError(13, "The process cannot access the file because it is used by another process")
+            error.winerror = winerror  # type: ignore[attr-defined]
+            raise error
+        return work(*arguments, **named)
+
+    return refused
+
+
+@pytest.mark.parametrize("winerror", [5, 32, 33])
+def test_a_file_that_another_program_has_open_on_windows_is_replaced_and_removed_a_little_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, winerror: int
+) -> None:
+    monkeypatch.setattr(files, "_PAUSE_S", 0.0)
+    target = tmp_path / "state.json"
+    write_atomic(target, b"old")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", _in_use(3, Path.replace, winerror))
+        write_atomic(target, b"new")
+        assert target.read_bytes() == b"new"
+        patch.setattr(Path, "replace", _in_use(3, Path.replace, winerror))
+        export_together({target: b"newer"})
+    assert target.read_bytes() == b"newer"
+    monkeypatch.setattr(Path, "unlink", _in_use(3, Path.unlink, winerror))
+    remove(target)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("winerror", [32, None])
+def test_a_file_that_can_not_be_replaced_is_given_up_after_a_while_and_elsewhere_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, winerror: int | None
+) -> None:
+    now_s, waits = [0.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        now_s[0] += seconds
+
+    monkeypatch.setattr("studio.core.files.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("studio.core.files.time.sleep", sleep)
+    target = tmp_path / "state.json"
+    target.write_bytes(b"old")
+    monkeypatch.setattr(Path, "replace", _in_use(10_000, Path.replace, winerror))
+    with pytest.raises(PermissionError):
+        write_atomic(target, b"new")
+    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+    assert (2.0 < sum(waits) < 10.0) if winerror else not waits
+
+
+class _ShortReads(io.BytesIO):
+    """A file on a network drive, which gives few bytes at a time and sometimes no bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self._reads = 0
+
+    def readinto(self, out: memoryview) -> int:  # type: ignore[override]
+        self._reads += 1
+        return 0 if self._reads % 3 == 2 else super().readinto(out[:7])
+
+
+def test_a_network_drive_that_gives_too_few_bytes_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_PAUSE_S", 0.0)
+    content, out = bytes(range(100)), bytearray(60)
+    assert read_into(_ShortReads(content), 30, memoryview(out)) == 60 and out == content[30:90]
+    monkeypatch.setattr(files, "_PATIENCE_S", 0.01)
+    assert read_into(io.BytesIO(content), 80, memoryview(out)) == 20
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from studio.core import files
 from studio.core.errors import TrainingError
 from studio.core.events import Evaluated, LossChunk, Notice, Progress, RunFinished
 from studio.data import scratch
@@ -250,12 +252,29 @@ def test_a_file_that_vanishes_is_no_loss(run_path: Path, mapped: Sprites) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows shortens no file that is in use")
-def test_a_file_that_can_not_be_read_ends_the_run_in_words(run_path: Path, mapped: Sprites) -> None:
+def test_a_file_that_can_not_be_read_ends_the_run_in_words(
+    run_path: Path, mapped: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PATIENCE_S", 0.02)
     events = train_generator(run_path, mapped, steps=500, data_on_device="no", holdout=0.0)
     next(event for event in events if isinstance(event, LossChunk))
     os.truncate(run_path / "data.safetensors", 2000)
     with pytest.raises(TrainingError, match=r"can't be read any more: their file has become shorter.*resume"):
         list(events)
+
+
+def test_a_short_read_of_a_network_drive_is_read_again(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Short(io.FileIO):
+        def readinto(self, out: memoryview) -> int:  # type: ignore[override]
+            return super().readinto(out.cast("B")[:100])
+
+    whole = StreamedSprites(mapped, TORCH_CPU)
+    expected = batch_of(whole, 0, 8)
+    whole.close()
+    monkeypatch.setattr(Path, "open", lambda path, *_, **named: Short(path))
+    short = StreamedSprites(mapped, TORCH_CPU)
+    assert alike(batch_of(short, 0, 8), expected)
+    short.close()
 
 
 def test_a_drive_that_hangs_is_not_waited_for_for_ever(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -204,6 +205,30 @@ def test_a_desktop_gets_the_notification_over_d_bus_and_a_click_comes_back(
         notifier.withdraw()
         closed = desktop.receive(timeout=5)
         assert (closed.header.fields[HeaderFields.member], closed.body) == ("CloseNotification", (7,))
+    notifier.close()
+
+
+@pytest.mark.usefixtures("bus")
+def test_a_notification_whose_number_comes_after_the_user_is_closed(qtbot: QtBot) -> None:
+    from jeepney import HeaderFields, message_bus, new_method_return
+    from jeepney.io.blocking import Proxy, open_dbus_connection
+
+    notifier = BusNotifier()
+    with open_dbus_connection() as desktop:
+        assert Proxy(message_bus, desktop).RequestName("org.freedesktop.Notifications") == (1,)
+        notifier.notify("'cats' is trained", "Ended at step 9.")
+        while (call := desktop.receive(timeout=5)).header.fields.get(HeaderFields.member) != "Notify":
+            pass
+        notifier.withdraw()
+        desktop.send(new_method_return(call, "u", (7,)))
+        closed = list[object]()
+
+        def is_closed() -> bool:
+            with contextlib.suppress(TimeoutError):
+                closed.append(desktop.receive(timeout=0).body)
+            return closed == [(7,)]
+
+        qtbot.waitUntil(is_closed, timeout=LONG_MS)
     notifier.close()
 
 

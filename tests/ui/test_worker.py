@@ -17,7 +17,7 @@ from studio.app.background import worker
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded, JobPaused, Mailbox
 from studio.core.errors import UsageError
-from studio.core.events import Event, Events, JobFailed, LossChunk, Notice, Progress
+from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Notice, Progress
 from studio.data.reading.read import all_sources
 from tests.ui.conftest import chunk, endless
 
@@ -168,6 +168,25 @@ def test_others_run_while_the_training_is_paused(qtbot: QtBot, job_queue: JobQue
     job_queue.cancel(job)
     qtbot.waitUntil(training.ended)
     assert training.outcome() == "cancelled"
+
+
+@pytest.mark.parametrize("wish", ["resume", "prioritize"])
+def test_what_is_wanted_between_a_halt_and_its_pause_is_done(
+    qtbot: QtBot, job_queue: JobQueue, log: Log, wish: str
+) -> None:
+    def events() -> Events:
+        getattr(job_queue, wish)(job)  # the user does so after the training has found the disk full
+        yield Halted("error", "Can't write.", "The disk is full.")
+        yield Notice("info", "It goes on.")
+        yield Halted("error", "Can't write.", "The disk is full.")
+
+    job = job_queue.start("engine", "training", events(), log.take, background=True)
+    qtbot.waitUntil(lambda: log.count(JobPaused) == 1)
+    assert [event.title for event in log.events if isinstance(event, Notice)] == [
+        "Can't write.", "It goes on.", "Can't write.",
+    ]  # fmt: skip
+    job_queue.resume(job)
+    qtbot.waitUntil(log.ended)
 
 
 def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:

@@ -71,6 +71,7 @@ class Job:
     about: str = ""  # what it is for, where its title does not say that
     is_cancelled: bool = False  # it ends after its current event
     state: JobState = JobState.READY
+    urged: int = 0  # how often it was resumed or prioritized
 
 
 class Worker(QThread):
@@ -114,11 +115,11 @@ class Worker(QThread):
 
     def resume(self, job: Job) -> None:
         """Advance a paused job again."""
-        self._set_state(job, JobState.READY)
+        self._urge(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:
         """Advance a job before all others, paused or not."""
-        self._set_state(job, JobState.PRIORITIZED)
+        self._urge(job, JobState.PRIORITIZED)
 
     def cancel(self, job: Job) -> None:
         """Close the job's generator after its current event, also while it is paused."""
@@ -152,6 +153,17 @@ class Worker(QThread):
                 job.state = state
                 self._changed.notify()
 
+    def _urge(self, job: Job, state: JobState) -> None:
+        with self._changed:
+            job.urged += 1
+        self._set_state(job, state)
+
+    def _pause_unless_urged(self, job: Job, urged: int) -> None:
+        """Pause a job that has halted, unless the user has resumed or stopped the job since `urged` was read."""
+        with self._changed:
+            if job.urged == urged and job.state in (JobState.READY, JobState.PRIORITIZED):
+                job.state = JobState.PAUSING
+
     def _next(self) -> Job | None:
         """The most urgent job; waits for one. None once the worker is closing and all jobs have ended."""
         with self._changed:
@@ -171,6 +183,7 @@ class Worker(QThread):
             return pausing
 
     def _advance(self, job: Job) -> None:
+        urged = job.urged
         try:
             event = next(job.events)
         except StopIteration:
@@ -180,7 +193,7 @@ class Worker(QThread):
             self._end(job, "failed")
         else:
             if isinstance(event, Halted | JobRests):  # one that has halted, until the user wants to try again
-                self.pause(job)
+                self._pause_unless_urged(job, urged)
             self._post(job, event)
 
     def _end(self, job: Job, outcome: Outcome) -> None:

@@ -132,14 +132,16 @@ def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quaran
         yield from _dropped_file(root)
         return
     waiting: list[tuple[str, tuple[str, ...]]] = [(str(root.path), ())]
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int, int] | str] = set()
     while waiting:
         where, folders = waiting.pop()
         try:
             about = os.stat(where)  # noqa: PTH116
-            if (about.st_dev, about.st_ino) in seen:
+            # Some drives give all folders the number 0.
+            identity = (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(where)
+            if identity in seen:
                 continue  # a mount or a junction that leads back into itself
-            seen.add((about.st_dev, about.st_ino))
+            seen.add(identity)
             with os.scandir(where) as listing:
                 entries = list(listing)
             beside = frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))

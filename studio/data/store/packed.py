@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
-from studio.core.files import atomic_path
+from studio.core.files import atomic_path, read_into
 from studio.core.generators import returned
 from studio.data import scratch
 from studio.data.sprites import MappedFile, Sprites
@@ -142,10 +142,7 @@ def _contents(stream: BinaryIO) -> NDArray[np.uint8]:
     if size > scratch.IN_MEMORY:
         return scratch.mapped(stream, 0, size)
     data = np.empty(size, np.uint8)
-    filled = 0
-    while filled < len(data) and (count := stream.readinto(data[filled:].data)):  # type: ignore[attr-defined]
-        filled += count
-    return data[:filled]
+    return data[: read_into(stream, 0, data.data)]
 
 
 def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:

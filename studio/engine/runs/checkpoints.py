@@ -108,7 +108,7 @@ def set_aside(path: Path) -> None:
     """Take a damaged checkpoint out of the way of the sound ones. Raises OSError."""
     target = path.with_name(_ASIDE + path.name)
     files.remove(target)
-    path.rename(target)
+    files.patiently(lambda: path.rename(target))
 
 
 def remove_set_aside(folder: Path) -> None:
@@ -163,13 +163,14 @@ def check(path: Path, info: CheckpointInfo) -> None:
 
 def _content(path: Path, info: CheckpointInfo, part: str) -> bytes:
     """The bytes of a part, which are those that were written. Raises DamagedError, OSError."""
-    try:
-        content = (path / f"{part}.safetensors").read_bytes()  # read whole: a mapped file can't be replaced on Windows
-    except _WRONG_KIND as error:
-        raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
-    if hashlib.sha256(content).hexdigest() != info.sha256.get(part):
-        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
-    return content
+    for _ in range(2):  # a network drive may have given too few bytes
+        try:
+            content = (path / f"{part}.safetensors").read_bytes()  # whole: a mapped file can't be replaced on Windows
+        except _WRONG_KIND as error:
+            raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
+        if hashlib.sha256(content).hexdigest() == info.sha256.get(part):
+            return content
+    raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
 
 
 def as_content(tensors: Tensors) -> bytes:

@@ -289,7 +289,7 @@ class RunDir:
     def _read(self, name: str, kind: type[T]) -> T:
         """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
         with reading(self.path / name):
-            text = (self.path / name).read_bytes()
+            text = files.patiently((self.path / name).read_bytes)
         with self._naming(name):
             return records.parse(text, kind)
 

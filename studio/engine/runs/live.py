@@ -105,7 +105,7 @@ def _asked_before(path: Path) -> Asked:
     """Return what was asked before. Raises RunError: a request that ignored it would take back a pause."""
     try:
         with reading(path):
-            return records.parse(path.read_bytes(), Asked)
+            return records.parse(files.patiently(path.read_bytes), Asked)
     except FileNotFoundError:
         return Asked()
     except ValueError:

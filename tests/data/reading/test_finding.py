@@ -36,6 +36,53 @@ def test_links_are_not_followed_and_loops_end(tmp_path: Path) -> None:
 
 
 @posix
+def test_a_drive_without_file_numbers_loses_no_folder_and_loops_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "set" / "a.png", sprite(0))
+    write(tmp_path / "set" / "one" / "b.png", sprite(1))
+    write(tmp_path / "set" / "two" / "deep" / "c.png", sprite(2))
+    real_stat, real_scan = os.stat, os.scandir
+
+    def without_numbers(path: str, *rest: object, **named: object) -> os.stat_result:
+        about = real_stat(path, *rest, **named)  # type: ignore[arg-type]
+        return os.stat_result((about.st_mode, 0, *about[2:]))
+
+    monkeypatch.setattr("studio.data.reading.finding.os.stat", without_numbers)
+    (root,) = roots_of([tmp_path / "set"])
+    assert {found.name for found in files_under(root) if isinstance(found, SourceFile)} == {
+        "a.png", "one/b.png", "two/deep/c.png",
+    }  # fmt: skip
+    scans = list[str]()
+    (tmp_path / "set" / "two" / "again").symlink_to(tmp_path / "set")  # as a junction that leads back
+
+    class Junction:
+        """An entry that is a folder to who asks, as a junction of Windows is."""
+
+        def __init__(self, entry: os.DirEntry[str]) -> None:
+            self.name, self.path, self.is_file = entry.name, entry.path, entry.is_file
+
+        def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+            return real_stat(self.path)
+
+    class Listing(list[Junction]):
+        def __enter__(self) -> Listing:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    def scan(path: str) -> Listing:
+        scans.append(path)
+        assert len(scans) < 20
+        return Listing(map(Junction, real_scan(path)))
+
+    monkeypatch.setattr("studio.data.reading.finding.os.scandir", scan)
+    assert len([found for found in files_under(root) if isinstance(found, SourceFile)]) == 3
+    assert len(scans) == 4
+
+
+@posix
 def test_pipes_and_devices_are_never_opened(tmp_path: Path) -> None:
     write(tmp_path / "set" / "a.png", sprite(0))
     os.mkfifo(tmp_path / "set" / "pipe.png")

@@ -51,6 +51,19 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_short_read_of_a_network_drive_damages_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _save(tmp_path, 40, 1)
+    ((path, info),) = find(tmp_path)
+    reads, read = list[Path](), Path.read_bytes
+
+    def short_at_first(file: Path) -> bytes:
+        reads.append(file)
+        return read(file)[: 100 if len(reads) == 1 else None]
+
+    monkeypatch.setattr(Path, "read_bytes", short_at_first)
+    assert torch.equal(load_part(path, info, "model")["weight"], PARTS["model"]["weight"]) and len(reads) == 2
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(["checkpoint.json", "model.safetensors"]),

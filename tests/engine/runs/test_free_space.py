@@ -162,7 +162,9 @@ def test_nothing_goes_of_a_run_that_can_not_be_read_or_has_gone(run: RunDir, tmp
 
 
 @posix
-def test_what_runs_share_is_counted_once_and_links_are_not_followed(tmp_path: Path) -> None:
+def test_what_runs_share_is_counted_once_and_links_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         (folder / "inner").mkdir(parents=True)
@@ -175,6 +177,12 @@ def test_what_runs_share_is_counted_once_and_links_are_not_followed(tmp_path: Pa
     assert [use.size_bytes for use in measured.uses.values()] == [1100, 1100 + link]
     assert together(measured.uses.values()) == 1200 + link
     assert disk_use(tmp_path / "nowhere").size_bytes == 0
+    for folder in (one, two):
+        os.link(folder / "inner" / "own", folder / "inner" / "more")
+    real = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result((real(path).st_mode, 0, *real(path)[2:])))
+    own = [disk_use(folder / "inner" / "own") for folder in (one, two)]
+    assert together(own) == 200  # on a drive that numbers no files, two files of one size are two files
 
 
 _FIGURES = st.fixed_dictionaries(
