@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from studio.data.atlases.base import all_named
+from studio.data.images.decoding import read_bytes
+from studio.data.source_files import SourceFile
 from tests.data.making import Pixels, found, frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 
 TALL = sprite(1, 6, 10)  # 6 wide and 10 high
@@ -252,6 +254,23 @@ def test_too_many_godot_resources(tmp_path: Path) -> None:
     event = imported(zipped(tmp_path / "set.zip", {**members, **sheet}))
     assert event.sprites.names == ("plain.png", "s.png")
     assert "1,000 .tres files" in notes(event, "description")["s.png"]
+
+
+@pytest.mark.parametrize("name", ["s.json", "a.atlas", "b.tres"])
+def test_a_description_without_permission_costs_no_picture(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(file: SourceFile, most: int = 0) -> bytes:
+        if file.file_name == name:
+            raise PermissionError(13, "Permission denied")
+        return read_bytes(file, most)
+
+    for module in ("atlases.base", "images.decoding", "sources.sheet"):
+        monkeypatch.setattr(f"studio.data.{module}.read_bytes", refusing)
+    write(tmp_path / "s.png", sprite(1))
+    (tmp_path / name).write_text("{}")
+    event = imported(tmp_path)
+    assert event.sprites.names == ("s.png",) and reasons(event, "no access").keys() == {name}
 
 
 def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,10 +162,19 @@ def too_large(file: SourceFile, name: str) -> bool:
 
 
 def description(file: SourceFile, name: str) -> bytes:
-    """What a file beside `file` holds. Raises Refused when it is too large, and OSError."""
-    data = read_bytes(file.neighbour(name), _LARGEST + 1)
+    """Return the bytes of a file beside `file`. Raises Refused for a file that is too large, and OSError."""
+    data = beginning(file, name, _LARGEST + 1)
     if len(data) > _LARGEST:
-        kind = name.rpartition(".")[2]
-        kind = kind.upper() if kind == "json" else f".{shown(kind)} file"
-        raise Refused("refused", f"a sheet whose {kind} is larger than {_LARGEST >> 20} MB")
+        raise Refused("refused", f"{shown(name)} beside it is larger than {_LARGEST >> 20} MB")
     return data
+
+
+def beginning(file: SourceFile, name: str, most: int) -> bytes:
+    """Return up to `most` bytes of a file beside `file`; b'' for a forbidden, missing or damaged file.
+
+    The import lists the damaged file once; the pictures beside it are still read. Raises OSError for other faults.
+    """
+    try:
+        return read_bytes(file.neighbour(name), most)
+    except (PermissionError, FileNotFoundError, Refused):
+        return b""

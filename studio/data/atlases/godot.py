@@ -29,11 +29,11 @@ from studio.data.atlases.base import (
     Box,
     Region,
     all_named,
+    beginning,
     description,
     means,
     whole_number,
 )
-from studio.data.images.decoding import read_bytes
 from studio.data.source_files import Refused, SourceFile
 
 _SUFFIX = ".tres"
@@ -62,7 +62,7 @@ class GodotAtlas(AtlasFormat):
         found: list[Region] = []
         source = ""
         for name in self.descriptions(file):
-            text = read_bytes(file.neighbour(name), _MOST_BYTES).decode("utf-8", "replace")
+            text = beginning(file, name, _MOST_BYTES).decode("utf-8", "replace")
             kind, stem = _KIND.match(text), name[: -len(_SUFFIX)]
             if kind is None or not any(means(file, path) for path in _TEXTURE.findall(text)):
                 continue
