@@ -182,7 +182,7 @@ def _read(
     folder: Path | None,
 ) -> Generator[Event, None, ImportResult]:  # fmt: skip
     """The sprites of these files, on one canvas. Raises OSError when there is no room in `folder`."""
-    labelling, unreadable = yield from read_labels(files)
+    labelling, unreadable = yield from read_labels(files, options.decimal_mark)
     gathered = Gathered(files, folder)
     yield from _read_files(gathered, files, sources, options)
     sheets = elect_sheets(gathered.candidates)
@@ -258,6 +258,10 @@ def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, Import
 
 def _notices(arranged: ImportResult) -> Iterator[Event]:
     counts = arranged.sprites.class_counts()
+    for item in arranged.notes:
+        if item.group == "ambiguous numbers":
+            hint = "If that is wrong: 'Read decimal commas' or '... points' in the doctor, or --decimal-mark."
+            yield Notice("warning", f"{item.name}: {item.reason}.", hint)
     for group in like_named(arranged.sprites.class_names)[:_MOST_NAMED]:
         names = " and ".join(repr(arranged.sprites.class_names[index]) for index in group)
         hint = "One class? 'Merge these classes' in the doctor, or --merge-classes."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from studio.core.config import Config, setting, settings_of
 from studio.core.events import Event
+from studio.data.notation import AUTO, MARKS
 from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
@@ -87,6 +88,12 @@ class ReadOptions(Config):
     )
     sheet_classes: str = setting(
         "sheet", "Make each sheet that is cut a class, or each of its rows.", choices=("sheet", "row"), advanced=True
+    )
+    decimal_mark: str = setting(
+        AUTO,
+        "Mark before the decimals of numbers in a labels.csv; auto decides for each column by all its numbers.",
+        choices=MARKS,
+        advanced=True,
     )
     split_folders: bool = setting(
         True,
@@ -244,6 +251,7 @@ NOTE_GROUPS = (
     "incomplete",  # a layer is missing whose tiles are in another file
     "turned",  # by its EXIF entry
     "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets
+    "ambiguous numbers",  # columns of a labels.csv that can be read with decimal points and with decimal commas
     "no classes",  # a file of many sprites whose labels are missing
     "split folders",  # train, val and test of a data set, which are no classes
     "test set",  # a file of the sprites by which a data set is judged

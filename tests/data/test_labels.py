@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
-from studio.core.events import Progress
+from studio.core.events import Notice, Progress
 from studio.core.generators import returned
-from studio.data.importing import SpritesImported
+from studio.data.doctor.findings import findings_of
+from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.labels import labelling
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.sources.idx import IdxSource
@@ -235,3 +236,83 @@ def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch
         write(tmp_path / "set" / f"{number}.png", sprite(number))
     told = [event for event in events_of(tmp_path / "set") if isinstance(event, Progress)]
     assert [event.done for event in told if event.what == "files looked through"] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "cells", "read", "misfits"),
+    [
+        (";", ("1.234", "0,5"), (1234, 0.5), ()),  # a comma in one cell decides for all
+        (";", ("1.234", "0.5"), (1.234, 0.5), ()),
+        (";", ("1,234", "0.5"), (1234, 0.5), ()),
+        (";", ("1.234,5", "2.000"), (1234.5, 2000), ()),
+        (";", ("1 234,5", "1\u202f000"), (1234.5, 1000), ()),
+        ("\t", ("1'234.5", "1,234,567"), (1234.5, 1234567), ()),
+        (",", ('"1,234"', "0.5"), (1234, 0.5), ()),
+        (",", ('"0,31"', '"1,72"'), (0.31, 1.72), ()),
+        (";", ("0,5", "0,7", "0.9"), (0.5, 0.7, None), ("line 4: '0.9' is not a number with a decimal comma",)),
+        (";", ("0.5", "0.7", "0,9"), (0.5, 0.7, None), ("line 4: '0,9' is not a number with a decimal point",)),
+        (",", ("0.5", "1.2.3"), (0.5, None), ("line 3: '1.2.3' is not a number",)),
+    ],
+)
+def test_a_whole_column_decides_the_decimal_mark(
+    delimiter: str, cells: tuple[str, ...], read: tuple[float | None, ...], misfits: tuple[str, ...]
+) -> None:
+    lines = [f"file{delimiter}price", *(f"{number}.png{delimiter}{cell}" for number, cell in enumerate(cells))]
+    table = table_of("\n".join(lines))
+    assert [None if np.isnan(number) else number for number in table.numbers[:, 0]] == pytest.approx(list(read))
+    said = list(table.problems.sentences())
+    assert len(said) == len(misfits) and all(map(str.startswith, said, misfits)) and not table.ambiguous
+
+
+def test_the_last_line_of_many_decides() -> None:
+    lines = ["file;price", *(f"{number}.png;1.{number % 1000:03}" for number in range(3000)), "last.png;0,5"]
+    assert table_of("\n".join(lines)).numbers[7, 0] == 1007
+
+
+def test_each_column_has_its_own_mark() -> None:
+    table = table_of("file;a;b\nx.png;1.5;1,5\ny.png;2.25;2,25")
+    assert table.numbers.tolist() == [[1.5, 1.5], [2.25, 2.25]]
+
+
+def test_a_column_that_fits_both_marks_takes_that_of_the_others() -> None:
+    table = table_of("file;price;weight\nx.png;1.250;0,5\ny.png;2.125;0,7")
+    assert table.numbers[:, 0].tolist() == [1250, 2125] and len(table.ambiguous) == 1
+
+
+def test_numbers_that_fit_two_notations_are_listed_and_asked(folder: Path) -> None:
+    (folder / "labels.csv").write_text("file;price\na.png;1,234\nb.png;5,678\nsub/c.png;9\n")
+    *events, event = events_of(folder)
+    assert isinstance(event, SpritesImported) and numbers(event)["a.png"] == [1.234]
+    sentence = "the numbers of 'price' fit two notations: 1,234 was read as 1.234, it can be 1234"
+    assert any(isinstance(each, Notice) and each.title == f"labels.csv: {sentence}." for each in events)
+    (finding,) = [each for each in findings_of(event, ImportOptions()) if each.group == "ambiguous numbers"]
+    assert [item.reason for item in finding.items] == [sentence]
+    assert {"decimal_mark": "point"} in [fix.changes for fix in finding.fixes]
+    answered = imported(folder, decimal_mark="point")
+    assert numbers(answered)["b.png"] == [5678] and "ambiguous numbers" not in answered.note_groups
+
+
+def test_metadata_csv_is_read_like_labels_csv(folder: Path) -> None:
+    captions = "text,file_name,rarity\nA red gem,a.png,0.5\nA sword,sub/c.png,2\n"
+    (folder / "metadata.csv").write_text(captions)
+    event = imported(folder)
+    assert event.sprites.target_names == ("rarity",) and numbers(event)["sub/c.png"] == [2]
+    assert set(classes(event).values()) == {"set", "sub"}  # captions are no classes
+    assert said(event) == [
+        "line 1: column 1 (text) holds texts and is not read: only one is the class",
+        "without a row in it: b.png, sub/d.png",
+    ]
+    event = with_labels(folder, "file,class\na.png,gem\n")
+    assert classes(event)["a.png"] == "gem" and numbers(event)["sub/c.png"] == [2]
+    assert "line 2: 'a.png' has a row in a labels.csv beside this table" in said(event)
+
+
+def test_metadata_csv_about_something_else_is_passed_over(folder: Path) -> None:
+    (folder / "metadata.csv").write_text("key,value\nauthor,me\nyear,2026\n")
+    event = imported(folder)
+    assert not event.notes and not event.quarantine and len(event.sprites) == 4
+
+
+def test_the_row_numbers_of_pandas_are_no_targets() -> None:
+    table = table_of(",file,price\n0,a.png,5\n1,b.png,6\n")
+    assert table.number_names == ("price",) and table.numbers[:, 0].tolist() == [5, 6]

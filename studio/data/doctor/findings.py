@@ -10,6 +10,7 @@ from studio.core.config import Value, settings_of
 from studio.core.events import Event
 from studio.data.doctor.mending import as_names
 from studio.data.images.canvas import COMMON_SIZES, native_scale
+from studio.data.notation import COMMA, POINT
 from studio.data.options import Groups, ImportOptions, ReadOptions, SpritesImported, by_group
 from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
@@ -162,6 +163,11 @@ def _own_grid(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
         yield replace(cutting(case.options), title="Use the grid of each sheet")
 
 
+def _decimal_marks(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+    for mark in (POINT, COMMA):
+        yield Fix(f"Read decimal {mark}s", {"decimal_mark": mark})
+
+
 def _as_in_the_files(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     mended = {item.name: item.default for item in settings_of(ImportOptions)}
     for item in (*settings_of(ReadOptions), *(s for s in settings_of(ImportOptions) if s.name in _ABOUT_CHOICE)):
@@ -212,6 +218,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "incomplete": ("A layer is missing whose tiles are in another file.", _without_them),
     "turned": ("Turned upright as their EXIF entry says.", _none),
     "labels": ("Lines of a labels.csv that can't be used, and sprites that it forgets.", _none),
+    "ambiguous numbers": ("Their numbers can be read with decimal points and with decimal commas.", _decimal_marks),
     "split folders": ("Folders named train, val and test side by side hold the splits of a data set. Their names are "
                       "no classes, and nothing is learnt from sprites in test.",
                       _setting("Take them as classes", {"split_folders": False})),

@@ -1,4 +1,4 @@
-"""The files named labels.csv among those that are imported -> the class and the numbers of each sprite.
+"""The files named labels.csv or metadata.csv in an import -> the class and the numbers of each sprite.
 
 Such a file tells of the files in its folder and below; of two that tell of the same file, the nearer one counts.
 """
@@ -18,18 +18,20 @@ from studio.core.events import Event, Progress
 from studio.core.names import composed
 from studio.data.images.decoding import read_bytes
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
+from studio.data.notation import AUTO
 from studio.data.reading.finding import no_access
 from studio.data.reading.workers import in_threads
 from studio.data.source_files import Quarantined, Refused, SourceFile
 
-_FILE_NAME = "labels.csv"
+_OWN_NAME = "labels.csv"
+_FILE_NAMES = frozenset({_OWN_NAME, "metadata.csv"})  # the latter as in data sets for the libraries of Hugging Face
 _MOST_NAMED = 3
 _AT_ONCE = 4096  # files
 
 
 def is_labels_file(file: SourceFile) -> bool:
     """Whether this is a file of labels; it is then nothing else."""
-    return file.file_name.lower() == _FILE_NAME
+    return file.file_name.lower() in _FILE_NAMES
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +47,11 @@ class _Sheet:
     used: NDArray[np.bool_]
     unlabelled: int = 0
     unlabelled_names: list[str] = field(default_factory=list)
+
+    @property
+    def folder(self) -> str:
+        """What the names of the files in its folder begin with."""
+        return _folder(self.file)
 
     def covers(self, file: SourceFile) -> bool:
         """Whether `file`, by its name below this one's folder, really is there: two folders can share a name."""
@@ -92,16 +99,19 @@ class Labelling:
             return -1
         name, found = composed(file.name), -1
         nearest: _Sheet | None = None
+        counting: _Sheet | None = None
         for sheet, folder in self._above(file, name):
             nearest = nearest or sheet
             row = sheet.find(name[len(folder) :], part)
-            if row >= 0 and found >= 0 and not sheet.used[row]:
-                sheet.table.problems.add(
-                    int(sheet.table.lines[row]), f"{name!r} has a row in a {_FILE_NAME} nearer to it"
-                )
-            if row >= 0:
-                sheet.used[row] = True
-                found = found if found >= 0 else sheet.first + row
+            if row < 0:
+                continue
+            if counting is None:
+                counting, found = sheet, sheet.first + row
+            elif not sheet.used[row]:
+                place = "beside this table" if counting.folder == sheet.folder else "nearer to it"
+                reason = f"{name!r} has a row in a {counting.file.file_name.lower()} {place}"
+                sheet.table.problems.add(int(sheet.table.lines[row]), reason)
+            sheet.used[row] = True
         if found < 0 and nearest is not None:
             nearest.unlabelled += 1
             if nearest.unlabelled <= _MOST_NAMED:
@@ -132,6 +142,8 @@ class Labelling:
                     sheet.table.problems.add(int(sheet.table.lines[row]), f"there is no sprite {name!r}")
             for sentence in sheet.table.problems.sentences():
                 yield Quarantined(sheet.file.name, sentence, "labels", sheet.file.path)
+            for sentence in sheet.table.ambiguous:
+                yield Quarantined(sheet.file.name, sentence, "ambiguous numbers", sheet.file.path)
             if sheet.unlabelled:
                 named = ", ".join(sheet.unlabelled_names)
                 more = f" and {sheet.unlabelled - _MOST_NAMED:,} more" if sheet.unlabelled > _MOST_NAMED else ""
@@ -160,8 +172,13 @@ class Labelling:
                     yield sheet, folder
 
 
-def read_labels(files: Sequence[SourceFile]) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
-    """Read the labels files among `files`; returns what they say and which of them can't be used at all."""
+def read_labels(
+    files: Sequence[SourceFile], decimal_mark: str = AUTO
+) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
+    """Read the labels files among `files`; returns what they say and which of them can't be used at all.
+
+    A metadata.csv that names no file is about something else and passed over. decimal_mark: as in `read_table`.
+    """
     labelling, problems, lines = Labelling(), list[Quarantined](), 0
     found = []
     for number, file in enumerate(files, 1):
@@ -169,12 +186,14 @@ def read_labels(files: Sequence[SourceFile]) -> Generator[Event, None, tuple[Lab
             found.append(file)
         if not number % _AT_ONCE:
             yield Progress(number, len(files), "files looked through")
-    with closing(in_threads(partial(_read, files=files), [found] if found else [], threads=1)) as batches:
+    with closing(
+        in_threads(partial(_read, files=files, decimal_mark=decimal_mark), [found] if found else [], threads=1)
+    ) as batches:
         for batch in batches:
             for item in batch:
                 if isinstance(item, Quarantined):
                     problems.append(item)
-                elif item is not None:
+                elif item is not None and (len(item[1].lines) or item[0].file_name.lower() == _OWN_NAME):
                     labelling.add(*item)
                     lines += len(item[1].lines)
             yield Progress(lines, 0, "labels read")
@@ -182,7 +201,7 @@ def read_labels(files: Sequence[SourceFile]) -> Generator[Event, None, tuple[Lab
 
 
 def _read(
-    found: Sequence[SourceFile], files: Sequence[SourceFile]
+    found: Sequence[SourceFile], files: Sequence[SourceFile], decimal_mark: str
 ) -> Iterator[tuple[SourceFile, LabelsTable] | Quarantined | None]:
     """Each labels file, or why it can't be used; None now and then."""
     names = set[str]()
@@ -191,7 +210,7 @@ def _read(
         names.update((name, _without_suffix(name)))
     for file in found:
         try:
-            table = yield from read_table(read_bytes(file), partial(_is_known, _folder(file), names))
+            table = yield from read_table(read_bytes(file), partial(_is_known, _folder(file), names), decimal_mark)
         except Refused as refused:
             yield Quarantined(file.name, refused.reason, refused.group, file.path)
         except OSError as error:

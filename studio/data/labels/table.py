@@ -4,8 +4,9 @@
     swords/short.png,0.31,0.72          short.png;sword
     potions.png#3,0.12,                 potions.png#3;potion
 
-The first column is the file, sub-folders with '/' or '\\' from the CSV's own folder on, with or without its suffix. A
-line of headings may come first. Commas, semicolons (then numbers may have decimal commas) or tabs part the columns.
+The first column is the file, sub-folders with '/' or '\\' from the CSV's own folder on, with or without its suffix;
+headings may name another column 'file'. A line of headings may come first. Commas, semicolons or tabs part the columns.
+Each column of numbers has decimal points or decimal commas throughout, as its cells show (see `notation`).
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, islice
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.names import composed
 from studio.data.naming import shown
+from studio.data.notation import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
 from studio.data.source_files import Refused
 
 MOST_NUMBERS = 64  # columns of numbers
@@ -34,11 +36,11 @@ _AT_ONCE = 2000  # rows between two signs of life
 _LONGEST_NAME = 200  # letters of a class or a heading
 _LARGEST = 1e30  # whose square still is a number on every device
 _FILE_WORDS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
+_CAPTION_WORDS = frozenset({"text", "caption", "description", "prompt"})  # as in data sets of pictures with captions
 _CLASS_WORDS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
 _ONE_COLUMN = "it has one column only: after each file, its class or its numbers are needed"
 _UNCLOSED = "a quotation mark in it is not closed, or stands in the middle of a text"
 _MISSING = frozenset({"", "nan"})
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
@@ -71,6 +73,7 @@ class LabelsTable:
     rows: index of the row by its file's name, relative to the CSV's folder.
     lines: where it stands in the file. classes: index into `class_names`, -1 for none. Both int32 [R].
     numbers: float32 [R, C], NaN where missing. number_names: what each of the C columns is called.
+    ambiguous: a sentence for each column whose numbers can be read with decimal points and with decimal commas.
     """
 
     rows: dict[str, int]
@@ -80,29 +83,59 @@ class LabelsTable:
     numbers: NDArray[np.float32]
     number_names: tuple[str, ...]
     problems: Problems
+    ambiguous: tuple[str, ...] = ()
 
 
-def read_table(data: bytes, names_file: Callable[[str], bool]) -> Generator[None, None, LabelsTable]:
-    """Yields now and then, returns the table. `names_file` says whether there is a file of that name.
+def read_table(
+    data: bytes, names_file: Callable[[str], bool], decimal_mark: str = AUTO
+) -> Generator[None, None, LabelsTable]:
+    """Read the table; yields None regularly. names_file: whether there is a file of this name.
 
-    Raises Refused when nothing of it can be used; single lines that can't be used are among its problems.
+    decimal_mark: of all columns; AUTO decides for each column by all its cells. Raises Refused when nothing of the
+    table can be used; lines that can't be used are among its problems.
     """
     first = _first_line(data)
     problems = Problems()
     delimiter = next((mark for mark in "\t;," if mark in re.sub(r'"[^"]*"', "", first)), "")
     if not delimiter:
         raise Refused("unreadable", _ONE_COLUMN)
-    rows = _rows(data, delimiter, problems)
-    head = list(islice(rows, _LOOKED_AT))
+    head = list(islice(_rows(data, delimiter, problems), _LOOKED_AT))
     if not head:
         raise Refused("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
-    layout = _layout(head, delimiter, names_file, problems)
-    table = _Filling(layout, names_file, problems)
-    for count, (line, cells) in enumerate(chain(head[layout.has_headings :], rows)):
+    file_column = _file_column(head, names_file)
+    head = list(islice(_rows(data, delimiter, Problems(), file_column), _LOOKED_AT))
+    problems = Problems()  # the rows are read once more from the start
+    layout = _layout(head, file_column, names_file, problems)
+    notations = [ColumnNotation() for _ in layout.number_columns]
+    if decimal_mark == AUTO:
+        yield from _look_at_numbers(layout, notations, _rows(data, delimiter, Problems(), file_column))
+    marks = marks_of(notations, delimiter) if decimal_mark == AUTO else [decimal_mark] * len(notations)
+    table = _Filling(layout, marks, names_file, problems)
+    rows = islice(_rows(data, delimiter, problems, file_column), layout.has_headings, None)
+    for count, (line, cells) in enumerate(rows):
         table.add(line, cells)
         if count % _AT_ONCE == 0:
             yield
-    return table.finished()
+    columns = zip(layout.number_names, notations, marks, strict=True)
+    ambiguous = [_in_two_ways(name, each.example, mark) for name, each, mark in columns if each.is_ambiguous]
+    return replace(table.finished(), ambiguous=tuple(ambiguous))
+
+
+def _look_at_numbers(
+    layout: _Layout, notations: Sequence[ColumnNotation], rows: Iterator[tuple[int, list[str]]]
+) -> Generator[None, None, None]:
+    """Count the notations of all columns of numbers; yields None regularly."""
+    for count, (_, cells) in enumerate(islice(rows, layout.has_headings, None)):
+        for column, notation in zip(layout.number_columns, notations, strict=True):
+            if column < len(cells):
+                notation.add(cells[column])
+        if count % _AT_ONCE == 0:
+            yield
+
+
+def _in_two_ways(name: str, example: str, mark: str) -> str:
+    taken, other = (number_in(example, each) for each in (mark, POINT if mark == COMMA else COMMA))
+    return f"the numbers of {name!r} fit two notations: {example} was read as {taken:g}, it can be {other:g}"
 
 
 def _first_line(data: bytes) -> str:
@@ -121,8 +154,8 @@ def _first_line(data: bytes) -> str:
     return first
 
 
-def _rows(data: bytes, delimiter: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Cells without blanks around them, and the line that each row begins at; blank rows are passed over."""
+def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line of each row and its cells, that of `file_column` first; blank rows are passed over."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
@@ -135,7 +168,7 @@ def _rows(data: bytes, delimiter: str, problems: Problems) -> Iterator[tuple[int
             problems.add(line, _UNCLOSED)
             continue
         if any(cells):
-            yield line, cells
+            yield line, [*cells[file_column : file_column + 1], *cells[:file_column], *cells[file_column + 1 :]]
 
 
 @dataclass(frozen=True)
@@ -147,31 +180,44 @@ class _Layout:
     class_column: int
     number_columns: tuple[int, ...]
     number_names: tuple[str, ...]
-    decimal_comma: bool
+
+
+def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
+    """Return the column of file names: the first, unless headings name another column in which files are found."""
+    first = head[0][1]
+    if first[0].lower() in _FILE_WORDS or names_file(_key(first[0])):
+        return 0
+    named = [column for column in range(1, len(first)) if first[column].lower() in _FILE_WORDS]
+    found = (c for c in named if any(len(cells) > c and names_file(_key(cells[c])) for _, cells in head[1:]))
+    return next(found, 0)
 
 
 def _layout(
-    head: Sequence[tuple[int, list[str]]], delimiter: str, names_file: Callable[[str], bool], problems: Problems
+    head: Sequence[tuple[int, list[str]]], file_column: int, names_file: Callable[[str], bool], problems: Problems
 ) -> _Layout:
-    """Guess it from the first rows. Raises Refused when there are too many columns to be meant."""
-    comma, width = delimiter != ",", _width([cells for _, cells in head])
+    """Guess the layout from the first rows, the file first. Raises Refused for too many columns of numbers."""
+    width = _width([cells for _, cells in head])
     first_line, first = head[0]
-    has_headings = _are_headings(first, head, comma, names_file)
+    has_headings = _are_headings(first, head, names_file)
     headings = [shown(cell)[:_LONGEST_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]]
     body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
-    kinds = ["", *(_kind([cells[column] for cells in body], comma) for column in range(1, width))]
+    kinds = ["", *(_kind([cells[column] for cells in body]) for column in range(1, width))]
+    if file_column and not headings[1]:
+        kinds[1] = ""  # the row numbers that pandas writes
     said = (column for column in range(1, width) if headings[column].lower() in _CLASS_WORDS)
     texts = [column for column in range(1, width) if kinds[column] == "texts"]
-    class_column = next(said, texts[0] if texts else -1)
+    classes = [column for column in texts if headings[column].lower() not in _CAPTION_WORDS]
+    class_column = next(said, classes[0] if classes else -1)
     for column in texts:
         if column != class_column:
             name = f" ({headings[column]})" if headings[column] else ""
-            problems.add(first_line, f"column {column + 1}{name} holds texts and is not read: only one is the class")
+            number = column if column <= file_column else column + 1
+            problems.add(first_line, f"column {number}{name} holds texts and is not read: only one is the class")
     numbers = [column for column in range(1, width) if kinds[column] == "numbers" and column != class_column]
     if len(numbers) > MOST_NUMBERS:
         raise Refused("refused", f"too many columns of numbers: {len(numbers):,}, at most {MOST_NUMBERS} are read")
     names = _names([headings[column] for column in numbers])
-    return _Layout(width, has_headings, class_column, tuple(numbers), names, comma)
+    return _Layout(width, has_headings, class_column, tuple(numbers), names)
 
 
 def _width(rows: Sequence[list[str]]) -> int:
@@ -184,10 +230,10 @@ def _width(rows: Sequence[list[str]]) -> int:
 
 
 def _are_headings(
-    first: Sequence[str], head: Sequence[tuple[int, list[str]]], comma: bool, names_file: Callable[[str], bool]
+    first: Sequence[str], head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]
 ) -> bool:
     """Whether the first row is one of headings: by its words, or as texts above numbers."""
-    with_numbers = any(_kind([cell], comma) == "numbers" for cell in first[1:])
+    with_numbers = any(_kind([cell]) == "numbers" for cell in first[1:])
     about_files = first[0].lower() in _FILE_WORDS
     if about_files and not with_numbers:
         return True  # also where there is a picture 'sprite.png'
@@ -196,13 +242,13 @@ def _are_headings(
     if about_files or any(cell.lower() in _CLASS_WORDS for cell in first[1:]):
         return True
     second = head[1][1][1:] if len(head) > 1 else []
-    return not with_numbers and any(_kind([cell], comma) == "numbers" for cell in second)
+    return not with_numbers and any(_kind([cell]) == "numbers" for cell in second)
 
 
-def _kind(cells: Sequence[str], comma: bool) -> str:
+def _kind(cells: Sequence[str]) -> str:
     """'numbers' where most that is there is one, else 'texts', '' where nothing is there."""
     there = [cell for cell in cells if cell.lower() not in _MISSING]
-    numbers = sum(bool(_NUMBER.fullmatch(_dotted(cell, comma)) or _INFINITE.fullmatch(cell)) for cell in there)
+    numbers = sum(bool(is_number(cell) or _INFINITE.fullmatch(cell)) for cell in there)
     return ("numbers" if 2 * numbers >= len(there) else "texts") if there else ""
 
 
@@ -218,20 +264,19 @@ def _names(headings: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _dotted(cell: str, comma: bool) -> str:
-    return cell.replace(",", ".", 1) if comma and "." not in cell else cell
-
-
 def _key(cell: str) -> str:
     """The name of a file as `rows` has it."""
     return composed("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
 
 
 class _Filling:
-    """A table that is being filled row by row."""
+    """A table that is being filled row by row. marks: the decimal mark of each column of numbers."""
 
-    def __init__(self, layout: _Layout, names_file: Callable[[str], bool], problems: Problems) -> None:
+    def __init__(
+        self, layout: _Layout, marks: Sequence[str], names_file: Callable[[str], bool], problems: Problems
+    ) -> None:
         self._layout, self._names_file, self._problems = layout, names_file, problems
+        self._columns = tuple(zip(layout.number_columns, marks, strict=True))
         self._rows: dict[str, int] = {}
         self._lines, self._classes, self._numbers = array("i"), array("i"), array("f")
         self._class_index: dict[str, int] = {}
@@ -246,7 +291,7 @@ class _Filling:
         self._rows[key] = len(self._lines)
         self._lines.append(line)
         self._classes.append(self._class(line, cells))
-        self._numbers.extend(self._number(line, cells[column]) for column in self._layout.number_columns)
+        self._numbers.extend(self._number(line, cells[column], mark) for column, mark in self._columns)
 
     def finished(self) -> LabelsTable:
         numbers = np.array(self._numbers, np.float32).reshape(len(self._lines), len(self._layout.number_columns))
@@ -278,14 +323,16 @@ class _Filling:
             return -1
         return self._class_index.setdefault(name, len(self._class_index)) if name else -1
 
-    def _number(self, line: int, cell: str) -> float:
+    def _number(self, line: int, cell: str, mark: str) -> float:
         if cell.lower() in _MISSING:
             return math.nan
-        text = _dotted(cell, self._layout.decimal_comma)
-        value = float(text) if _NUMBER.fullmatch(text) else math.nan
-        if abs(value) <= _LARGEST:
+        value = number_in(cell, mark)
+        if value is not None and abs(value) <= _LARGEST:
             return value
-        said = shown(cell[:_LONGEST_NAME])
-        reason = "is not a number" if math.isnan(value) and not _INFINITE.fullmatch(cell) else "is too large a number"
+        said, reason = shown(cell[:_LONGEST_NAME]), "is not a number"
+        if value is not None or _INFINITE.fullmatch(cell):
+            reason = "is too large a number"
+        elif is_number(cell):
+            reason = f"is not a number with a decimal {mark}, as the column has"
         self._problems.add(line, f"{said!r} {reason}: it counts as missing")
         return math.nan

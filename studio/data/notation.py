@@ -1,0 +1,79 @@
+"""Numbers in a table: a whole column decides between decimal points and decimal commas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+AUTO, POINT, COMMA = MARKS = ("auto", "point", "comma")
+_GROUPS = "[ \u00a0\u202f'\u2019]"  # between thousands with either decimal mark: blanks and apostrophes
+_DIGITS = r"(?:[1-9]\d{{0,2}}(?:{1}\d{{3}})+|[1-9]\d{{0,2}}(?:{2}\d{{3}})+|\d+)"
+_NUMBER = rf"[+-]?(?:{_DIGITS}(?:{{0}}\d*)?|{{0}}\d+)(?:[eE][+-]?\d+)?"
+_PATTERNS = {
+    POINT: re.compile(_NUMBER.format(r"\.", ",", _GROUPS), re.ASCII),
+    COMMA: re.compile(_NUMBER.format(",", r"\.", _GROUPS), re.ASCII),
+}
+_REMOVED = {POINT: re.compile(f"{_GROUPS}|,"), COMMA: re.compile(rf"{_GROUPS}|\.")}
+
+
+def number_in(text: str, mark: str) -> float | None:
+    """Parse `text` with the decimal mark POINT or COMMA; return None for other texts."""
+    if not _PATTERNS[mark].fullmatch(text):
+        return None
+    return float(_REMOVED[mark].sub("", text).replace(",", "."))
+
+
+def is_number(text: str) -> bool:
+    """Return whether `text` is a number in either notation."""
+    return any(pattern.fullmatch(text) for pattern in _PATTERNS.values())
+
+
+@dataclass(eq=False, slots=True)
+class ColumnNotation:
+    """Counts of the cells of a column by the decimal mark that fits them.
+
+    points, commas: cells that are numbers with this mark only. example: the first cell that is another number with each
+    mark; empty without. has_comma: whether a comma is in a cell of this kind.
+    """
+
+    points: int = 0
+    commas: int = 0
+    example: str = ""
+    has_comma: bool = False
+
+    def add(self, text: str) -> None:
+        """Count a cell."""
+        as_point, as_comma = number_in(text, POINT), number_in(text, COMMA)
+        if as_comma is None:
+            self.points += as_point is not None
+        elif as_point is None:
+            self.commas += 1
+        elif as_point != as_comma:
+            self.example = self.example or text
+            self.has_comma = self.has_comma or "," in text
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether cells give another number with each mark, and the other cells leave the mark open."""
+        return not self.mark and bool(self.example)
+
+    @property
+    def mark(self) -> str:
+        """The decimal mark that fits most cells; empty where both marks fit as many."""
+        if self.points == self.commas:
+            return ""
+        return POINT if self.points > self.commas else COMMA
+
+
+def marks_of(columns: Sequence[ColumnNotation], delimiter: str) -> list[str]:
+    """Return the decimal mark of each column of a table; `delimiter` separates the columns.
+
+    A column that fits both marks takes the mark of the other columns, or else a likely mark.
+    """
+    decided = {column.mark for column in columns if column.mark}
+    marks = []
+    for column in columns:
+        likely = COMMA if delimiter != "," and (column.has_comma or column.commas) else POINT
+        marks.append(column.mark or (min(decided) if len(decided) == 1 else likely))
+    return marks
