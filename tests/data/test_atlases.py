@@ -182,7 +182,8 @@ def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
 def test_a_godot_atlas_without_a_region_is_the_whole_picture(tmp_path: Path, region: str) -> None:
     write(tmp_path / "set" / "s.png", sprite(0, 16))
     text = tres("s.png", "").replace("region = Rect2()\n", region)
-    (tmp_path / "set" / "whole.tres").write_text(text)
+    for name in ("whole", "again"):
+        (tmp_path / "set" / f"{name}.tres").write_text(text)
     event = imported(tmp_path / "set")
     assert event.sprites.names == ("s.png",) and not event.quarantine
     assert (event.sprites.rgba[0] == sprite(0, 16)).all()

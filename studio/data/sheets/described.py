@@ -88,10 +88,10 @@ class DescribedSheet:
 
     @property
     def is_one_sprite(self) -> bool:
-        """Whether the only region is nearly the whole picture and holds all of its foreground."""
-        if len(self.regions) + len(self.problems) > 1:
+        """Whether all regions have the same box, nearly the whole picture, with all of its foreground."""
+        box, *others = {box for _, box in self.regions.values()}
+        if others or self.problems:
             return False
-        (_, box), *_ = self.regions.values()
         height, width = self.rgba.shape[:2]
         return box.w >= _NEARLY * width and box.h >= _NEARLY * height and not self._outside(0).any()
 

@@ -82,10 +82,12 @@ def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[st
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
     parts = [_part(path, number, used) for number, path in enumerate(paths)]
-    for number, rgba in sheet.sprites():
-        named = paths[number][:-1]
-        one = sheet.is_one_sprite
-        yield Picture(rgba, folders=named) if one else Picture(rgba, parts[number], named or folders)
+    if sheet.is_one_sprite:
+        number, rgba = next(sheet.sprites())
+        yield Picture(rgba, folders=paths[number][:-1])
+    else:
+        for number, rgba in sheet.sprites():
+            yield Picture(rgba, parts[number], paths[number][:-1] or folders)
     for problem in sheet.problems:
         yield Remark(problem.group, problem.reason, parts[problem.number])
     if sheet.remark:
