@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from studio.core.errors import UsageError
-from studio.core.events import Events, Rgba, SpritesGenerated
+from studio.core.events import Events, Progress, Rgba, SpritesGenerated
 from studio.data.colour.palette import oklab
 from studio.engine.edit import Source
 from studio.engine.generate import Labels, generate
 from studio.engine.model import TrainedModel
 from studio.engine.quality.features import fixed_features
-from studio.engine.types import FEWEST_LIKED, GenerateSettings
+from studio.engine.types import FEWEST_LIKED, MOST_SPRITES, GenerateSettings
 
 _SHRINKAGE = 0.5  # of the covariance towards its diagonal: there may be fewer sprites than features
 
@@ -23,6 +25,7 @@ def best_of(
 ) -> Events:
     """As `generate`, of `settings.best_of` times as many sprites those that are most like the liked ones.
 
+    At most MOST_SPRITES are drawn before the best of them are chosen: memory holds no more, however many are wanted.
     Yields Progress after each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
     if len(liked.sprites) < FEWEST_LIKED:
@@ -32,14 +35,26 @@ def best_of(
         )
     if settings.corner_tiles:
         raise UsageError("Corner tiles are a set: there is no best of them.", "Draw them without.")
-    many = settings.replace(count=settings.count * settings.best_of)
-    for event in generate(model, many, silhouette):
-        if isinstance(event, SpritesGenerated):
-            scores = likeness(event.sprites, event.labels, liked)
-            chosen = best_of_each_class(scores, event.labels, settings.count)
-            yield SpritesGenerated(event.sprites[chosen], event.labels[chosen], event.model, event.seed)
-        else:
-            yield event
+    found, best_of = list[SpritesGenerated](), settings.best_of
+    for part in _parts(settings.count, MOST_SPRITES // best_of, len(model.spec.class_names)):
+        many, first = settings.replace(count=len(part) * best_of), part.start * best_of
+        for event in generate(model, many, silhouette, first):
+            if isinstance(event, SpritesGenerated):
+                scores = likeness(event.sprites, event.labels, liked)
+                chosen = best_of_each_class(scores, event.labels, len(part))
+                found.append(dataclasses.replace(event, sprites=event.sprites[chosen], labels=event.labels[chosen]))
+            elif isinstance(event, Progress):
+                yield Progress(first + event.done, settings.count * best_of, event.what)
+            else:
+                yield event
+    sprites, labels = (np.concatenate([getattr(made, name) for made in found]) for name in ("sprites", "labels"))
+    yield dataclasses.replace(found[0], sprites=sprites, labels=labels)
+
+
+def _parts(count: int, most: int, classes: int) -> list[range]:
+    """Divide `count` places into parts of at most `most`; all classes come equally often in each part but the last."""
+    length = most // classes * classes or most
+    return [range(start, min(count, start + length)) for start in range(0, count, length)]
 
 
 def likeness(sprites: Rgba, labels: Labels, liked: Source) -> NDArray[np.float64]:

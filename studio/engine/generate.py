@@ -48,11 +48,14 @@ class SolverSettings(Protocol):
     def true_pixels(self) -> bool: ...
 
 
-def generate(model: TrainedModel, settings: GenerateSettings, silhouette: NDArray[np.uint8] | None = None) -> Events:
+def generate(
+    model: TrainedModel, settings: GenerateSettings, silhouette: NDArray[np.uint8] | None = None, first: int = 0
+) -> Events:
     """New sprites: yields Progress after each solver step, then one SpritesGenerated.
 
     A sprite depends on the seed and its place in the list, not on how many are made; corner tiles are always 16.
-    silhouette: uint8 [S, S], the alpha of each pixel, or any. Raises UsageError, DeviceError.
+    silhouette: uint8 [S, S], the alpha of each pixel, or any. first: the place of the first sprite in a longer list of
+    which only a part is drawn. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
@@ -63,11 +66,12 @@ def generate(model: TrainedModel, settings: GenerateSettings, silhouette: NDArra
             raise UsageError("Corner tiles go on beyond their borders: they have no silhouette.", "Draw one of both.")
         yield from _corner_tiles(model, settings)
         return
-    wanted = wanted_classes(model, settings)
-    labels = np.arange(settings.count) % len(model.spec.class_names) if wanted is None else wanted.labels
+    wanted = wanted_classes(model, settings, first)
+    in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)
+    labels = in_turn if wanted is None else wanted.labels
     with devices.faults(model.device):
         shares, construction = None if wanted is None else wanted.shares, settings.construction(silhouette)
-        made = yield from draw(model, labels, settings, shares=shares, construction=construction)
+        made = yield from draw(model, labels, settings, shares=shares, construction=construction, first=first)
     yield SpritesGenerated(made, labels, name_of(model), settings.seed)
 
 
@@ -125,11 +129,13 @@ def draw(
     stop_after: int | None = None,
     shares: NDArray[np.float32] | None = None,
     construction: Construction = PLAIN,
+    first: int = 0,
 ) -> Generator[Progress, None, Rgba]:
     """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
     stop_after: the number of steps after which to stop, with what has become of the noise by then. shares: of classes,
-    float32 [K], which all sprites are to have instead. Raises UsageError where it is to be quick and the model can't.
+    float32 [K], which all sprites are to have instead. first: as in `generate`. Raises UsageError where it is to be
+    quick and the model can't.
     """
     if how.quick:
         _check_quick(model, how)
@@ -141,9 +147,9 @@ def draw(
     def steps_of(part: slice) -> Iterator[Tensor]:
         classes = as_conditions(model, labels[part], shares)
         if not is_constructed:
-            return drawing_steps(model, classes, how, part.start)
+            return drawing_steps(model, classes, how, first + part.start)
         given = as_given(model, nothing.repeat(len(classes), 0), 1.0, construction)
-        return model.recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, part.start)
+        return model.recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, first + part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
         made = true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn
@@ -305,8 +311,8 @@ class WantedClasses:
     shares: NDArray[np.float32] | None = None
 
 
-def wanted_classes(model: TrainedModel, settings: GenerateSettings) -> WantedClasses | None:
-    """The classes that the settings name; None where they leave it open.
+def wanted_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> WantedClasses | None:
+    """The classes that the settings name; None where they leave it open. first: as in `generate`.
 
     Raises UsageError for an unknown class, and for a mixture that is none or that the model can't draw.
     """
@@ -316,7 +322,7 @@ def wanted_classes(model: TrainedModel, settings: GenerateSettings) -> WantedCla
     if settings.class_name:
         return WantedClasses(np.full(settings.count, find_class(model.spec.class_names, settings.class_name), np.int64))
     if settings.in_proportion:
-        return WantedClasses(in_proportion(model.style.class_counts, settings.count))
+        return WantedClasses(in_proportion(model.style.class_counts, settings.count, first))
     return None
 
 

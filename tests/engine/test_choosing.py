@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
 from studio.core.errors import UsageError
-from studio.core.events import Events, Rgba, SpritesGenerated
+from studio.core.events import Events, Progress, Rgba, SpritesGenerated
 from studio.data.sprites import Sprites
 from studio.engine import choosing
 from studio.engine.choosing import best_of, best_of_each_class, likeness
@@ -50,18 +52,44 @@ def test_as_many_of_each_class_are_taken_as_were_asked_for() -> None:
 
 
 def test_of_many_that_are_drawn_the_best_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = _sprites(1)
+    drawn, model = _sprites(1), Mock()
+    model.spec.class_names = drawn.class_names
     asked = []
 
-    def generate(model: object, settings: GenerateSettings, silhouette: object) -> Events:
-        asked.append((settings.count, silhouette))
+    def generate(model: object, settings: GenerateSettings, silhouette: object, first: int) -> Events:
+        asked.append((settings.count, silhouette, first))
         yield SpritesGenerated(drawn.rgba, drawn.labels, "model", settings.seed)
 
     monkeypatch.setattr(choosing, "generate", generate)
     liked = Source(drawn.rgba[:3], drawn.labels[:3])
-    (made,) = best_of(None, GenerateSettings(count=30, best_of=4), liked)  # type: ignore[arg-type]
-    assert isinstance(made, SpritesGenerated) and asked == [(120, None)]
+    (made,) = best_of(model, GenerateSettings(count=30, best_of=4), liked)
+    assert isinstance(made, SpritesGenerated) and asked == [(120, None, 0)]
     assert made.labels.tolist() == drawn.labels[:30].tolist() and len(np.unique(made.sprites, axis=0)) == 30
     for settings, few in ((GenerateSettings(best_of=2), 2), (GenerateSettings(best_of=2, corner_tiles=True), 3)):
         with pytest.raises(UsageError):
-            list(best_of(None, settings, Source(drawn.rgba[:few], drawn.labels[:few])))  # type: ignore[arg-type]
+            list(best_of(model, settings, Source(drawn.rgba[:few], drawn.labels[:few])))
+
+
+def test_of_more_than_can_be_drawn_at_once_the_best_of_each_part_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked = Mock(), list[range]()
+    model.spec.class_names = ("a", "b", "c")
+    rng = np.random.default_rng(0)
+
+    def generate(model: object, settings: GenerateSettings, silhouette: object, first: int) -> Events:
+        places = np.arange(first, first + settings.count)
+        asked.append(range(first, first + settings.count))
+        yield Progress(settings.count // 2, settings.count, "sprites drawn")
+        sprites = rng.integers(0, 256, (settings.count, 2, 2, 4), dtype=np.uint8)
+        yield SpritesGenerated(sprites, places % 3, "model", settings.seed)
+
+    monkeypatch.setattr(choosing, "generate", generate)
+    monkeypatch.setattr(choosing, "likeness", lambda sprites, labels, liked: sprites.mean((1, 2, 3)))
+    liked = Source(np.zeros((3, 2, 2, 4), np.uint8), np.zeros(3, np.int64))
+    *told, made = best_of(model, GenerateSettings(count=1000, best_of=16), liked)
+    assert isinstance(made, SpritesGenerated) and made.labels.tolist() == [place % 3 for place in range(1000)]
+    assert made.sprites.shape == (1000, 2, 2, 4) and made.sprites.mean() > 150
+    assert [place for part in asked for place in part] == list(range(16_000)) and max(map(len, asked)) <= 10_000
+    assert [event.total for event in told if isinstance(event, Progress)] == [16_000] * len(asked)
+    assert [event.done for event in told if isinstance(event, Progress)] == [
+        part.start + len(part) // 2 for part in asked
+    ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -59,6 +61,25 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
 
     torch.testing.assert_close(drawn(4, 3), drawn(0, 10)[4:7], rtol=1e-4, atol=1e-4)
     assert (drawn(0, 10, seed=4) - drawn(0, 10)).abs().mean((1, 2, 3)).min() > 0.01
+
+
+@pytest.mark.parametrize("settings", [{}, {"in_proportion": True}, {"mirror": "left-right"}])
+def test_a_part_of_a_longer_list_is_drawn_as_in_the_list(model: TrainedModel, settings: dict[str, Any]) -> None:
+    style = dataclasses.replace(model.style, class_counts=(30, 10))
+    whole = _made(dataclasses.replace(model, style=style), count=9, **settings)
+    how = GenerateSettings(count=4, steps=4, **settings)
+    part = of_kind(list(generate(dataclasses.replace(model, style=style), how, first=5)), SpritesGenerated)[0]
+    assert part.labels.tolist() == whole.labels[5:].tolist() and agreeing(part.sprites, whole.sprites[5:]) > 0.97
+
+
+def test_a_part_of_a_longer_list_begins_with_the_noise_of_its_place(
+    model: TrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Mock(wraps=module.drawing_steps)
+    monkeypatch.setattr(module, "drawing_steps", begun)
+    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    list(generate(model, GenerateSettings(count=5, steps=1), first=7))
+    assert [call.args[3] for call in begun.call_args_list] == [7, 10]
 
 
 def test_classes_take_turns_or_are_chosen(model: TrainedModel) -> None:
