@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from studio.core import files
 from studio.core.config import Config
 from studio.core.discovery import pick
 from studio.core.errors import ExportError
-from studio.core.events import Events, Exported, Notice, Progress
+from studio.core.events import Event, Events, Exported, Notice, Progress
 from studio.engine import batches, catalog, devices, optim, provenance
 from studio.engine.batches import premultiplied, straight, to_input, to_rgba
 from studio.engine.model import TrainedModel
@@ -23,6 +25,7 @@ from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCod
 from studio.exports.cards import Source, card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
 
+_COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
 _UNDECIDED = 0.01  # of the numbers of sprites, at most
 
 
@@ -41,24 +44,46 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     _check(form, model)
     with devices.faults(model.device):
         exportable, about = as_exportable(model), provenance.card_of(model)
-    yield Progress(0, 3, "copying the model")
+    yield _progress(0, "copying the model")
     wanted = _named(form, exportable, target)
     chosen = _free(form, wanted, config)
+    yield _progress(_COPIED_PERCENT, "writing the file")
     with files.staged(chosen) as draft:  # the final names appear when the files are verified
         with files.exporting(chosen):
             drafts = form.write(exportable, draft, config)
-        yield Progress(1, 3, "reading the file back")
-        found = form.read_back(drafts, exportable, config)
-        yield Progress(2, 3, "comparing with the live model")
+        found = yield from _read_back(form, drafts, exportable, config)
+        yield _progress(_COMPARED_PERCENT, "comparing with the live model")
         difference = compare(form, exportable, config, found, chosen)
         cards = () if about is None else provenance.write_card(about, tuple(drafts))
         moved = files.publish((*drafts, *cards), chosen.parent)
     paths, card = moved[: len(drafts)], moved[len(drafts) :]
     if chosen != wanted:
         yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
-    yield Progress(3, 3, "checked")
+    yield _progress(100, "checked")
     size = sum(path.stat().st_size for path in paths)
     yield Exported(paths, difference, form.snippets(paths, exportable, config), size, card)
+
+
+def _progress(percent: float, what: str) -> Progress:
+    return Progress(int(percent), 100, f"% done: {what}")
+
+
+def _read_back(
+    form: ModelExport, paths: Sequence[Path], model: ExportableModel, config: Config
+) -> Generator[Event, None, Tensor]:
+    """Read a written model back and return what it gives; yields Progress."""
+    what = "reading the file back"
+    yield _progress(_WRITTEN_PERCENT, what)
+    reading = form.read_back(paths, model, config)
+    if isinstance(reading, Tensor):
+        return reading
+    with contextlib.closing(reading):
+        while True:
+            try:
+                share = next(reading)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            yield _progress(_WRITTEN_PERCENT + share * (_COMPARED_PERCENT - _WRITTEN_PERCENT), what)
 
 
 def as_exportable(model: TrainedModel) -> ExportableModel:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol
@@ -24,6 +24,7 @@ from studio.core.errors import ExportError
 from studio.exports.cards import Source
 
 Makes = Literal["sprites", "labels", "numbers"]
+ReadBack = Tensor | Generator[float, None, Tensor]
 ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
 
 LARGEST_DIFFERENCE = 1e-4  # from the live model, as a share of its largest output, of a format that loses nothing
@@ -194,10 +195,13 @@ class ModelExport(ABC, Generic[ConfigT]):
         """
 
     @abstractmethod
-    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> Tensor:
-        """What the model on disk gives at `PROBE`: float32 on the CPU, computed from nothing of the live network.
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> ReadBack:
+        """Return what the model on disk gives at `PROBE`: float32 on the CPU.
 
-        `paths` is what `write` returned. Raises ExportError for a file that is damaged or of another model.
+        Nothing of the live network takes part. `paths` is what `write` returned. Raises ExportError for a file that is
+        damaged or of another model.
+        A format that takes more than a second is a generator: it yields the share done, 0 to 1, ten times a second or
+        more often, and stops its work when it is closed.
         """
 
     def live(self, model: ExportableModel, config: ConfigT) -> Tensor:

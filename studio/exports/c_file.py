@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +29,7 @@ from studio.exports.c.compose import COMMENT, compose, prefix_of
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
-_PATIENCE_S = 300
+_PATIENCE_S, _GLANCE_S = 300, 0.05
 _GIVEN = "model"  # the folder of what is checked, apart from what checks it
 
 
@@ -63,7 +65,9 @@ class CFile(ModelExport[CConfig]):
             write_atomic(path, data)
         return paths
 
-    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Tensor:
+    def read_back(
+        self, paths: Sequence[Path], model: ExportableModel, config: CConfig
+    ) -> Generator[float, None, Tensor]:
         target = paths[0]
         try:
             if not comparing.is_whole(target.read_text(encoding="utf-8"), *COMMENT):
@@ -72,7 +76,7 @@ class CFile(ModelExport[CConfig]):
                 (Path(folder) / _GIVEN).mkdir()
                 for path in paths:
                     shutil.copy(path, Path(folder) / _GIVEN)
-                return _run(Path(folder), target.name, model, config)
+                return (yield from _run(Path(folder), target.name, model, config))
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
 
@@ -93,12 +97,15 @@ def _compiler() -> str:
     return next(filter(None, map(shutil.which, _COMPILERS)), "")
 
 
-def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Tensor:
-    """What the C file of that name in this folder gives. Raises ExportError where it can't be compiled or run."""
+def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Generator[float, None, Tensor]:
+    """Compile and run the C file of that name in this folder; yield the share done and return the file's outputs.
+
+    Raises ExportError where the file can't be compiled or run.
+    """
     draws, probe = model.makes == "sprites", comparing.probe_for(config)
     check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
     (folder / "check.c").write_text(f'#include "{_GIVEN}/{name}"\n\n{check}', encoding="utf-8")
-    compiled(folder, name)
+    yield from compiled(folder, name)
     PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
     asked = [str(Path(_GIVEN, name).with_suffix(".bin")), "out", "in"]
     if draws:
@@ -106,25 +113,41 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Te
         asked[2:] = [
             text for label, seed in comparing.drawn_at(model, config) for text in (str(label), str(seed), *settings)
         ]
-    _call([str(folder / "check.exe"), *asked], folder, f"{name} does not run with its weights.")
+    yield from _call([str(folder / "check.exe"), *asked], folder, f"{name} does not run with its weights.", 0.5)
     found = np.fromfile(folder / "out", "<f4")
     shape = (4, model.size, model.size) if draws else (-1,)
     return torch.from_numpy(found.astype(np.float32)).reshape(probe.count, *shape)
 
 
-def compiled(folder: Path, name: str) -> None:
+def compiled(folder: Path, name: str) -> Iterator[float]:
     """Make check.exe of check.c, which includes the C file of that name. Raises ExportError where that fails."""
-    _call([_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"], folder, f"{name} can't be compiled.")
+    words = [_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"]
+    yield from _call(words, folder, f"{name} can't be compiled.", 0.0)
 
 
-def _call(words: Sequence[str], folder: Path, failure: str) -> None:
-    """Start a program in a folder and wait for it. Raises ExportError with this title where it fails."""
-    try:
-        done = subprocess.run(
-            words, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ExportError(failure, str(error)) from error
-    if done.returncode:
-        reasons = [line for line in done.stderr.splitlines() if "error" in line]
-        raise ExportError(failure, reasons[0] if reasons else f"It ended with {done.returncode}.")
+def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Iterator[float]:
+    """Run a program in a folder and yield `share` every 50 ms until it ends; kill it when this is closed.
+
+    Raises ExportError with the title `failure` where it fails.
+    """
+    end_s = time.monotonic() + _PATIENCE_S
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
+        except OSError as error:
+            raise ExportError(failure, str(error)) from error
+        try:
+            while process.poll() is None:
+                if time.monotonic() > end_s:
+                    raise ExportError(failure, f"It was stopped after {_PATIENCE_S} s.")
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_GLANCE_S)
+                yield share
+        finally:
+            process.kill()
+            process.wait()
+        errors.seek(0)
+        said = errors.read().decode(errors="replace")
+    if process.returncode:
+        reasons = [line for line in said.splitlines() if "error" in line]
+        raise ExportError(failure, reasons[0] if reasons else f"It ended with {process.returncode}.")

@@ -7,7 +7,8 @@ import html
 import importlib.util
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,9 @@ class WebPage(ModelExport[CConfig]):
         write_atomic(target, compose(model, pack_model(model, config.weights)).encode())
         return [target]
 
-    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Tensor:
+    def read_back(
+        self, paths: Sequence[Path], model: ExportableModel, config: CConfig
+    ) -> Generator[float, None, Tensor]:
         page = paths[0]
         try:
             text = page.read_text(encoding="utf-8")
@@ -65,15 +68,18 @@ class WebPage(ModelExport[CConfig]):
             raise ExportError(f"{page.name} says that it holds another model.", "Export again.")
         inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
         engine = Engine(inside["engine"], inside["model"])
-        if model.makes != "sprites":
-            said = [engine.predict(pixels) for pixels in PROBE.pixels(model.size).numpy()]
-            return torch.from_numpy(np.stack(said))
         probe = comparing.probe_for(config)
-        drawn = [
-            engine.draw(label, seed, float(probe.guidance), probe.steps)
-            for label, seed in comparing.drawn_at(model, config)
-        ]
-        return torch.from_numpy(np.stack(drawn))
+        if model.makes == "sprites":
+            parts = [
+                partial(engine.draw, label, seed, float(probe.guidance), probe.steps)
+                for label, seed in comparing.drawn_at(model, config)
+            ]
+        else:
+            parts = [partial(engine.predict, pixels) for pixels in PROBE.pixels(model.size).numpy()]
+        found = []
+        for place, part in enumerate(parts):
+            found.append((yield from engine.interruptible(part, place / len(parts))))
+        return torch.from_numpy(np.stack(found))
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:
         return comparing.live(model, config)

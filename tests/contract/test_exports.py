@@ -19,7 +19,7 @@ from studio.engine.model import TrainedModel
 from studio.exports.base import ModelExport
 from studio.recipes.base import Recipe
 from tests.engine.tools import of_kind
-from tests.exports.tools import small_exportable, small_model
+from tests.exports.tools import read_back, small_exportable, small_model
 
 EXPORTS = list(catalog.model_exports().values())
 RECIPES = list(catalog.recipes().values())
@@ -107,7 +107,8 @@ def test_a_model_that_it_cannot_hold_is_refused(form: ModelExport, tmp_path: Pat
 def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     *progress, done = list(export(model, form.name, tmp_path / f"sub/model{form.suffix}", quick(form)))
     assert isinstance(done, Exported)
-    assert [event.done for event in of_kind(progress, Progress)] == [0, 1, 2, 3]
+    assert (shown := [event.done for event in of_kind(progress, Progress)]) == sorted(shown)
+    assert (shown[0], shown[-1]) == (0, 100)
     assert done.difference <= form.largest_difference(as_exportable(model), quick(form))
     assert done.paths[0] == tmp_path / f"sub/model{form.suffix}"
     assert set(done.paths) == {
@@ -121,11 +122,11 @@ def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: 
 def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     exportable = as_exportable(model)
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
-    before = form.read_back(paths, exportable, quick(form))
+    before = read_back(form, paths, exportable, quick(form))
     torch.testing.assert_close(before, form.live(exportable, quick(form)), rtol=1e-4, atol=1e-4)  # another program
     for weight in exportable.network.parameters():
         weight.mul_(0.5)  # the file must not follow the live weights
-    torch.testing.assert_close(form.read_back(paths, exportable, quick(form)), before)
+    torch.testing.assert_close(read_back(form, paths, exportable, quick(form)), before)
     assert not torch.allclose(before, form.live(exportable, quick(form)), atol=1e-3)
     for weight in exportable.network.parameters():
         weight.mul_(2)  # as it was: a graph that is made once holds it, too
@@ -139,11 +140,11 @@ def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
     for length in (0, 1, 7, 8, 100, len(whole) // 3, len(whole) - 1):
         paths[0].write_bytes(whole[:length])
         with pytest.raises(ExportError):
-            form.read_back(paths, exportable, quick(form))
+            read_back(form, paths, exportable, quick(form))
     for place in (*range(0, 64, 7), len(whole) // 2, *range(len(whole) - 64, len(whole), 9)):
         paths[0].write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         try:
-            found = form.read_back(paths, exportable, quick(form))
+            found = read_back(form, paths, exportable, quick(form))
             compare(
                 form, exportable, quick(form), found, paths[0]
             )  # what finds a changed weight where a format has no sums
@@ -153,7 +154,7 @@ def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
         assert float((apart > 1.1 * form.largest_difference(exportable, quick(form))).float().mean()) < 0.01
     paths[0].unlink()
     with pytest.raises(ExportError):
-        form.read_back(paths, exportable, quick(form))
+        read_back(form, paths, exportable, quick(form))
 
 
 @pytest.mark.parametrize("form", [_param(form, is_slow=form.name in ("onnx", "pt2")) for form in EXPORTS])
@@ -162,7 +163,7 @@ def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
     shutil.move(form.write(other, tmp_path / f"other{form.suffix}", quick(form))[0], paths[0])
     with pytest.raises(ExportError):
-        form.read_back(paths, exportable, quick(form))
+        read_back(form, paths, exportable, quick(form))
 
 
 @_of_each_pair
@@ -177,8 +178,11 @@ def test_weights_that_are_not_numbers_are_refused(form: ModelExport, model: Trai
 def test_a_file_that_differs_is_not_left_behind(
     form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest, most = type(form).read_back, form.largest_difference(as_exportable(model), quick(form))
-    monkeypatch.setattr(type(form), "read_back", lambda *args: honest(*args) * (1 + 2 * most))
+    exportable, most = as_exportable(model), form.largest_difference(as_exportable(model), quick(form))
+    paths = form.write(exportable, tmp_path / f"other/model{form.suffix}", quick(form))
+    found = read_back(form, paths, exportable, quick(form)) * (1 + 2 * most)
+    shutil.rmtree(tmp_path / "other")
+    monkeypatch.setattr(type(form), "read_back", lambda *args: found)
     with pytest.raises(ExportError, match="differs"):
         list(export(model, form.name, tmp_path / f"model{form.suffix}", quick(form)))
     assert list(tmp_path.iterdir()) == []
@@ -215,7 +219,7 @@ def test_a_folder_that_refuses_is_said(form: ModelExport, model: TrainedModel, t
 @_of_each_form_with_a_model
 def test_closing_the_job_leaves_nothing_behind(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     job = export(model, form.name, tmp_path / "model", quick(form))
-    next(job), next(job)
+    next(job), next(job), next(job)
     job.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -244,7 +248,7 @@ def test_what_stops_it_at_any_write_leaves_nothing_behind(
     monkeypatch.setattr(Path, "replace", stopped)
     list(export(model, form.name, tmp_path / "enough" / "model", quick(form)))
     writes = calls
-    assert writes == 1 + len(form.companions(tmp_path / "model", quick(form)))
+    assert writes >= 1 + len(form.companions(tmp_path / "model", quick(form)))
     for allowed in range(writes):
         calls, most = 0, allowed
         with pytest.raises(told):

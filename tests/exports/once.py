@@ -58,10 +58,10 @@ def made_once() -> Iterator[None]:
             _programs[key] = trace(network, inputs, names)
         return _programs[key]
 
-    def compiled_once(folder: Path, name: str) -> None:
+    def compiled_once(folder: Path, name: str) -> Iterator[float]:
         key = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.[ch]")))
         if key not in _compiled:
-            compiled(folder, name)
+            yield from compiled(folder, name)
             _compiled[key] = (folder / "check.exe").read_bytes()
         (folder / "check.exe").write_bytes(_compiled[key])
         (folder / "check.exe").chmod(0o700)

@@ -21,7 +21,7 @@ from studio.engine.exporting import export
 from studio.exports.c.comparing import CConfig
 from studio.exports.c_file import CFile
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
-from tests.exports.tools import small_exportable, small_model, with_most_slow
+from tests.exports.tools import read_back, small_exportable, small_model, with_most_slow
 
 RECIPES = ("generator", "classifier", "regression")
 FORM = CFile()
@@ -112,10 +112,10 @@ def test_a_damaged_companion_is_refused(suffix: str, tmp_path: Path) -> None:
     whole = damaged.read_bytes()
     damaged.write_bytes(whole.replace(b"SIZE", b"SIDE") if suffix == ".h" else whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(ExportError, match=r"can't be compiled|does not run with its weights"):
-        FORM.read_back(paths, model, CConfig())
+        read_back(FORM, paths, model, CConfig())
     damaged.unlink()
     with pytest.raises(ExportError, match="can't be read back"):
-        FORM.read_back(paths, model, CConfig())
+        read_back(FORM, paths, model, CConfig())
 
 
 EVERYTHING = """

@@ -11,7 +11,10 @@ import math
 import re
 import runpy
 import subprocess
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +35,7 @@ from studio.exports.c.comparing import CConfig
 from studio.exports.c.packing import operations, pack_model
 from studio.exports.c.source import read
 from studio.exports.graphs import Predictor
+from studio.exports.web import running
 from studio.exports.web.running import Engine
 from studio.exports.web_page import WebPage, compose
 from tests.exports.browser import acted
@@ -131,6 +135,49 @@ def test_without_wasmtime_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 def test_another_engine_is_refused(packed: bytes) -> None:
     with pytest.raises(ExportError, match="engine can't be run"):
         Engine(ENGINE.read_bytes()[:-9], packed)
+
+
+def test_the_engine_calls_python_for_no_number_of_a_layer(exportable: ExportableModel, packed: bytes) -> None:
+    """A call of Python costs 8 microseconds: 260,000 calls made each step of a usual network take two seconds."""
+    engine, calls = Engine(ENGINE.read_bytes(), packed), 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_name == "trampoline"
+
+    sys.setprofile(count)
+    try:
+        engine.draw(0, 7, 1.0, 1)
+    finally:
+        sys.setprofile(None)
+    assert 0 < calls < 10 * SIZE**2  # for the noise of a sprite and the time of the step
+
+
+def test_exp_is_that_of_libm() -> None:
+    points = np.array([-np.inf, -110, -90, -1, -1e-8, 0, 1e-8, 0.3, 1, 88, 89, 1e6, np.inf, np.nan], np.float32)
+    points = np.concatenate([points, np.linspace(-100, 88, 3001, dtype=np.float32)])
+    with np.errstate(over="ignore"):
+        expected = np.exp(points.astype(np.float64)).astype(np.float32)
+    store = wasmtime.Store()
+    functions = wasmtime.Instance(store, wasmtime.Module(store.engine, running.FUNCTIONS.read_text("utf-8")), [])
+    expf: Any = functions.exports(store)["expf"]
+    found = np.array([expf(store, float(point)) for point in points], np.float32)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_check_tells_how_far_it_is(exportable: ExportableModel, tmp_path: Path) -> None:
+    paths = FORM.write(exportable, tmp_path / "page.html", CConfig())
+    shares = list(FORM.read_back(paths, exportable, CConfig()))
+    assert shares == sorted(shares) and set(shares) >= {0, 0.25, 0.5, 0.75}
+
+
+def test_closing_the_check_stops_the_engine(packed: bytes) -> None:
+    engine = Engine(ENGINE.read_bytes(), packed)
+    running = engine.interruptible(lambda: engine.draw(0, 0, 2.0, 1_000_000), 0.0)  # which takes hours
+    assert next(running) == 0
+    running.close()
+    with pytest.raises(wasmtime.Trap):
+        engine.draw(0, 0, 1.0, 1)
 
 
 @pytest.mark.slow

@@ -56,6 +56,18 @@ def small_exportable(recipe: str) -> ExportableModel:
     return as_exportable(small_model(catalog.recipe(recipe)))
 
 
+def read_back(form: ModelExport, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
+    """Return what a written model gives, from formats that tell how far they are and from others."""
+    reading = form.read_back(paths, model, config)
+    if isinstance(reading, Tensor):
+        return reading
+    while True:
+        try:
+            next(reading)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class RoundedConfig(Config):
     decimals: int = setting(8, "How many stay.", low=0, high=8)

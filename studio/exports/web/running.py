@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import math
-from typing import Any
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.errors import ExportError
 
-_REAL, _DOUBLE = ("cosf", "erff", "expf", "logf", "sinf", "tanhf"), ("cbrt", "pow")
-_OVERFLOW = 700.0  # from here on exp is infinite in float32, and an error in Python
+_REAL, _DOUBLE = ("cosf", "erff", "logf", "sinf", "tanhf"), ("cbrt", "pow")
+FUNCTIONS = Path(__file__).with_name("functions.wat")
+_GLANCE_S = 0.05
+T = TypeVar("T")
 
 
 class Engine:
@@ -26,9 +30,14 @@ class Engine:
         import wasmtime
 
         try:
-            machine, module = _compiled(engine)
-            store = wasmtime.Store(machine)
+            settings = wasmtime.Config()
+            settings.epoch_interruption = True
+            self._machine = wasmtime.Engine(settings)  # of its own: `interruptible` stops all that it runs
+            module, functions = (wasmtime.Module.deserialize(self._machine, part) for part in _compiled(engine))
+            store = wasmtime.Store(self._machine)
+            store.set_epoch_deadline(1)
             linker = wasmtime.Linker(store.engine)
+            linker.define_instance(store, "env", wasmtime.Instance(store, functions, []))
             for name in _REAL:
                 kind = wasmtime.FuncType([wasmtime.ValType.f32()], [wasmtime.ValType.f32()])
                 linker.define_func("env", name, kind, _libm(name))
@@ -44,6 +53,22 @@ class Engine:
         if self._call("engine_open", start) != 0:
             raise ExportError("There is no room for the model.", "Close other programs.")
         self.size, self.outputs = self._call("engine_size"), self._call("engine_outputs")
+
+    def interruptible(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
+        """Run `work`, which calls this engine, in a thread and return its result; yield `share` every 50 ms meanwhile.
+
+        Closing the generator stops the engine for good, whatever it computes.
+        """
+        with ThreadPoolExecutor(1, "web page") as pool:
+            future = pool.submit(work)
+            try:
+                yield share
+                while not wait([future], _GLANCE_S).done:
+                    yield share
+            finally:
+                if not future.done():
+                    self._machine.increment_epoch()
+        return future.result()
 
     @property
     def _memory(self) -> Any:
@@ -78,15 +103,16 @@ class Engine:
 
 
 @functools.lru_cache(1)
-def _compiled(engine: bytes) -> tuple[Any, Any]:
-    """wasmtime's own engine and the module. It takes most of a second, and is the same for every model."""
+def _compiled(engine: bytes) -> tuple[bytes, bytes]:
+    """Return the engine and functions.wat as machine code. Compiling takes 0.1 s, and is the same for every model."""
     import wasmtime
 
-    machine = wasmtime.Engine()
-    return machine, wasmtime.Module(machine, engine)
-
-
-atexit.register(_compiled.cache_clear)  # later, wasmtime's own module is gone, which it does not expect
+    settings = wasmtime.Config()
+    settings.epoch_interruption = True
+    machine = wasmtime.Engine(settings)
+    modules = (wasmtime.Module(machine, source) for source in (engine, FUNCTIONS.read_text("utf-8")))
+    code, functions = (bytes(module.serialize()) for module in modules)
+    return code, functions
 
 
 def _signed(seed: int) -> int:
@@ -96,8 +122,6 @@ def _signed(seed: int) -> int:
 
 def _libm(name: str) -> Any:
     """A function of C's libm, which gives infinities where Python's raises."""
-    if name == "expf":
-        return lambda x: math.exp(x) if x < _OVERFLOW else math.inf
     if name == "logf":
         return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
     if name == "cbrt":
