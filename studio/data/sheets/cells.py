@@ -40,7 +40,8 @@ class GridCells:
     """The whole tiles of a grid over a picture.
 
     lefts, tops: int [columns] and int [rows], in pixels. filled: bool [rows, columns]: not all background, a sprite.
-    right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background.
+    right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background, and for
+    margins and lines like those before and between the tiles.
     """
 
     grid: Grid
@@ -66,11 +67,16 @@ def cells_of(grid: Grid, foreground: SummedArea) -> GridCells:
     lefts = grid.left + np.arange(grid.columns(width)) * (grid.tile_width + grid.spacing)
     rows = foreground.sums[tops + grid.tile_height] - foreground.sums[tops]
     filled = rows[:, lefts + grid.tile_width] != rows[:, lefts]
-    right = int(lefts[-1]) + grid.tile_width if len(lefts) else 0
-    bottom = int(tops[-1]) + grid.tile_height if len(tops) else 0
-    total = foreground.sums[-1, -1]
-    return GridCells(
-        grid, lefts, tops, filled,
-        right=width - right if foreground.sums[-1, right] != total else 0,
-        below=height - bottom if foreground.sums[bottom, -1] != total else 0,
-    )  # fmt: skip
+    right = _strip(foreground.sums[-1], lefts, grid.tile_width, grid.left, grid.spacing)
+    below = _strip(foreground.sums[:, -1], tops, grid.tile_height, grid.top, grid.spacing)
+    return GridCells(grid, lefts, tops, filled, right, below)
+
+
+def _strip(sums: NDArray[np.uint32], starts: Ints, tile: int, margin: int, spacing: int) -> int:
+    """Return the size of the strip behind the last tile along one side, as in GridCells.
+
+    sums: uint32 [side + 1], foreground pixels before each line. starts: first lines of the tiles.
+    """
+    end = int(starts[-1]) + tile if len(starts) else 0
+    size = len(sums) - 1 - end
+    return 0 if size in range(spacing + 1) or size == margin or sums[end] == sums[-1] else size

@@ -55,7 +55,8 @@ def _change(grid: Grid, fitting: Grid) -> str:
     if fitting.spacing != grid.spacing:
         numbers.append(f"spacing {fitting.spacing}")
     if (fitting.left, fitting.top) != (grid.left, grid.top):
-        numbers.append(f"margin {fitting.left} and {fitting.top} above")
+        above = f" and {fitting.top} above" if fitting.top != fitting.left else ""
+        numbers.append(f"margin {fitting.left}{above}")
     return f"{', '.join(numbers)} would fit"
 
 

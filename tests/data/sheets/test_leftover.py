@@ -47,3 +47,12 @@ def test_a_strip_with_a_rest_says_which_sizes_are_whole(tmp_path: Path, tile: in
 def test_background_behind_the_last_tile_is_not_reported(tmp_path: Path) -> None:
     strip = np.pad(np.concatenate([sprite(number, 16) for number in range(5)], axis=1), ((0, 0), (0, 6), (0, 0)))
     assert not left_over(tmp_path, strip, tile=16)
+
+
+def test_lines_around_the_tiles_are_not_reported(tmp_path: Path) -> None:
+    sheet = np.full((69, 69, 4), (0, 0, 90, 255), np.uint8)
+    for number, tile in enumerate(tiles(16, 16)):
+        y, x = 1 + number // 4 * 17, 1 + number % 4 * 17
+        sheet[y : y + 16, x : x + 16] = np.where(tile[..., 3:] > 0, tile, 0)
+    assert not left_over(tmp_path, sheet, tile=16, spacing=1, margin=1)
+    assert left_over(tmp_path, sheet, tile=16, spacing=1).endswith("left over: margin 1 would fit")
