@@ -158,13 +158,14 @@ def distil(args: argparse.Namespace) -> int:
 
 
 def predict(args: argparse.Namespace) -> int:
-    """Say the class of sprites, or their numbers."""
+    """Say the class of sprites, or their numbers: for every file, or why a file can't be read."""
     from studio.engine.generate import predict
 
     reporter = reporter_for(args)
     model = load_model(find_run(args.run_name), args, find_device(args), reporter)
-    read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
-    say_left_out(read, reporter)
+    read = import_with(args.paths, ImportOptions(size=model.spec.size, duplicates="keep"), reporter)
+    for item in read.quarantine:
+        reporter.record({"type": "FileLeftOut", "name": item.name, "reason": item.reason})
     sprites = read.sprites
     found = follow(predict(model, sprites.rgba), reporter, Event)
     if isinstance(found, NumbersPredicted):
@@ -179,6 +180,9 @@ def predict(args: argparse.Namespace) -> int:
     reporter.table(columns, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
         reporter.say(f"and {number(len(rows) - _MOST_ROWS)} more; --json prints all")
+    say_left_out(read, reporter)
+    for item in read.quarantine[:_MOST_ROWS]:
+        reporter.say(f"  {item.name}: {item.reason}")
     return 0
 
 

@@ -310,7 +310,7 @@ def _put_on_canvas(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet
         sprite.label or table.labelling.class_of(row) or _folder_class(file, sprite, table.options.class_levels)
     )
     first = table.places.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), place)
-    if first != place:
+    if first != place and table.options.duplicates == "leave out":
         classes = (table.class_names[table.class_of[first]], class_name)
         differ = table.labelling.differ(table.rows[first], row)
         reason = same_as(table.names[first], classes, numbers_differ=differ)

@@ -95,6 +95,13 @@ class ReadOptions(Config):
         choices=MARKS,
         advanced=True,
     )
+    duplicates: str = setting(
+        "leave out",
+        "Sprites with the same pixels as another sprite. A training should leave them out, so that no sprite is both "
+        "learnt from and validated on.",
+        choices=("leave out", "keep"),
+        advanced=True,
+    )
     split_folders: bool = setting(
         True,
         "Take sibling folders named train, val and test as the splits of a data set and not as classes: sprites in "

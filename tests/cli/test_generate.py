@@ -116,18 +116,18 @@ def test_a_generator_is_no_classifier(generator_run: Path, classifier_run: Path,
     assert "it names no classes" in studio("classify", generator_run, folder, code=WRONG_USAGE).err
 
 
-def test_classify_names_classes_and_says_what_is_left_out(
-    classifier_run: Path, folder: Path, tmp_path: Path, studio: Studio
-) -> None:
+def test_classify_answers_for_every_file(classifier_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "class0" / "twin.png")
     (copy / "text.png").write_text("no picture")
     text = studio("classify", classifier_run, copy).out
-    assert text.count("sprite 0") == 24 and "%" in text
-    assert "Left out: 2; 'studio inspect' says why." in text
-    lines = studio("classify", classifier_run, folder / "class0", "--json").objects()
+    assert text.count("sprite 0") == 24 and "class0/twin.png" in text and "%" in text
+    assert "Left out: 1; 'studio inspect' says why.\n  text.png: " in text
+    lines = studio("classify", classifier_run, copy, "--json").objects()
     found = [item for item in lines if item["type"] == "SpriteClassified"]
-    assert len(found) == 12
+    assert len(found) == 25 and [item["name"] for item in lines if item["type"] == "FileLeftOut"] == ["text.png"]
+    answers = {item["name"]: item["classes"] for item in found}
+    assert answers["class0/twin.png"] == pytest.approx(answers["class0/sprite 001.png"], abs=1e-5)
     assert all(abs(sum(item["classes"].values()) - 1) < 1e-4 for item in found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from studio.app import dialogs, theme
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.window import Window
 from studio.core import places
-from studio.core.events import Advised, QualityMeasured
+from studio.core.events import Advised, Notice, QualityMeasured
 from studio.core.metrics import Quality
 from studio.engine import distil
 from studio.engine.class_choice import read_mixture
@@ -329,14 +330,22 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     assert opened.train.monitor.tabs.isTabVisible(1)
     click(opened.train.generate)
     qtbot.waitUntil(opened.generate.predict.isVisible)
-    monkeypatch.setattr(dialogs, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
+    chosen = sorted(sprite_folder.glob("class1/*.png"))[:3]
+    shutil.copy(chosen[0], sprite_folder / "twin.png")
+    chosen.append(sprite_folder / "twin.png")
+    shutil.copy(__file__, sprite_folder / "text.png")
+    chosen.append(sprite_folder / "text.png")
+    monkeypatch.setattr(dialogs, "for_files", lambda *args: chosen)
+    noticed: list[Notice] = []
+    opened.session.noticed.connect(noticed.append)
     with qtbot.waitSignal(opened.session.inference.predicted, timeout=LONG_MS) as answered:
         click(opened.generate.predict.browse)
         assert not opened.generate.predict.browse.isEnabled()  # one question at a time
         assert not opened.generate.predict.open_sprites.isEnabled()
     shown, answer = answered.args
-    assert shown.rgba.shape == (5, 8, 8, 4)
-    assert answer.probabilities.shape == (5, 2)
+    assert shown.rgba.shape == (4, 8, 8, 4)  # the duplicate has an answer, too
+    assert answer.probabilities.shape == (4, 2)
+    assert "No answer for 1 file that can't be used." in [notice.title for notice in noticed]
 
 
 @pytest.mark.slow

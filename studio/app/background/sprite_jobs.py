@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ from studio.app.background.job_events import (
 )
 from studio.core import places
 from studio.core.errors import BadInputError
-from studio.core.events import Events, Rgba
+from studio.core.events import Events, Notice, Rgba
+from studio.core.wording import count
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -55,6 +57,19 @@ def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
         if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
             raise
         yield OnlySheets(tuple(paths), sheets, error.sheets)
+
+
+def read_for_model(paths: Sequence[Path], options: ImportOptions) -> Events:
+    """Import sprites for a model to predict, and warn about the files without an answer."""
+    from studio.data.arranging import commonest
+    from studio.data.importing import SpritesImported, import_sprites
+
+    with contextlib.closing(import_sprites(paths, options, places.cache())) as events:
+        for event in events:
+            if isinstance(event, SpritesImported) and event.quarantine:
+                title = f"No answer for {count(len(event.quarantine), 'file')} that can't be used."
+                yield Notice("warning", title, f"{commonest(event.quarantine)}.")
+            yield event
 
 
 def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Events:

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events, model_jobs
+from studio.app.background import job_events, model_jobs, sprite_jobs
 from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
-from studio.core import places
 from studio.core.config import Config
 from studio.core.events import (
     Classified,
@@ -30,7 +29,7 @@ from studio.core.events import (
     Verified,
 )
 from studio.data.colour.recolouring import ColourChoice
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.types import Device, GenerateSettings
@@ -103,7 +102,7 @@ class Inference(QObject):
     ) -> None:
         """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
         look = partial(self._look, partial(model_jobs.predict, self._shelf, source, device))
-        self._begin("files", "Reading sprites", import_sprites(paths, options, places.cache()), look)
+        self._begin("files", "Reading sprites", sprite_jobs.read_for_model(paths, options), look)
 
     def distil(self, source: SavedModel, device: Device) -> None:
         """Teach a network to draw quickly what this model draws."""

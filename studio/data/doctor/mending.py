@@ -60,7 +60,7 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
     chosen = _Chosen(sprites)
     chosen.leave_out_named(options.leave_out)
     if changed.any():
-        chosen.leave_out_empty_and_equal()
+        chosen.leave_out_empty_and_equal(keep_equal=options.duplicates == "keep")
     if options.similar == "leave out":
         yield from chosen.leave_out_similar()
     chosen.leave_out_small_classes(options.class_minimum)
@@ -236,8 +236,8 @@ class _Chosen:
                 if named(name):
                     self._drop(index, "chosen", BY_NAME)
 
-    def leave_out_empty_and_equal(self) -> None:
-        """What mending has made clear, or the same as another one."""
+    def leave_out_empty_and_equal(self, *, keep_equal: bool) -> None:
+        """Leave out sprites that mending has made clear, or the same as another sprite unless `keep_equal`."""
         first: dict[bytes, int] = {}
         for index in np.flatnonzero(self._kept).tolist():
             pixels = self._all.rgba[index]
@@ -245,7 +245,7 @@ class _Chosen:
                 self._drop(index, "empty", "nothing to see once its faint pixels are clear")
                 continue
             earlier = first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), index)
-            if earlier != index:
+            if earlier != index and not keep_equal:
                 self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} once both are mended")
 
     def leave_out_similar(self) -> Generator[Event, None, None]:

@@ -23,6 +23,7 @@ from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 
 _BROWSE = "Choose files for the model to look at."
+_EVERY = ImportOptions(duplicates="keep")  # the user asks about each file
 _WAITS = "A model is at work: this can be asked once it is done."
 _OPEN = "Let the model look at the sprites of the Sprites page."
 
@@ -66,7 +67,7 @@ class PredictPanel(QWidget):
 
     @Slot()
     def _choose_files(self) -> None:
-        self._ask(dialogs.for_files(self, self._session.settings, "Choose sprites"), ImportOptions())
+        self._ask(dialogs.for_files(self, self._session.settings, "Choose sprites"), _EVERY)
 
     @Slot()
     def _take_open_sprites(self) -> None:
@@ -99,7 +100,7 @@ class PredictPanel(QWidget):
         """Look at what was dropped."""
         event.acceptProposedAction()
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-        self._ask(paths, ImportOptions())
+        self._ask(paths, _EVERY)
 
 
 def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:
