@@ -112,6 +112,7 @@ def test_a_sheet_stays_a_sheet_with_its_description(art: Path) -> None:
     about = {"frames": {"ruby 1": {"frame": {"x": 0, "y": 0, "w": 8, "h": 8}}}, "meta": {"image": "gems.png"}}
     (art / "gems.json").write_text(json.dumps(about))
     (art / "notes.txt").write_text("hello")
+    (art / "package.json").write_text('{"name": "a game"}')
     done = snapped(art)
     assert [path.name for path in done.paths] == ["gems.png", "gems.json"] and done.pictures == 1
     assert (art.parent / "new" / "gems.json").read_text() == json.dumps(about)

@@ -60,17 +60,23 @@ class Region:
 class Atlas:
     """The description of a sheet.
 
-    source: the name of the description file, for messages. regions: the sprites in the order of the file, at least one.
+    sources: the names of the description files, at least one. regions: the sprites in the order of the files.
     size: width and height of the picture in pixels according to the file; None in a file without a size.
     size_decides: the description is valid only for a picture of exactly `size`.
     premultiplied: the picture has premultiplied alpha according to the file.
     """
 
-    source: str
+    sources: tuple[str, ...]
     regions: tuple[Region, ...]
     size: tuple[int, int] | None = None
     size_decides: bool = False
     premultiplied: bool = False
+
+    @property
+    def source(self) -> str:
+        """The description files for messages: 'coin.tres', 'coin.tres and 2 more'."""
+        more = len(self.sources) - 1
+        return f"{shown(self.sources[0])} and {more:,} more" if more else shown(self.sources[0])
 
 
 class AtlasFormat(ABC):

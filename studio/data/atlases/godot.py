@@ -60,20 +60,20 @@ class GodotAtlas(AtlasFormat):
 
     def read(self, file: SourceFile) -> Atlas | None:
         found: list[Region] = []
-        source = ""
+        sources = []
         for name in self.descriptions(file):
             text = beginning(file, name, _MOST_BYTES).decode("utf-8", "replace")
             kind, stem = _KIND.match(text), name[: -len(_SUFFIX)]
             if kind is None or not any(means(file, path) for path in _TEXTURE.findall(text)):
                 continue
-            source = source or name
+            sources.append(name)
             if kind[1] == "AtlasTexture":
                 found.append(_region(stem, text))
             else:
                 found += _frames(stem, description(file, name).decode("utf-8", "replace"), file)
         if found and len(all_named(file, _SUFFIX)) > _MOST_FILES:
             raise Refused("refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away")
-        return Atlas(source, tuple(found)) if found else None
+        return Atlas(tuple(sources), tuple(found)) if found else None
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 16, 4), np.uint8)

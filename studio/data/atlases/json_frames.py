@@ -195,7 +195,7 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     if all(region.box is None for region in regions):
         lists = "frames without their places" if regions else "no frames"
         raise Refused("unreadable", f"{shown(name)} beside it lists {lists}")
-    return Atlas(name, regions, page.size, size_decides)
+    return Atlas((name,), regions, page.size, size_decides)
 
 
 def _is_preview(file: SourceFile) -> bool:

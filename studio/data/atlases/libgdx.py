@@ -71,7 +71,7 @@ def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
     (_, page), *entries = (entry for lines in about for entry in _entries(lines))
     size = _numbers(page, "size", 2)
     return Atlas(
-        source,
+        (source,),
         tuple(_region(name, values) for name, values in entries if name),
         size=(size[0], size[1]) if size else None,
         premultiplied=page.get("pma", "").lower() == "true",

@@ -14,7 +14,6 @@ from studio.core.events import Rgba
 from studio.data.atlases.base import Atlas, Box, Region
 from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, native_scale
 from studio.data.images.decoding import LARGEST_SIDE
-from studio.data.naming import shown
 from studio.data.options import MOST_IN_SHEET
 from studio.data.sheets.grids import background_of
 from studio.data.source_files import Refused
@@ -41,7 +40,7 @@ class Problem:
 class DescribedSheet:
     """A picture with its usable regions.
 
-    rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description file.
+    rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description.
     regions: region and box inside the picture, by the region's index in the description.
     remark: sentence about a mismatch between description and picture; '' without a mismatch.
     """
@@ -84,7 +83,7 @@ class DescribedSheet:
             )
         if sum(_pixels(region, box) for region, box in found.values()) > _MOST_RESTORED:
             raise Refused("refused", f"{_source(atlas)} gives frames that are out of all proportion")
-        return cls(rgba, shown(atlas.source), found, problems, remark)
+        return cls(rgba, atlas.source, found, problems, remark)
 
     @property
     def is_one_sprite(self) -> bool:
@@ -129,7 +128,7 @@ class DescribedSheet:
 
 
 def _source(atlas: Atlas) -> str:
-    return f"{shown(atlas.source)} beside it"
+    return f"{atlas.source} beside it"
 
 
 def _straight(rgba: Rgba) -> Rgba:

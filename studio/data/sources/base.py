@@ -32,7 +32,7 @@ class Source(ABC):
         """
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of the files beside `file` that may describe its sprites."""
+        """Return the names of the files beside `file` that describe its sprites. Raises OSError."""
         return ()
 
     @abstractmethod

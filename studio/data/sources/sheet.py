@@ -29,7 +29,8 @@ class SheetSource(Source):
         return file.suffix in PICTURE_SUFFIXES and any(form.descriptions(file) for form in atlas_formats())
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return sorted({name for form in atlas_formats() for name in form.descriptions(file)})
+        atlas, _ = _atlas_of(file)
+        return atlas.sources if atlas else ()
 
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         atlas, problem = _atlas_of(file)
@@ -93,7 +94,7 @@ def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[st
     if sheet.remark:
         yield Remark("description", sheet.remark)
     if (unused := sheet.unused_share()) > _FEW:
-        described = f"{sheet.source} describes {count(len(sheet.regions), 'sprite')}"
+        described = f"{count(len(sheet.regions), 'sprite')} described in {sheet.source}"
         yield Picture(sheet.rest(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside")
 
 

@@ -91,7 +91,7 @@ def test_the_undescribed_tiles_are_reported_and_can_be_cut(tmp_path: Path) -> No
     event = imported(tmp_path)
     assert event.sprites.names == ("tiles.png#coin",)
     said = notes(event, "partly described")["tiles.png"]
-    assert "tiles.json describes 1 sprite" in said and "15 more sprites of 16 x 16" in said
+    assert "1 sprite described in tiles.json" in said and "15 more sprites of 16 x 16" in said
     assert [(sheet.name, sheet.sprites) for sheet in event.sheets] == [("tiles.png", 15)]
     for tile in (0, 16):
         cut = imported(tmp_path, sheets="grid", tile=tile)
