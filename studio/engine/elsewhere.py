@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-import shlex
 import time
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ import msgspec
 from studio.core import files, records
 from studio.core.errors import RunError, TrainingError, UnwritableError
 from studio.core.events import Event, Events, Halted, Notice, RunFinished, RunStarted
+from studio.core.shell import command
 from studio.engine.control import Control
 from studio.engine.far import FIND_STUDIO, RENAME_LAST, Link, LinkLostError, Place, linked
 from studio.engine.runs import away, evaluation
@@ -255,7 +255,7 @@ class _TrainingThere:
         """Return the error for a folder that was deleted there. The run stays out: a lost drive there may come back."""
         path = self._run.path
         fall_silent(path)
-        again = f"studio resume {shlex.quote(str(path))} --on {shlex.quote(self._place)}"
+        again = command("studio", "resume", str(path), "--on", self._place)
         title = f"The folder of {self._name} on {self._place} is gone."
         hint = f"All up to step {self._run.progress().step:,} is here. Send it there again: {again}. To go on here, "
         return RunError(title, f"{hint}remove {ELSEWHERE} from its folder first.")

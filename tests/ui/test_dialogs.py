@@ -182,7 +182,7 @@ def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pyt
     monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
     dialogs.for_new_palette(parent, Settings(), "discs.gpl")
     kinds = asked[0].split(";;")
-    assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 6
+    assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 7
 
 
 def test_a_plot_takes_the_place_of_the_old_one_and_its_name_is_said(
