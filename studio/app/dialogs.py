@@ -13,7 +13,7 @@ from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.core import files
 from studio.data.palettes.files import palette_formats
-from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 
@@ -28,9 +28,7 @@ _STEPS = (
     "For an animation, choose two sprites, press In between, and save the frames as a GIF.",
     "Save them as PNG files or a sheet, or export the model for other programs.",
 )
-_PICTURES = (
-    f"Pictures ({' '.join(f'*{suffix}' for suffix in sorted(PICTURE_SUFFIXES))} *.ase *.aseprite);;All files (*)"
-)
+_PICTURES = f"Pictures ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
 _SHORTCUTS = (
     ("Ctrl+O", "Open a folder of sprites"),
     ("Ctrl+R", "Start training"),

@@ -59,8 +59,8 @@ _CHUNK = 32  # files for one reader at a time
 _LOPSIDED = 100
 _MOST_NAMED = 3
 _READ = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with their description "
-    "(JSON, .atlas or .tres) beside them, and IDX files, in folders, sub-folders and zip archives"
+    "PNG, GIF, BMP, WebP, JPEG, TGA, TIFF, QOI, ICO, PCX, PPM and XPM pictures, Aseprite, Piskel and OpenRaster files, "
+    "sheets with their description (JSON, .atlas or .tres) beside them, and IDX files, in folders and zip archives"
 )
 
 

@@ -256,6 +256,7 @@ NOTE_GROUPS = (
     "animation",  # of its frames those that differ were taken, or only the first, or those that are not too many
     "blend mode",  # of a layer, not known: drawn as normal
     "incomplete",  # a layer is missing whose tiles are in another file
+    "sizes",  # of an icon file, of which the largest was taken
     "turned",  # by its EXIF entry
     "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets
     "ambiguous numbers",  # columns of a labels.csv that can be read with decimal points and with decimal commas

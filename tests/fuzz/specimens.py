@@ -9,13 +9,14 @@ import struct
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from studio.core.errors import BadInputError
+from studio.core.events import Rgba
 from studio.data.atlases.base import AtlasFormat
 from studio.data.colour.palette import Palette
 from studio.data.importing import all_sources
@@ -111,7 +112,8 @@ def by_pillow(kind: str, mode: str, suffix: str, **options: object) -> Specimen:
     stream = io.BytesIO()
     Image.fromarray(noise(0, 20, 16)).convert(mode).save(stream, kind, **options)
     # A footer, a closing mark: all pixels are there without it.
-    return Specimen({f"art{suffix}": stream.getvalue()}, f"art{suffix}", spare=26 if kind == "TGA" else 2)
+    spare = {"TGA": 26, "QOI": 8}.get(kind, 2)
+    return Specimen({f"art{suffix}": stream.getvalue()}, f"art{suffix}", spare)
 
 
 def _alone(name: str, data: bytes, spare: int | None = None) -> Specimen:
@@ -200,6 +202,28 @@ def _sheet(target: str, *, named: bool) -> Specimen:
     return Specimen({"art.png": png_of(sprite(1, 24, 8)), "art.json": about}, target)
 
 
+def _icon(mode: str, *sizes: int) -> Specimen:
+    """An icon file of bitmaps, with a mask where there are fewer than 32 bits."""
+    packed = io.BytesIO()
+    options = {"bitmap_format": "bmp", "sizes": [(size, size) for size in sizes]}
+    Image.fromarray(sprite(2, 16)).convert(mode).save(packed, "ICO", **options)
+    return _alone("art.ico", packed.getvalue())
+
+
+def xpm(rgba: Rgba) -> bytes:
+    """An X pixmap of opaque and clear pixels, one character for each colour."""
+    keys = {0: "."}
+    rows = []
+    for row in rgba.view("<u4")[..., 0].tolist():
+        rows.append("".join(keys.setdefault(number, chr(ord("A") + len(keys))) for number in row))
+    colours = [
+        f'"{key} c #{number & 255:02X}{number >> 8 & 255:02X}{number >> 16 & 255:02X}"' if number else '". c None"'
+        for number, key in keys.items()
+    ]
+    lines = [f'"{rgba.shape[1]} {rgba.shape[0]} {len(keys)} 1"', *colours, *(f'"{row}"' for row in rows)]
+    return ("/* XPM */\nstatic char * art[] = {\n" + ",\n".join(lines) + "};\n").encode()
+
+
 SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "png": lambda: _alone("art.png", png_of(sprite(0)), spare=0),
     "png, interlaced": _interlaced,
@@ -222,6 +246,15 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "tiff, packed": functools.partial(by_pillow, "TIFF", "RGB", ".tif", compression="tiff_lzw"),
     "tiff in LAB": functools.partial(by_pillow, "TIFF", "LAB", ".tif"),
     "tiff of fractions": functools.partial(by_pillow, "TIFF", "F", ".tif"),
+    "ico": lambda: _icon("RGBA", 16),
+    "ico of a palette": lambda: _icon("P", 8, 16),
+    "qoi": functools.partial(by_pillow, "QOI", "RGBA", ".qoi"),
+    "xpm": lambda: _alone("art.xpm", xpm(sprite(3))),
+    "ppm": functools.partial(by_pillow, "PPM", "RGB", ".ppm"),
+    "pcx": functools.partial(by_pillow, "PCX", "RGB", ".pcx"),
+    # A pixel can look like the mark of the palette, which has no other place than the end.
+    "pcx of a palette": lambda: replace(by_pillow("PCX", "P", ".pcx"), spare=None),
+    "bmp with alpha": functools.partial(by_pillow, "BMP", "RGBA", ".bmp"),
     "zip, stored": lambda: _archive(zipfile.ZIP_STORED),
     "zip, deflated": lambda: _archive(zipfile.ZIP_DEFLATED),
     "zip, bzip2": lambda: _archive(zipfile.ZIP_BZIP2),

@@ -183,7 +183,7 @@ _ABOUT_CHOICE = ("similar", "leave_out", "class_minimum", "merge_classes")  # wh
 
 _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "unreadable": ("These files are damaged, cut off or no pictures. The others were read.", _none),
-    "unsupported": ("Kinds of pictures that the studio does not read. Save them as PNG to use them.", _none),
+    "unsupported": ("Kinds of files that the studio does not read. Save drawings as PNG, and unpack archives.", _none),
     "refused": ("Too large, or nothing that should be opened: links, pipes and devices.", _none),
     "no access": ("These could not be read just now. Check their permissions and drive, then open the folder again.",
                   _none),
@@ -216,6 +216,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "animation": ("Frames that repeat were passed over, and very long animations cut short.", _none),
     "blend mode": ("Layers in a blend mode that is not known were drawn as normal ones.", _without_them),
     "incomplete": ("A layer is missing whose tiles are in another file.", _without_them),
+    "sizes": ("Icon files that hold a picture in several sizes. The largest was taken.", _none),
     "turned": ("Turned upright as their EXIF entry says.", _none),
     "labels": ("Lines of a labels.csv that can't be used, and sprites that it forgets.", _none),
     "ambiguous numbers": ("Their numbers can be read with decimal points and with decimal commas.", _decimal_marks),

@@ -19,16 +19,16 @@ from PIL import ExifTags, Image, ImageOps
 
 from studio.core.events import Rgba
 from studio.data.archives.unpacking import unpacked
-from studio.data.images import bmp, png
+from studio.data.images import bmp, ico, png
 from studio.data.images.kinds import (
     HEAD_BYTES,
     KIND_SUFFIXES,
     PICTURE_SUFFIXES,
-    UNREAD_SUFFIXES,
     Header,
     is_aseprite,
     sniff,
-    unread_kind,
+    unread_by_content,
+    unread_by_name,
 )
 from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
 
@@ -48,6 +48,11 @@ _PILLOW_ERRORS = (
     struct.error,
     zlib.error,
 )
+# Pillow's modules of the kinds that it does not load by itself.
+_PLUGINS = {
+    "WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff", "ICO": "Ico", "QOI": "Qoi", "XPM": "Xpm", "PPM": "Ppm", "PCX": "Pcx",
+}  # fmt: skip
+_SLOW, _MOST_SLOW = frozenset({"QOI", "XPM", "PPM"}), 1 << 20  # kinds that Pillow reads pixel by pixel in Python
 _CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")  # Pillow's modes
 # Of JPEG's segments.
 _START_OF_PIXELS = 0xDA
@@ -82,8 +87,8 @@ def picture_bytes(file: SourceFile) -> bytes | None:
 
     Raises Refused for a kind of picture that is not read, and OSError.
     """
-    if file.suffix in UNREAD_SUFFIXES:
-        raise Refused("unsupported", f"{UNREAD_SUFFIXES[file.suffix]}, which is not read: save it as PNG")
+    if reason := unread_by_name(file.file_name):
+        raise Refused("unsupported", reason)
     if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
         return None
     return read_bytes(file)
@@ -96,6 +101,11 @@ def decode(data: bytes, suffix: str) -> Decoded:
     viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
     """
     header = recognise(data, suffix)
+    sizes = 1
+    if header.kind == "ICO":
+        data, sizes = ico.largest_in(data)
+        header = recognise(data, suffix)
+        suffix = KIND_SUFFIXES[header.kind][0]
     key, depth, exif, animated, wanted = None, 8, b"", False, data
     if header.kind == "PNG":
         checked = png.check(data)
@@ -104,6 +114,8 @@ def decode(data: bytes, suffix: str) -> Decoded:
         wanted, exif = strip(data)
     elif header.kind == "TGA":
         wanted = _padded(data, header)
+    elif header.kind == "PCX":
+        _check_pcx(data)
     try:
         image = _open(wanted, header.kind)
         remarks = _remarks(image, header.kind, suffix, animated=animated)
@@ -117,6 +129,9 @@ def decode(data: bytes, suffix: str) -> Decoded:
         raise Refused("unreadable", _in_words(error, header.kind, data)) from None
     if words:
         remarks.append(Remark("converted", f"converted {words}"))
+    if sizes > 1:
+        words = f"holds {sizes:,} sizes: only the largest was taken, {rgba.shape[1]} x {rgba.shape[0]}"
+        remarks.append(Remark("sizes", words))
     if turned:
         remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
     return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
@@ -124,13 +139,14 @@ def decode(data: bytes, suffix: str) -> Decoded:
 
 def _open(data: bytes, kind: str) -> Image.Image:
     """The first frame, decoded. Only the one reader that `kind` needs is tried."""
-    if kind in ("WEBP", "TGA", "TIFF"):
-        names = {"WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff"}
-        importlib.import_module(f"PIL.{names[kind]}ImagePlugin")
+    if kind in _PLUGINS:
+        importlib.import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
     if kind == "BMP" and (rgba := bmp.rgba_of(data)) is not None:
         return Image.fromarray(rgba)
     image = Image.open(io.BytesIO(data), formats=(kind,))
     check_size(*image.size)
+    if kind in _SLOW and image.width * image.height > _MOST_SLOW:
+        raise Refused("refused", f"too large: of {kind} pictures at most {_MOST_SLOW:,} pixels are read")
     image.load()
     return image
 
@@ -158,9 +174,17 @@ def _padded(data: bytes, header: Header) -> bytes:
     return data.ljust(44, b"\0") if header.width * header.height * 4 <= 26 else data
 
 
+def _check_pcx(data: bytes) -> None:
+    """Raise Refused where the palette at the end is missing: Pillow takes the colour numbers for grey values."""
+    if (data[1:2], data[3:4], data[65:66]) == (b"\5", b"\x08", b"\1") and data[-769:-768] != b"\x0c":
+        raise Refused("unreadable", CUT_OFF)
+
+
 def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
-    """TGA files of 32 bits may declare that their fourth channel means nothing, and then leave it at zero."""
-    if kind == "TGA" and data[16] == 32 and not data[17] & 0x0F and not rgba[..., 3].any():
+    """TGA files of 32 bits may declare that their fourth channel means nothing, and leave it at zero, as icons do."""
+    is_undefined = kind == "TGA" and data[16] == 32 and not data[17] & 0x0F
+    is_undefined |= kind == "ICO" and data[ico.BITS_AT : ico.BITS_AT + 2] == b"\x20\0"
+    if is_undefined and not rgba[..., 3].any():
         rgba[..., 3] = 255
     return np.ascontiguousarray(rgba)
 
@@ -184,9 +208,8 @@ def recognise(data: bytes, suffix: str) -> Header:
     if header is None:
         if is_aseprite(data):
             raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
-        known = unread_kind(data)
-        if known:
-            raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
+        if reason := unread_by_content(data):
+            raise Refused("unsupported", reason)
         raise Refused("unreadable", "not a picture: its contents are something else")
     check_size(header.width, header.height)
     return header

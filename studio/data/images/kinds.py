@@ -1,8 +1,9 @@
-"""What kind of file some bytes begin: a picture that is read, or a kind that is known and not read."""
+"""Recognises kinds of files by their first bytes and names: pictures, and unsupported kinds with a known name."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 KIND_SUFFIXES = {
@@ -13,36 +14,56 @@ KIND_SUFFIXES = {
     "JPEG": (".jpg", ".jpeg"),
     "TGA": (".tga",),
     "TIFF": (".tif", ".tiff"),
+    "ICO": (".ico", ".cur"),
+    "QOI": (".qoi",),
+    "XPM": (".xpm",),
+    "PPM": (".ppm", ".pgm", ".pbm", ".pnm"),
+    "PCX": (".pcx",),
 }
 PICTURE_SUFFIXES = frozenset({suffix for suffixes in KIND_SUFFIXES.values() for suffix in suffixes})
+DRAWING_SUFFIXES = PICTURE_SUFFIXES | {".ase", ".aseprite", ".ora", ".piskel"}  # all that hold sprites by themselves
 HEAD_BYTES = 64  # what `sniff` looks at
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})  # bytes
 _TIFF_MAGICS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
-# Kinds that people keep beside their sprites and that are told, so that the reason can name them.
-_UNREAD_KINDS = (
+# Unsupported kinds of files, by their first bytes.
+_UNREAD_MAGICS = (
     (b"8BPS", "a Photoshop file"),
     (b"gimp xcf", "a GIMP file"),
     (b"%PDF", "a PDF file"),
-    (b"\0\0\1\0", "an icon file"),
     (b"DDS ", "a DDS texture"),
+    (b"\xabKTX ", "a KTX texture"),
     (b"\0\0\0\x0cjP", "a JPEG 2000 picture"),
-    (b"qoif", "a QOI picture"),
+    (b"\0\0\0\x0cJXL ", "a JPEG XL picture"),
+    (b"\xff\x0a", "a JPEG XL picture"),
+    (b"PDN3", "a paint.net picture"),
+    (b"FORM", "an IFF picture"),
+    (b"PK\3\4", "a zip archive or a drawing packed as one"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
 )
-# Drawings that the studio does not read and that an artist may miss among the sprites.
-UNREAD_SUFFIXES = {
+# Unsupported drawings by suffix: an artist may miss them among the sprites.
+_UNREAD_SUFFIXES = {
     ".avif": "an AVIF picture",
     ".clip": "a Clip Studio file",
     ".dds": "a DDS texture",
     ".heic": "a HEIC picture",
-    ".ico": "an icon file",
+    ".iff": "an IFF picture",
+    ".ilbm": "an IFF picture",
+    ".jxl": "a JPEG XL picture",
     ".kra": "a Krita file",
-    ".pcx": "a PCX picture",
+    ".ktx": "a KTX texture",
+    ".ktx2": "a KTX texture",
+    ".lbm": "an IFF picture",
+    ".pdn": "a paint.net picture",
+    ".procreate": "a Procreate drawing",
     ".psd": "a Photoshop file",
+    ".pxo": "a Pixelorama project",
     ".pyxel": "a Pyxel Edit file",
     ".svg": "a vector drawing",
     ".xcf": "a GIMP file",
 }
+_UNREAD_ARCHIVES = (".rar", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".txz", ".tbz2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +76,31 @@ class Header:
 
 
 def sniff(data: bytes, suffix: str) -> Header | None:
-    """The kind and size of the picture that `data` begin, or None. TGA has no magic: it is taken at its `suffix`."""
+    """Return the kind and size of the picture that `data` begin, or None. A kind without a magic needs its `suffix`."""
     for magic, read in _READERS:
         if data.startswith(magic):
             return read(data)
-    return _tga(data) if suffix == ".tga" else None
+    by_suffix = next((read for kind, read in _BY_SUFFIX.items() if suffix in KIND_SUFFIXES[kind]), None)
+    return by_suffix(data) if by_suffix is not None else None
 
 
-def unread_kind(data: bytes) -> str:
-    """What `data` are, in words, when they are a known kind that the studio does not read; else an empty text."""
+def unread_by_content(data: bytes) -> str:
+    """Return why `data` are not read, where they are of a known kind; else an empty text."""
     if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"heic", b"heix", b"mif1"):
-        return "an AVIF or HEIC picture"
-    return next((words for magic, words in _UNREAD_KINDS if data.startswith(magic)), "")
+        return _not_read("an AVIF or HEIC picture")
+    return _not_read(next((words for magic, words in _UNREAD_MAGICS if data.startswith(magic)), ""))
+
+
+def unread_by_name(name: str) -> str:
+    """Return why a file of this name is not read, where the name is of a known kind; else an empty text."""
+    name = name.lower()
+    if name.endswith(_UNREAD_ARCHIVES):
+        return "an unsupported archive: unpack it, or pack its files as zip"
+    return _not_read(_UNREAD_SUFFIXES.get(f".{name.rpartition('.')[2]}", ""))
+
+
+def _not_read(words: str) -> str:
+    return f"{words}, which is not read: save it as PNG" if words else ""
 
 
 def is_aseprite(data: bytes) -> bool:
@@ -110,6 +144,32 @@ def _tiff(data: bytes) -> Header | None:
     return Header("TIFF") if data[:4] in _TIFF_MAGICS else None
 
 
+def _ico(_: bytes) -> Header:
+    return Header("ICO")
+
+
+def _cursor(data: bytes) -> Header | None:
+    return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # as some TGA files begin
+
+
+def _qoi(data: bytes) -> Header:
+    return Header("QOI", *_unpack(">4xII", data))
+
+
+def _xpm(_: bytes) -> Header:
+    return Header("XPM")
+
+
+def _ppm(data: bytes) -> Header | None:
+    return Header("PPM") if data[:1] == b"P" and data[1:2] in b"123456" and data[2:3].isspace() else None
+
+
+def _pcx(data: bytes) -> Header | None:
+    version, left, top, right, bottom = _unpack("<xBxxHHHH", data)
+    lawful = data[:1] == b"\x0a" and version in (0, 2, 3, 5) and right >= left and bottom >= top
+    return Header("PCX", right - left + 1, bottom - top + 1) if lawful else None
+
+
 def _tga(data: bytes) -> Header | None:
     if len(data) < 18:
         return None
@@ -132,4 +192,8 @@ _READERS = (
     (b"\xff\xd8\xff", _jpeg),
     (b"II", _tiff),
     (b"MM", _tiff),
+    (b"\0\0\1\0", _ico),
+    (b"qoif", _qoi),
+    (b"/* XPM */", _xpm),
 )
+_BY_SUFFIX: dict[str, Callable[[bytes], Header | None]] = {"TGA": _tga, "ICO": _cursor, "PPM": _ppm, "PCX": _pcx}

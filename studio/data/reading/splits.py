@@ -6,12 +6,12 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 
 from studio.data.reading.finding import Folder, FoundFiles
-from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.data.sources.base import DRAWING_SUFFIXES
 
 _TRAINING = frozenset({"train", "training"})
 _TEST = frozenset({"test", "testing"})
 _SPLITS = _TRAINING | _TEST | {"val", "valid", "validation", "dev"}
-_PICTURES = (*PICTURE_SUFFIXES, ".ase", ".aseprite")
+_PICTURES = tuple(DRAWING_SUFFIXES)
 _AT_ONCE = 1024  # folders between two signs of life
 
 

@@ -7,10 +7,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from studio.data.images.kinds import PICTURE_SUFFIXES
+from studio.data.images.kinds import DRAWING_SUFFIXES, PICTURE_SUFFIXES
 from studio.data.source_files import Picture, Refused, Remark, SourceFile
 
-__all__ = ["PICTURE_SUFFIXES", "Picture", "Refused", "Remark", "Source", "SourceFile"]  # what a source needs
+__all__ = [
+    "DRAWING_SUFFIXES",
+    "PICTURE_SUFFIXES",
+    "Picture",
+    "Refused",
+    "Remark",
+    "Source",
+    "SourceFile",
+]  # what a source needs
 
 
 class Source(ABC):

@@ -18,7 +18,7 @@ from studio.data.source_files import Refused
 from tests.conftest import posix
 from tests.data.animating import ANIMATIONS, NOISE
 from tests.data.making import MAGIC, Pixels, chunk, found, png, png_of, sprite
-from tests.fuzz.specimens import SPECIMENS
+from tests.fuzz.specimens import SPECIMENS, xpm
 
 ORIENTATION = int(ExifTags.Base.Orientation)
 RED, GREEN, BLUE = (255, 0, 0, 255), (0, 255, 0, 255), (0, 0, 255, 255)
@@ -58,12 +58,32 @@ def refusal(data: bytes, suffix: str = ".png") -> Refused:
         ("TIFF", ".tif", {}),
         ("TIFF", ".tiff", {"compression": "tiff_lzw"}),
         ("BMP", ".bmp", {}),
+        ("QOI", ".qoi", {}),
+        ("PPM", ".ppm", {}),
+        ("PCX", ".pcx", {}),
     ],
 )
 def test_lossless_kinds_keep_every_pixel(kind: str, suffix: str, options: dict[str, Any]) -> None:
-    decoded = decode(saved(kind, "RGB" if kind == "BMP" else "RGBA", **options), suffix)
-    expected = DRAWING | np.array([0, 0, 0, 255 * (kind == "BMP")], np.uint8)  # which has no alpha
+    has_alpha = kind not in ("BMP", "PPM", "PCX")
+    decoded = decode(saved(kind, "RGBA" if has_alpha else "RGB", **options), suffix)
+    expected = DRAWING | np.array([0, 0, 0, 255 * (not has_alpha)], np.uint8)
     assert (decoded.rgba == expected).all() and not decoded.remarks
+
+
+@pytest.mark.parametrize("kind", ["QOI", "PPM", "XPM"])
+def test_kinds_that_take_long_are_read_up_to_fewer_pixels(kind: str) -> None:
+    width, height = 2048, 1024
+    data = {
+        "QOI": b"qoif" + struct.pack(">IIBB", width, height, 4, 0),
+        "PPM": f"P6 {width} {height} 255\n".encode(),
+        "XPM": f'/* XPM */\n"{width} {height} 1 1",\n"a c #010203",\n'.encode(),
+    }[kind]
+    refused = refusal(data + bytes(100), f".{kind.lower()}")
+    assert refused.group == "refused" and "at most 1,048,576 pixels" in refused.reason
+
+
+def test_pixmaps_keep_their_clear_pixels() -> None:
+    assert np.array_equal(decode(xpm(sprite(3)), ".xpm").rgba, sprite(3))
 
 
 @pytest.mark.parametrize("suffix", ANIMATIONS)
@@ -115,6 +135,11 @@ REFUSED = {  # contents, suffix, group and words
         "refused",
         "16,383 x 16,383",
     ),
+    "a RAR archive": (b"Rar!\x1a\x07\1\0", ".png", "unsupported", "RAR archive"),
+    "a JPEG XL picture": (b"\xff\x0a" + bytes(20), ".png", "unsupported", "JPEG XL"),
+    "a PPM by another name": (saved("PPM", "RGB"), ".png", "unreadable", "not a picture"),
+    "a huge QOI": (b"qoif" + struct.pack(">IIBB", 50_000, 50_000, 4, 0), ".qoi", "refused", HUGE),
+    "a huge PCX": (b"\n\5\1\x08" + struct.pack("<4H", 0, 0, 49_999, 49_999), ".pcx", "refused", HUGE),
     "a huge TGA": (tga(50_000, 50_000, b""), ".tga", "refused", HUGE),
 }
 

@@ -16,11 +16,10 @@ from studio.app.background.recent import recent
 from studio.core import wording
 from studio.core.events import Rgba
 from studio.data.editing import KeptEdit, NamedSprite
-from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.engine.types import GenerateSettings
 
 _NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and numbers of sprites that were drawn here
-_ENDINGS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,4 +149,4 @@ def origin_of(chosen: Sequence[NamedSprite]) -> str:
 def _stem(name: str) -> str:
     """'orc.png' -> 'orc', and 'orc 0003 0007' -> 'orc'."""
     path = PurePath(name)
-    return _NUMBERS.sub("", path.stem if path.suffix.lower() in _ENDINGS else path.name) or "sprite"
+    return _NUMBERS.sub("", path.stem if path.suffix.lower() in DRAWING_SUFFIXES else path.name) or "sprite"

@@ -22,12 +22,11 @@ from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
 from studio.data.editing import Edit, NamedSprite
 from studio.data.naming import shown
-from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.data.sources.base import DRAWING_SUFFIXES
 
 if TYPE_CHECKING:
     from studio.recipes.base import Ability
 
-_KINDS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
 COUNT = 16  # candidates that are drawn at once
 _STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten; below, new pixels take after it."
 _VARIED = "Nothing is marked: all of it is varied. Mark a part to redraw that alone."
@@ -282,7 +281,7 @@ class EditorPanel(QWidget):
 def picture_in(data: QMimeData) -> Path | None:
     """The one picture file that is dragged or copied; None for anything else."""
     paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
-    return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in _KINDS else None
+    return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in DRAWING_SUFFIXES else None
 
 
 def _pixels(image: QImage) -> Rgba:

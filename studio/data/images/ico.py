@@ -1,0 +1,40 @@
+"""Finds the largest picture in an icon or cursor file and checks its size before Pillow decodes the picture."""
+
+from __future__ import annotations
+
+import struct
+
+from studio.data.images.png import MAGIC
+from studio.data.source_files import CUT_OFF, Refused
+
+_HEADER, _ENTRY, _BITMAP = struct.Struct("<HHH"), struct.Struct("<BBBBHHII"), struct.Struct("<IiiHH")
+_LARGEST = 256  # pixels a side of a bitmap; larger pictures are PNG files
+BITS_AT = _HEADER.size + _ENTRY.size + 14  # bytes before the bits a pixel in a file that `largest_in` made
+
+
+def largest_in(data: bytes) -> tuple[bytes, int]:
+    """Return the largest picture of an icon file, and how many pictures the file holds.
+
+    The picture is a PNG file, or an icon file of one bitmap. Raises Refused for a damaged file.
+    """
+    _, _, count = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
+    if not count or len(data) < _HEADER.size + count * _ENTRY.size:
+        raise Refused("unreadable", CUT_OFF)
+    entries = [_ENTRY.unpack_from(data, _HEADER.size + number * _ENTRY.size) for number in range(count)]
+    width, height, _, _, _, _, length, start = max(entries, key=_pixels_and_bytes)
+    body = data[start : start + length]
+    if len(body) < length or length < _BITMAP.size:
+        raise Refused("unreadable", CUT_OFF)
+    if body.startswith(MAGIC):
+        return body, count
+    _, width, height, _, bits = _BITMAP.unpack_from(body)
+    height //= 2  # the mask of transparent pixels lies above the colours
+    if not (0 < width <= _LARGEST and 0 < height <= _LARGEST):
+        raise Refused("unreadable", "damaged: its header is not that of an icon")
+    start = _HEADER.size + _ENTRY.size
+    entry = _ENTRY.pack(width % _LARGEST, height % _LARGEST, 0, 0, 1, bits, length, start)
+    return _HEADER.pack(0, 1, 1) + entry + body, count
+
+
+def _pixels_and_bytes(entry: tuple[int, ...]) -> tuple[int, int]:
+    return (entry[0] or _LARGEST) * (entry[1] or _LARGEST), entry[6]

@@ -1,0 +1,60 @@
+"""OpenRaster files, as Krita, MyPaint and GIMP write them: zip archives with the merged picture as PNG.
+
+https://www.openraster.org/baseline/file-layout-spec.html
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from studio.data.archives.directory import records
+from studio.data.archives.unpacking import READ_METHODS, unpacked
+from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
+from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+
+_MERGED = "mergedimage.png"
+_ENCRYPTED = 1  # flag of a member
+
+
+class OraSource(Source):
+    """Reads the picture that all layers make together."""
+
+    name = "ora"
+
+    def claims(self, file: SourceFile) -> bool:
+        return file.suffix == ".ora"
+
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+        decoded = decode(_merged(read_bytes(file)), ".png")
+        yield Picture(decoded.rgba)
+        yield from decoded.remarks
+
+    def example(self, folder: Path) -> Path:
+        pixels = np.zeros((8, 8, 4), np.uint8)
+        pixels[2:6, 1:7] = (200, 60, 40, 255)
+        packed = io.BytesIO()
+        Image.fromarray(pixels).save(packed, "PNG")
+        path = folder / "ruby.ora"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("mimetype", "image/openraster")
+            archive.writestr(_MERGED, packed.getvalue())
+        return path
+
+
+def _merged(data: bytes) -> bytes:
+    """Return the merged picture, a PNG file. Raises Refused where the archive is damaged or has none."""
+    stream = io.BytesIO(data)
+    found = next((each for each in records(stream, len(data)) if each.name == _MERGED.encode()), None)
+    if found is None:
+        raise Refused("unsupported", "an OpenRaster file without a merged picture: save it as PNG")
+    if found.flags & _ENCRYPTED or found.entry.method not in READ_METHODS:
+        raise Refused("unsupported", "an OpenRaster file packed in a way that is not read: save it as PNG")
+    if found.entry.size > LARGEST_FILE:
+        raise Refused("refused", f"too large: at most {LARGEST_FILE >> 20} MB are read")
+    return unpacked(stream, found.entry, LARGEST_FILE)

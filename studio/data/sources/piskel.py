@@ -1,0 +1,160 @@
+"""Piskel files: JSON with each layer's frames as PNG pictures, in base64. Written from Piskel's own reader,
+src/js/utils/serialization/Deserializer.js of github.com/piskelapp/piskel.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from PIL import Image
+
+from studio.core import records
+from studio.core.events import Rgba
+from studio.data.aseprite.blend import draw
+from studio.data.images.decoding import check_size, decode, recognise
+from studio.data.images.decoding import read_bytes as whole
+from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+
+_LARGEST = 16 << 20  # bytes of a file; reading JSON holds up every other thread
+_MOST_FRAMES, _MOST_LAYERS = 1_000, 1_000
+MOST_PIXELS = 1 << 26  # of all pictures in a file, and of all frames
+_NORMAL = 0  # blend mode
+_ONE_STRIP = 1  # version of files whose layers are one picture each
+
+
+class _Chunk(msgspec.Struct, frozen=True):
+    """A picture of several frames. layout: the numbers of the frames, column by column."""
+
+    layout: list[list[records.Count]]
+    base64PNG: str  # noqa: N815 - as it is called in the file
+
+
+class _Layer(msgspec.Struct, frozen=True):
+    """A layer in either form: chunks, or one picture with all frames side by side."""
+
+    chunks: list[_Chunk] | None = None
+    base64PNG: str = ""  # noqa: N815
+    frameCount: records.Count = 0  # noqa: N815
+    opacity: float | None = None
+
+
+class _Sprite(msgspec.Struct, frozen=True):
+    """layers: JSON texts, from the lowest up. width, height: of a frame, in pixels."""
+
+    width: records.Positive
+    height: records.Positive
+    layers: list[str]
+
+
+class _File(msgspec.Struct, frozen=True):
+    piskel: _Sprite
+    modelVersion: int = 0  # noqa: N815
+
+
+class PiskelSource(Source):
+    """Reads each frame as a sprite, with all layers merged."""
+
+    name = "piskel"
+
+    def claims(self, file: SourceFile) -> bool:
+        return file.suffix == ".piskel"
+
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+        if file.size > _LARGEST:
+            raise Refused("refused", f"too large: {file.size >> 20:,} MB, at most {_LARGEST >> 20} are read")
+        data = whole(file)
+        if not data:
+            raise Refused("unreadable", "empty: the file has no bytes")
+        try:
+            frames = _frames(data)
+        except ValueError:
+            raise Refused("unreadable", "damaged: it holds something else than a Piskel file does") from None
+        except MemoryError:
+            raise Refused("refused", "too large for the free memory") from None
+        for number, rgba in enumerate(frames, 1):
+            yield Picture(rgba, f"frame {number}" if len(frames) > 1 else "")
+
+    def example(self, folder: Path) -> Path:
+        pixels = np.zeros((8, 16, 4), np.uint8)
+        pixels[2:6, 1:7] = (200, 60, 40, 255)
+        pixels[1:7, 10:14] = (40, 60, 200, 255)
+        packed = io.BytesIO()
+        Image.fromarray(pixels).save(packed, "PNG")
+        url = f"data:image/png;base64,{base64.b64encode(packed.getvalue()).decode()}"
+        layer = json.dumps({"name": "Layer 1", "opacity": 1, "frameCount": 2, "chunks": [
+            {"layout": [[0], [1]], "base64PNG": url},
+        ]})  # fmt: skip
+        content = {"modelVersion": 2, "piskel": {"name": "gems", "fps": 12, "width": 8, "height": 8, "layers": [layer]}}
+        path = folder / "gems.piskel"
+        path.write_text(json.dumps(content))
+        return path
+
+
+def _frames(data: bytes) -> list[Rgba]:
+    """Return the frames, uint8 [H, W, 4] each. Raises Refused, and ValueError for JSON that is no Piskel file."""
+    content = records.parse(data, _File)
+    sprite = content.piskel
+    if content.modelVersion < _ONE_STRIP:
+        raise Refused("unsupported", "a file of an old Piskel: open and save it in Piskel again")
+    check_size(sprite.width, sprite.height)
+    if len(sprite.layers) > _MOST_LAYERS:
+        raise Refused("refused", f"it has more than {_MOST_LAYERS:,} layers")
+    frames: list[Rgba] = []
+    left = MOST_PIXELS
+    for text in sprite.layers:
+        layer = records.parse(text, _Layer)
+        opacity = round(255 * min(max(1.0 if layer.opacity is None else layer.opacity, 0.0), 1.0))
+        for chunk in _chunks(layer):
+            picture = _png_in(chunk.base64PNG)
+            header = recognise(picture, ".png")
+            if header.kind != "PNG":
+                raise Refused("unreadable", "damaged: its pictures are no PNG files")
+            left -= header.width * header.height
+            if left < 0:
+                raise Refused("refused", f"too large: it has more than {MOST_PIXELS:,} pixels")
+            _draw(frames, decode(picture, ".png").rgba, chunk.layout, (sprite.width, sprite.height), opacity)
+    if not frames:
+        raise Refused("unreadable", "damaged: it has no frames")
+    return frames
+
+
+def _chunks(layer: _Layer) -> list[_Chunk]:
+    if layer.chunks is not None or not layer.base64PNG:
+        return layer.chunks or []
+    if layer.frameCount > _MOST_FRAMES:
+        raise Refused("refused", f"it has more than {_MOST_FRAMES:,} frames")
+    return [_Chunk([[number] for number in range(layer.frameCount)], layer.base64PNG)]
+
+
+def _png_in(url: str) -> bytes:
+    try:
+        return base64.b64decode(url.partition(",")[2])
+    except (binascii.Error, ValueError):
+        raise Refused("unreadable", "damaged: a picture in it is no base64 text") from None
+
+
+def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
+    """Draw the frames in a picture of a layer over those of the layers below, and add the frames that are new.
+
+    layout: as in _Chunk. size: width and height of a frame. Raises Refused where they don't fit the picture.
+    """
+    width, height = size
+    rows = max(map(len, layout), default=0)
+    if picture.shape[:2] != (rows * height, len(layout) * width):
+        raise Refused("unreadable", "damaged: a picture in it is of another size than its frames")
+    count = 1 + max((number for column in layout for number in column), default=-1)
+    if count > _MOST_FRAMES or count * width * height > MOST_PIXELS:
+        raise Refused("refused", "it has more frames than are read")
+    while len(frames) < count:
+        frames.append(np.zeros((height, width, 4), np.uint8))
+    for x, column in enumerate(layout):
+        for y, number in enumerate(column):
+            part = picture[y * height : (y + 1) * height, x * width : (x + 1) * width]
+            draw(frames[number], part, opacity, _NORMAL)
