@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +124,24 @@ def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) 
     qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
     assert open_sprites.result is result and open_sprites.opened == opened
     assert looked_over.sprites.doctor.isVisible()
+
+
+def test_splits_become_classes_by_one_click_and_splits_again(
+    qtbot: QtBot, window: Window, sprite_folder: Path, tmp_path: Path
+) -> None:
+    for place, path in enumerate(sorted(sprite_folder.glob("class*/*.png"))[:6]):
+        copy = tmp_path / "set" / ("train", "val", "test")[place % 3] / "cat" / f"{place}.png"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    window.open_paths([tmp_path / "set"])
+    wait_for_the_doctor(qtbot, window)
+    assert sprites_of(window.session).class_names == ("cat",) and sprites_of(window.session).is_test.sum() == 2
+    window.sprites.tabs.setCurrentIndex(1)
+    view, open_sprites = choose(window, "Split folders"), window.session.open_sprites
+    assert view._title.text() == "Split folders: 1 entry" and view.fixes[0].text() == "Take them as classes"
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    assert sprites_of(window.session).class_names == ("test/cat", "train/cat", "val/cat")
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(view.undo)
+    assert sprites_of(window.session).class_names == ("cat",)

@@ -151,13 +151,14 @@ class DoctorView(QWidget):
         if before is not None and self._shown_of is self._open_sprites.sprites and before.items == finding.items:
             self._refresh_buttons()
             return  # what is selected, scrolled to and tried out stays
-        noun = "file" if finding.left_out else "sprite"
-        self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), noun)}")
         cut = f" The first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
         self._advice.setText(finding.advice + ("" if finding.left_out else cut))
         self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
         self.threshold.reset()
         self._show_items(finding)
+        noun = ("sprite", "sprites") if self._pages.currentWidget() is self.grid else ("entry", "entries")
+        noun = ("file", "files") if finding.left_out else noun
+        self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), *noun)}")
         self._refresh_buttons()
 
     def _show_items(self, finding: Finding) -> None:
