@@ -20,7 +20,7 @@ from studio.core import wording
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data.arranging import Gathered, ImportResult, arrange, commonest
-from studio.data.doctor.mending import mend
+from studio.data.doctor.mending import mend, names_without_match
 from studio.data.groups import grouped
 from studio.data.labels.labelling import read_labels
 from studio.data.like_named import like_named
@@ -119,6 +119,9 @@ def import_sprites(
         raise BadInputError(
             title, f"Most often: {commonest(mended.quarantine)}. Take back one of the import's settings."
         )
+    if unknown := names_without_match(options.leave_out, _all_names(arranged)):
+        title = f"No sprite is called {unknown[0]!r}, which is to be left out."
+        yield Notice("warning", title, "Correct the name under Advanced, or write * for any text.")
     if recalled is None:
         yield from _notices(mended)
     origin = {"paths": [str(root.path) for root in roots], "options": options.changed()}
@@ -256,7 +259,18 @@ def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, Import
     return arranged
 
 
+def _all_names(arranged: ImportResult) -> Iterator[str]:
+    """The names of the sprites, and of what was left out."""
+    yield from arranged.sprites.names
+    yield from (item.name for item in arranged.quarantine)
+
+
 def _notices(arranged: ImportResult) -> Iterator[Event]:
+    denied = [item for item in arranged.quarantine if item.group == "no access"]
+    if denied:
+        more = f" and {len(denied) - 1:,} more" if len(denied) > 1 else ""
+        title = f"Can't read {denied[0].name}{more}: {denied[0].reason}."
+        yield Notice("warning", title, "Its sprites are missing. Check permissions and drive, then open it again.")
     counts = arranged.sprites.class_counts()
     for item in arranged.notes:
         if item.group == "ambiguous numbers":

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from fnmatch import translate
 from functools import partial
 from pathlib import Path
@@ -93,11 +93,23 @@ def _with_merged_classes(arranged: ImportResult) -> ImportResult:
 
 def is_left_out(names: str) -> Callable[[str], bool]:
     """Return a predicate: whether ImportOptions.leave_out, `names`, lists the name of a sprite."""
-    patterns = [pattern.strip() for pattern in composed(names).split(_SEPARATOR) if pattern.strip()]
+    patterns = _patterns(names)
     plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
     others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
     matches = re.compile(others).fullmatch if others else (lambda name: None)
     return lambda name: name in plain or matches(name) is not None
+
+
+def names_without_match(names: str, sprites: Iterable[str]) -> list[str]:
+    """Return the entries of ImportOptions.leave_out, `names`, that fit none of these sprites."""
+    known = list(sprites)
+    plain = set(known)
+    typed = [pattern for pattern in _patterns(names) if re.sub(r"\[(.)\]", r"\1", pattern) not in plain]
+    return [pattern for pattern in typed if not any(map(is_left_out(pattern), known))]
+
+
+def _patterns(names: str) -> list[str]:
+    return [pattern.strip() for pattern in composed(names).split(_SEPARATOR) if pattern.strip()]
 
 
 def as_names(chosen: list[str]) -> str:

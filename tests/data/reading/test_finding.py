@@ -118,8 +118,10 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("studio.data.images.decoding.os.open", failing_open)
     monkeypatch.setattr("studio.data.reading.finding.os.scandir", failing_scan)
-    event = imported(folder, cache=tmp_path / "cache")
-    assert event.sprites.names == ("a.png",)
+    *events, event = events_of(folder, cache=tmp_path / "cache")
+    assert isinstance(event, SpritesImported) and event.sprites.names == ("a.png",)
+    (notice,) = [said for said in events if isinstance(said, Notice)]
+    assert notice.title == "Can't read b.png and 4 more: you are not allowed to read this file."
     assert reasons(event, "no access") == {
         "b.png": "you are not allowed to read this file",
         "c.png": "the file can't be read: Input/output error",
