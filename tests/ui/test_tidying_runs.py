@@ -198,6 +198,16 @@ def _only(events: list[Event]) -> Event:
 
 
 @linux
+@linux
+def test_a_home_without_a_data_folder_has_a_trash(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new home/.local/share"))
+    trashed = _only(list(run_jobs.trash_runs(runs[:1])))
+    assert isinstance(trashed, RunsTrashed) and not runs[0].exists()
+    assert (tmp_path / "new home/.local/share/Trash/files/a/run.json").is_file()
+
+
 def test_what_can_not_come_back_stays_in_the_trash(runs: list[Path], own_trash: Path) -> None:
     trashed = _only(list(run_jobs.trash_runs(runs)))
     assert isinstance(trashed, RunsTrashed) and [run.path for run in trashed.runs] == runs

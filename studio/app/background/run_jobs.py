@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QFile
+from PySide6.QtCore import QFile, QStandardPaths
 
 from studio.app.background.job_events import NotesChanged, RunsRestored, RunsTrashed, Trashed
 from studio.core.errors import StudioError
@@ -77,6 +77,9 @@ def _move_to_trash(path: Path) -> Path | None:
         )
     if RunDir(path).is_busy():
         raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
+    with contextlib.suppress(OSError):  # Qt creates the trash, but not the folder around the trash
+        data = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)
+        Path(data).mkdir(parents=True, exist_ok=True)
     folder = QFile(str(path))
     if not folder.moveToTrash():  # what the system says of it ('Bad file descriptor') helps nobody
         title = f"'{path.name}' can't be moved to the trash: there is none for that drive, or it can't be written."
