@@ -98,6 +98,31 @@ def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) 
     assert view.grid.selected() == [1]
 
 
+def test_after_a_fix_the_next_finding_is_chosen_and_another_folder_shows_its_sprites(
+    qtbot: QtBot, looked_over: Window, tmp_path: Path
+) -> None:
+    view, before = choose(looked_over, "Soft alpha"), groups(looked_over)
+    row = before["Soft alpha"]
+    assert row > 1
+    with qtbot.waitSignal(looked_over.session.open_sprites.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    wait_for_the_doctor(qtbot, looked_over)
+    assert "Soft alpha" not in groups(looked_over)
+    assert abs(view.groups.currentRow() - row) <= 1 and looked_over.sprites.tabs.currentIndex() == 1
+    choose(looked_over, "Similar")
+    similar = looked_over.sprites.doctor._finding
+    looked_over.session.doctor._look_over()  # the similar ones are found later than the others
+    wait_for_the_doctor(qtbot, looked_over)
+    assert similar is not None and view.groups.currentItem().text().startswith("Similar")
+    other = tmp_path / "other"
+    other.mkdir()
+    Image.fromarray(np.full((8, 8, 4), 255, np.uint8)).save(other / "one.png")
+    looked_over.open_paths([other])
+    wait_for_the_doctor(qtbot, looked_over)
+    qtbot.waitUntil(lambda: len(sprites_of(looked_over.session)) == 1, timeout=LONG_MS)
+    assert looked_over.sprites.tabs.currentIndex() == 0
+
+
 def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:
     page, imported = looked_over.sprites, looked_over.session.open_sprites.imported
     page.tabs.setCurrentIndex(0)

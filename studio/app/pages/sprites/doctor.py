@@ -57,6 +57,8 @@ class DoctorView(QWidget):
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
         self._names: list[str] = []
         self._shown_of: Sprites | None = None
+        self._wanted: tuple[tuple[str, bool], int] = ("", False), 1  # the chosen finding, and its row
+        self._is_listing = False
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
         self.groups.setMaximumWidth(216)
@@ -112,8 +114,8 @@ class DoctorView(QWidget):
         self._stale = not self.isVisible()
         if self._stale:
             return
-        chosen = self.groups.currentItem()
-        before = chosen.data(_GROUP) if chosen else None
+        self._is_listing = True
+        scrolled = self.groups.verticalScrollBar().value()
         self.groups.blockSignals(True)
         self.groups.clear()
         heading: bool | None = None
@@ -126,12 +128,17 @@ class DoctorView(QWidget):
         self.groups.blockSignals(False)
         self._empty.setText(_LOOKING if self._doctor.is_looking else _SOUND)
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
-        self.groups.setCurrentRow(self._row_of(before))
+        self.groups.setCurrentRow(self._row_of_wanted())
+        self._is_listing = False
+        self.groups.verticalScrollBar().setValue(scrolled)
         self._refresh_undo()
 
-    def _row_of(self, before: tuple[str, bool, int] | None) -> int:
-        rows = {self.groups.item(row).data(_GROUP): row for row in range(self.groups.count())}
-        return next((row for data, row in rows.items() if data and before and data[:2] == before[:2]), 1)
+    def _row_of_wanted(self) -> int:
+        """Return the row of the finding that the user chose, or of its neighbour once it is mended."""
+        found = {row: data for row in range(self.groups.count()) if (data := self.groups.item(row).data(_GROUP))}
+        name, row = self._wanted
+        same = next((place for place, data in found.items() if data[:2] == name), None)
+        return same if same is not None else min(found, key=lambda place: abs(place - row), default=-1)
 
     def _add_heading(self, words: str) -> None:
         item = QListWidgetItem(words, self.groups)
@@ -146,6 +153,8 @@ class DoctorView(QWidget):
         data = item.data(_GROUP) if item else None
         if data is None:
             return
+        if not (self._is_listing and self._doctor.is_looking):  # a finding may come back with what is found next
+            self._wanted = data[:2], self.groups.currentRow()
         before, finding = self._finding, self._doctor.findings[data[2]]
         self._finding = finding
         if before is not None and self._shown_of is self._open_sprites.sprites and before.items == finding.items:

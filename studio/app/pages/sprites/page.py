@@ -47,6 +47,7 @@ class SpritesPage(Page):
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
+        self._shown_paths: tuple[Path, ...] = ()
         self._ways = WaysToCut(session.open_sprites, self.cutting, self.grid, self.summary.see_cells, self)
         self._lay_out()
         self._connect()
@@ -135,9 +136,12 @@ class SpritesPage(Page):
         sprites = result.sprites
         self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
         self.summary.show_result(result)
+        paths = self.session.open_sprites.paths
+        if self.cutting.is_open or paths != self._shown_paths:
+            self.tabs.setCurrentIndex(0)
         if self.cutting.is_open:
             self.cutting.close_view()
-            self.tabs.setCurrentIndex(0)
+        self._shown_paths = paths
         self._stack.setCurrentIndex(_OPEN)
 
     @Slot()
