@@ -22,7 +22,8 @@ from studio.data.sprites import Sprites
 
 pytest_plugins = ["tests.exports.once"]
 
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+_SCREEN = Path(__file__).parent / "ui" / "screen.json"  # 1600 x 1200: a window of the usual size fits
+os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={_SCREEN}")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Tiny networks gain nothing by a second thread, and two processes share the tests. Set before torch is imported, this

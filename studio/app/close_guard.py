@@ -16,6 +16,7 @@ from studio.core.events import Halted, Notice
 _LONGEST_SAVE_MS = 60_000
 _SAVED = "Its work is saved when you leave, and you can resume it next time."
 _LOST = "What it has learnt since its last checkpoint is lost when you leave now."
+_ALL_LOST = "It has no checkpoint: all of its work is lost when you leave now."
 
 
 class CloseGuard(QObject):
@@ -69,7 +70,8 @@ class CloseGuard(QObject):
             question.setIcon(QMessageBox.Icon.Question)
             question.setText(f"'{self._training.title}' is not finished.")
             halted = self._asked_of = self._training.halted
-            question.setInformativeText(f"{halted.title} {_LOST}" if halted else _SAVED)
+            lost = _LOST if self._training.has_checkpoint else _ALL_LOST
+            question.setInformativeText(f"{halted.title} {lost}" if halted else _SAVED)
             words = ("Leave without saving", "Stay") if halted else ("Stop and save", "Keep training")
             leave = question.addButton(words[0], QMessageBox.ButtonRole.AcceptRole)
             stay = question.addButton(words[1], QMessageBox.ButtonRole.RejectRole)
@@ -105,7 +107,8 @@ class CloseGuard(QObject):
         elif failure is not None:
             self._leaving = False
             title = f"The window stays open: '{self._training.title}' ended with an error."
-            self.stayed.emit(Notice("warning", title, "What its last checkpoint holds is safe. Close again to leave."))
+            saved = "Its last checkpoint is saved." if self._training.has_checkpoint else "It has no checkpoint."
+            self.stayed.emit(Notice("warning", title, f"{saved} Close again to leave."))
             return
         self.ready.emit()
 

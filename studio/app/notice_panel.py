@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
@@ -17,20 +18,27 @@ _TO_NOTICE_MS = {"info": 4_000, "warning": 10_000}  # errors, and what can be ac
 _READING_MS = 75  # a character: slow readers need that
 
 
+def _always() -> bool:
+    return True
+
+
 class NoticeCard(QFrame):
-    """One message in full. acted: its button was pressed. closed: it is to go."""
+    """One message in full. acted, other_acted: one of its buttons was pressed. closed: it is to go."""
 
     acted = Signal()
+    other_acted = Signal()
     closed = Signal()
 
     def __init__(
-        self, level: Level, title: str, hint: str, details: str = "", button: str = "", *, passes: bool = True
-    ) -> None:
+        self, level: Level, title: str, hint: str, details: str = "", button: str = "", other: str = "", *,
+        passes: bool = True,
+    ) -> None:  # fmt: skip
         """passes: it goes by itself once it was on show for long enough to be read, unless it is an error."""
         super().__init__()
         self.level = level
         self.words = (title, hint)
-        self.details, self.button = details, button
+        self.details, self.button, self.other = details, button, other
+        self.holds: Callable[[], bool] = _always
         self.passes = level in _TO_NOTICE_MS and passes
         self.time = QTimer(self)
         self.time.setSingleShot(True)
@@ -49,10 +57,13 @@ class NoticeCard(QFrame):
         self._copy.clicked.connect(self._copy_text)
         self._act = factory.button(button, f"{button}.")
         self._act.clicked.connect(self.act)
+        self._other = factory.button(other, f"{other}.")
+        self._other.clicked.connect(self.act_otherwise)
         self._lay_out(title, hint)
         self._more.setVisible(bool(details))
         self._copy.setVisible(False)
         self._act.setVisible(bool(button))
+        self._other.setVisible(bool(other))
 
     def _lay_out(self, title: str, hint: str) -> None:
         sign = QLabel()
@@ -62,9 +73,10 @@ class NoticeCard(QFrame):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         close = factory.tool("close", "Close message", "Close this message.")
         close.clicked.connect(self.closed)
-        line = factory.row(sign, factory.column(headline, advice, spacing=2), self._act, self._more, self._copy, close)
+        words = factory.column(headline, advice, spacing=2)
+        line = factory.row(sign, words, self._act, self._other, self._more, self._copy, close)
         line.setStretch(1, 1)
-        for widget in (sign, self._act, self._more, self._copy, close):
+        for widget in (sign, self._act, self._other, self._more, self._copy, close):
             line.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
         box = factory.column(line, self._text)
         box.setContentsMargins(16, 8, 8, 8)
@@ -86,6 +98,12 @@ class NoticeCard(QFrame):
     def act(self) -> None:
         """What its button does."""
         self.acted.emit()
+        self.closed.emit()
+
+    @Slot()
+    def act_otherwise(self) -> None:
+        """What its other button does."""
+        self.other_acted.emit()
         self.closed.emit()
 
     @Slot()
@@ -156,9 +174,12 @@ class NoticeLine(QWidget):
 
     def width_of_all(self) -> int:
         """Pixels that the whole message needs."""
-        gap = 2 * factory.GRID if self._hint else 0
-        hint_px = QFontMetrics(self.font()).horizontalAdvance(self._hint)
-        return QFontMetrics(self._bold()).horizontalAdvance(self._title) + gap + hint_px
+        return QFontMetrics(self._bold()).horizontalAdvance(self._title) + self._hint_px()
+
+    def title_px(self) -> int:
+        """Pixels for the title: a title with a long path leaves room for the hint, which says the cause."""
+        room, wanted = self.width(), QFontMetrics(self._bold()).horizontalAdvance(self._title)
+        return min(wanted, max(room // 2, room - self._hint_px()))
 
     def sizeHint(self) -> QSize:
         """A line of text; it is as wide as there is room for."""
@@ -174,9 +195,16 @@ class NoticeLine(QWidget):
             metrics, room = QFontMetrics(font), self.width() - left
             painter.setFont(font)
             painter.setPen(colour)
-            shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
+            if left == 0:
+                shown = metrics.elidedText(words, Qt.TextElideMode.ElideMiddle, self.title_px())
+            else:
+                shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
             painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
+
+    def _hint_px(self) -> int:
+        """Pixels that the hint needs, with the gap before it."""
+        return 2 * factory.GRID + QFontMetrics(self.font()).horizontalAdvance(self._hint) if self._hint else 0
 
     def _bold(self) -> QFont:
         font = QFont(self.font())

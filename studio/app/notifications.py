@@ -13,7 +13,7 @@ from PySide6.QtGui import QEnterEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from studio.app import theme
-from studio.app.background.job_events import UndoOffered
+from studio.app.background.job_events import StateNotice, UndoOffered
 from studio.app.notice_panel import Level, NoticeCard, NoticeLine, NoticePanel
 from studio.app.widgets import factory
 from studio.core.events import Halted, JobFailed, Notice
@@ -29,9 +29,11 @@ class NoticeBar(QWidget):
     The line has its place even while it is hidden: no message moves a page. When there are too many messages the oldest
     goes, one that passes first. The time of a message runs while it is in the line of the active window and nobody
     points at it.
-    end_wanted: a job that has halted is to end, whatever is lost. undo_wanted: what was done last is to be taken back.
+    retry_wanted, end_wanted: a job that has halted is to go on, or to end, whatever is lost. undo_wanted: what was done
+    last is to be taken back.
     """
 
+    retry_wanted = Signal()
     end_wanted = Signal()
     undo_wanted = Signal()
 
@@ -42,12 +44,14 @@ class NoticeBar(QWidget):
         theme.set_role(self._frame, "notice")
         self._sign, self._line = QLabel(), NoticeLine()
         self._act = factory.button("Act", "What can be done about it.")
+        self._other = factory.button("Other", "Another thing that can be done about it.")
         self._more = factory.button("More", "Read this message, and those before it, in full.", role="flat")
         self._close = factory.tool("close", "Close message", "Close this message.")
         self._close.setIconSize(QSize(16, 16))
         self._panel = NoticePanel(self)
         self._lay_out()
         self._act.clicked.connect(self._act_on_shown)
+        self._other.clicked.connect(self._act_otherwise_on_shown)
         self._more.clicked.connect(self._open_panel)
         self._close.clicked.connect(self._close_shown)
         self._panel.closed.connect(self._count_down)
@@ -55,7 +59,7 @@ class NoticeBar(QWidget):
         self.hide()
 
     def _lay_out(self) -> None:
-        line = factory.row(self._sign, self._line, self._act, self._more, self._close)
+        line = factory.row(self._sign, self._line, self._act, self._other, self._more, self._close)
         line.setContentsMargins(factory.GRID, 0, 4, 0)
         line.setStretch(1, 1)
         self._frame.setLayout(line)
@@ -81,13 +85,22 @@ class NoticeBar(QWidget):
     def show_notice(self, notice: Notice) -> None:
         """Show what a job has to say."""
         if isinstance(notice, Halted):
-            card = self.add(notice.level, notice.title, notice.hint, button="End without saving")
-            card.acted.connect(self.end_wanted)
+            card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
+            card.acted.connect(self.retry_wanted)
+            card.other_acted.connect(self.end_wanted)
+        elif isinstance(notice, StateNotice):
+            self.add(notice.level, notice.title, notice.hint).holds = notice.holds
         elif isinstance(notice, UndoOffered):
             card = self.add(notice.level, notice.title, notice.hint, button="Undo", passes=True)
             card.acted.connect(self.undo_wanted)
         else:
             self.add(notice.level, notice.title, notice.hint)
+
+    @Slot()
+    def review(self) -> None:
+        """Remove the messages whose state is over."""
+        for card in [card for card in self._cards if not card.holds()]:
+            self._remove(card)
 
     @Slot(object)
     def withdraw(self, notice: Notice) -> None:
@@ -103,14 +116,16 @@ class NoticeBar(QWidget):
         details: str = "",
         button: str = "",
         *,
+        other: str = "",
         passes: bool | None = None,
     ) -> NoticeCard:
-        """Show a message, with a button that sends the card's `acted`; the same message is not shown twice.
+        """Show a message, with buttons that send the card's `acted` and `other_acted`; the same message is not shown
+        twice.
 
         passes: it goes by itself after a while; by default one with a button does not.
         """
         self.withdraw(Notice(level, title, hint))
-        card = NoticeCard(level, title, hint, details, button, passes=not button if passes is None else passes)
+        card = NoticeCard(level, title, hint, details, button, other, passes=not button if passes is None else passes)
         card.closed.connect(self._close_sender)
         self._cards.append(card)
         self._panel.add(card)
@@ -156,10 +171,11 @@ class NoticeBar(QWidget):
             self._frame.setToolTip(f"{title}\n{hint}".strip())
             self._sign.setPixmap(card.sign())
             self._line.say(title, hint)
-            self._act.setVisible(bool(card.button))
-            if card.button:
-                factory.describe(self._act, card.button, f"{card.button}.")
-                factory.relabel(self._act, card.button)
+            for button, words in ((self._act, card.button), (self._other, card.other)):
+                button.setVisible(bool(words))
+                if words:
+                    factory.describe(button, words, f"{words}.")
+                    factory.relabel(button, words)
             self._offer_more()
         else:
             self._panel.hide()
@@ -191,6 +207,11 @@ class NoticeBar(QWidget):
     def _act_on_shown(self) -> None:
         if self._cards:
             self._cards[-1].act()
+
+    @Slot()
+    def _act_otherwise_on_shown(self) -> None:
+        if self._cards:
+            self._cards[-1].act_otherwise()
 
     @Slot()
     def _close_shown(self) -> None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QPaintEvent
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QPaintEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
 from studio.app.actions import Commands, Menus, Rail
-from studio.app.background.model_jobs import SavedModel
+from studio.app.background.job_events import StateNotice
 from studio.app.close_guard import CloseGuard
 from studio.app.notifications import NoticeBar
 from studio.app.pages.base import Page
@@ -26,6 +34,7 @@ from studio.app.widgets import factory
 from studio.core.events import Notice
 
 _KEEP_MS = 500
+_FRAME = QSize(8, 40)  # logical pixels of a usual window frame
 
 
 class Window(QMainWindow):
@@ -77,10 +86,12 @@ class Window(QMainWindow):
         self.show_page("sprites")
         self.resize(1280, 800)
         self.restoreGeometry(session.settings.layout("window"))
+        self._fit_screen()
         self._unstored = ""  # the error that storing ended with last
         self._keeper = QTimer(self)
         self._keeper.setInterval(_KEEP_MS)
         self._keeper.timeout.connect(self.keep)
+        self._keeper.timeout.connect(self.notices.review)
         self._keeper.start()
 
     def _connect(self) -> None:
@@ -95,6 +106,7 @@ class Window(QMainWindow):
         session.failed.connect(self.notices.show_failure)
         session.noticed.connect(self.notices.show_notice)
         session.training.halt_withdrawn.connect(self.notices.withdraw)
+        self.notices.retry_wanted.connect(session.training.resume)
         self.notices.end_wanted.connect(session.training.give_up)
         session.runs.withdrawn.connect(self.notices.withdraw)
         session.job_queue.withdrawn.connect(self.notices.withdraw)
@@ -139,9 +151,8 @@ class Window(QMainWindow):
         assert isinstance(page, Page)
         return page
 
-    @Slot(object, str)
-    def _offer_run(self, path: Path, sentence: str) -> None:
-        offer = Notice("info", sentence, "Its work is kept.")
+    @Slot(object, object)
+    def _offer_run(self, path: Path, offer: Notice) -> None:
         self._offered = path, offer
         self.notices.add("info", offer.title, offer.hint, button="Resume").acted.connect(self._resume_offered)
 
@@ -181,9 +192,9 @@ class Window(QMainWindow):
         self.generate.show_run(path)
         self.show_page("generate")
 
-    @Slot(object)
-    def _use_model(self, model: SavedModel) -> None:
-        self.generate.show_run(model.path, model.checkpoint)
+    @Slot(object, str)
+    def _use_model(self, path: Path, checkpoint: str) -> None:
+        self.generate.show_run(path, checkpoint)
         self.show_page("generate")
 
     @Slot()
@@ -204,13 +215,24 @@ class Window(QMainWindow):
     def _save(self) -> None:
         pages = (self.page(), self.generate, self.train)
         if not any(page.save_samples() for page in pages):
-            self.session.notify("There are no samples to save yet.", "Train a model or generate sprites first.")
+            self._say_missing("There are no samples to save yet.", "Train a model or generate sprites first.")
 
     @Slot()
     def _export(self) -> None:
         pages = (self.page(), self.train, self.runs)
         if not any(page.export_model() for page in pages):
-            self.session.notify("There is no model to export yet.", "Train one, or choose a run on the Runs page.")
+            self._say_missing("There is no model to export yet.", "Train one, or choose a run on the Runs page.")
+
+    def _say_missing(self, title: str, hint: str) -> None:
+        """Say what is missing, until another page is on show, sprites were made or a training has a model."""
+        before = self._where()
+        self.session.notify(title, hint, holds=lambda: self._where() == before)
+
+    def _where(self) -> tuple[object, ...]:
+        """What decides whether the window has samples and a model."""
+        training, chosen = self.session.training, [run.path for run in self.runs.selected()]
+        made = self.generate.results.made()
+        return self.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close, or ask first."""
@@ -240,7 +262,36 @@ class Window(QMainWindow):
                 failed = error
         before, self._unstored = self._unstored, str(failed or "")
         if failed is not None and self._unstored != before:
-            self.session.report(failed)
+            title, reason = f"Can't write {failed.filename or 'the file'}.", failed.strerror or str(failed)
+            self.session.noticed.emit(StateNotice("error", title, reason, holds=lambda: bool(self._unstored)))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Fit the screen again once the system's frame is around the window."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._fit_screen)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Fit the screen again when the window is no longer maximised."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.WindowStateChange:
+            QTimer.singleShot(0, self, self._fit_screen)
+
+    @Slot()
+    def _fit_screen(self) -> None:
+        """Shrink and move the window until it lies inside its screen, with its frame."""
+        if self.isMaximized() or self.isFullScreen() or self.isMinimized():
+            return
+        screen = QGuiApplication.screenAt(self.geometry().center()) or self.screen()
+        room, size, place = screen.availableGeometry(), self.size(), self.pos()
+        around = self.frameGeometry().size() - size
+        if around.height() == 0:  # the system has not told the frame yet
+            around = _FRAME
+        fitted = size.boundedTo(room.size() - around)
+        right, low = (room.bottomRight() + QPoint(1, 1) - QPoint(*(fitted + around).toTuple())).toTuple()
+        moved = QPoint(max(room.x(), min(place.x(), right)), max(room.y(), min(place.y(), low)))
+        if fitted != size or moved != place:
+            self.resize(fitted)
+            self.move(moved)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint; the first time, say so as soon as the picture is out."""

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.state.training import CurrentTraining
 from studio.app.window import Window
-from studio.core.events import Events
+from studio.core.events import Events, Notice
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
 from studio.engine.train import save
@@ -60,7 +60,7 @@ def test_fault_28_keep_training_keeps_the_window_and_stop_and_save_leaves_a_run_
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         answer(opened, "Stop and save")
     assert not opened.isVisible() and saved(training) and training.path is not None
-    opened._offer_run(training.path, "It stopped.")
+    opened._offer_run(training.path, Notice("info", "It stopped."))
     assert "It stopped." in [card.words[0] for card in opened.notices.cards()]
     opened.session.resume_run(training.path)
     wait_for_steps(qtbot, opened.session)

@@ -14,7 +14,7 @@ from studio.app.state.kept import KeptSprites
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import files, places
-from studio.core.events import JobFailed
+from studio.core.events import Notice
 from studio.data.editing import NamedSprite
 from studio.engine.runs.notes import read_notes
 from tests.ui.conftest import LONG_MS
@@ -91,8 +91,8 @@ def test_kept_sprites_survive_a_torn_line_and_a_file_of_an_older_version() -> No
 def test_a_failed_write_is_reported_once_and_repeated(
     qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[JobFailed] = []
-    window.session.failed.connect(told.append)
+    told: list[Notice] = []
+    window.session.noticed.connect(told.append)
 
     def refuse(*args: object) -> None:
         raise OSError(28, "No space left on device", "kept.jsonl")
@@ -102,9 +102,11 @@ def test_a_failed_write_is_reported_once_and_repeated(
         window.session.kept.add([sprite(1)])
         for _ in range(3):
             window.keep()
-    assert [failure.title for failure in told] == ["Can't write kept.jsonl."]
+    assert [notice.title for notice in told] == ["Can't write kept.jsonl."]
+    assert [card.words[0] for card in window.notices.cards()] == ["Can't write kept.jsonl."]
     window.keep()
-    assert names_on_disk() == ["grey 1"]
+    window.notices.review()
+    assert names_on_disk() == ["grey 1"] and window.notices.cards() == []
 
 
 def test_each_window_has_an_editor_file_of_its_own(job_queue: JobQueue) -> None:

@@ -202,7 +202,9 @@ def test_what_a_run_cannot_show_is_said_before_start(
 ) -> None:
     choose(page, "from-noise")
     assert page.about.text() == "Train a model first: there is no run to look into yet." and not page.start.isEnabled()
-    made = RunSummary(Path("trial"), _record("classifier"), RunProgress("finished", 8, 1.0, {}), "finished")
+    made = RunSummary(
+        Path("trial"), _record("classifier"), RunProgress("finished", 8, 1.0, {}), "finished", saved_step=8
+    )
     page.session.runs.runs = (made,)
     page.session.runs.listed.emit()
     assert "draws no sprites" in page.about.text() and not page.start.isEnabled()

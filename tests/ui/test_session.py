@@ -95,13 +95,16 @@ def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> Non
     run = RunDir(ready.training.path or Path())
     progress = msgspec.structs.replace(run.progress(), state="training")
     run.write_progress(progress)
-    fresh, offers = Session(Settings()), list[tuple[Path, str]]()
+    fresh, offers = Session(Settings()), list[tuple[Path, Notice]]()
     fresh.run_offered.connect(lambda path, words: offers.append((path, words)))
     fresh.open()
     qtbot.waitUntil(lambda: bool(offers), timeout=LONG_MS)
     fresh.runs.list_runs()
     qtbot.waitUntil(lambda: not fresh.job_queue.running(), timeout=LONG_MS)
-    assert offers == [(run.path, f"'{run.path.name}' stopped at step {progress.step:,}.")]
+    step = run.saved_step()
+    assert step > 0
+    hint = f"Resume continues from the checkpoint at step {step}."
+    assert offers == [(run.path, Notice("info", f"'{run.path.name}' was interrupted.", hint))]
     assert fresh.close()
 
 

@@ -279,7 +279,7 @@ def test_fault_31_a_plugin_that_fails_is_named() -> None:
     assert worker.failure(caught.value).title == "The plug-in 'idx' failed."
 
 
-def test_a_failure_is_withdrawn_once_a_job_of_its_kind_is_done(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+def test_the_next_job_of_a_kind_withdraws_the_messages_of_the_last(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
     withdrawn: list[Notice] = []
     job_queue.withdrawn.connect(withdrawn.append)
     for kind in ("Opening", ""):
@@ -287,7 +287,9 @@ def test_a_failure_is_withdrawn_once_a_job_of_its_kind_is_done(qtbot: QtBot, job
     for kind in ("Generating", "", "Opening", "Opening"):
         job_queue.start("files", "goes well", says("Hello."), log.take, kind=kind)
     qtbot.waitUntil(lambda: log.count(JobEnded) == 6)
-    assert withdrawn == [Notice("error", "Odd.", "Of Opening.")]
+    assert withdrawn == [Notice("error", "Odd.", "Of Opening."), Notice("info", "Hello.")]
+    job_queue.start("files", "goes well", says("Hello again."), log.take, kind="Opening")
+    assert withdrawn[2:] == [Notice("info", "Hello.")]
 
 
 def test_a_failure_while_closing_is_told(

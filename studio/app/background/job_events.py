@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -168,6 +168,13 @@ class RunsRestored(Event):
     """These runs are where they were before they were moved to the trash."""
 
     paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class StateNotice(Notice):
+    """A message about a state of the window: it leaves once `holds` returns False."""
+
+    holds: Callable[[], bool] = field(kw_only=True)
 
 
 @dataclass(frozen=True)

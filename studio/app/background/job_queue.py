@@ -24,7 +24,7 @@ class JobQueue(QObject):
     """Two workers, 'engine' for everything that uses torch and 'files' for the rest.
 
     jobs_changed: a job began or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
-    withdrawn: (Notice) an earlier failure, which no longer matters.
+    withdrawn: (Notice) a message of an earlier job, whose cause is gone.
     """
 
     jobs_changed = Signal()
@@ -37,7 +37,7 @@ class JobQueue(QObject):
         super().__init__(parent)
         self._workers: dict[Place, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, Place] = {}
-        self._failures: dict[str, list[JobFailed]] = {}  # by the kind of job, since one of it was done
+        self._said: list[tuple[Job, Notice]] = []  # messages of jobs that have a kind
         self._delayed: list[Job] = []  # background jobs, not submitted yet
         self._submit_timer = QTimer(self)
         self._submit_timer.setSingleShot(True)
@@ -66,9 +66,10 @@ class JobQueue(QObject):
         """Submit a job to a worker, a background job after a short delay.
 
         `receive` is called with each of its events in the main thread, with `JobEnded` last. cancellable: by the user;
-        one in the background only if that is said. kind: once such a job is done, the failures of earlier ones are
-        withdrawn. about: what the job is for, a sentence or two.
+        one in the background only if that is said. kind: when a job of the same kind starts, the messages of
+        this job are withdrawn. about: what the job is for, a sentence or two.
         """
+        self._withdraw(kind)
         cancellable = not background if cancellable is None else cancellable
         job = Job(title, events, receive, background, cancellable, kind, about)
         self._running[job] = place
@@ -158,22 +159,29 @@ class JobQueue(QObject):
         job.receive(event)
         if isinstance(event, JobEnded):
             if event.outcome == "done":
-                self._withdraw_failures(job.kind)
+                self._withdraw(job.kind, but=job)
             self.jobs_changed.emit()
         elif job.receive is _ignore:
             return
         elif isinstance(event, JobFailed):
-            if job.kind:
-                self._failures.setdefault(job.kind, []).append(event)
+            self._note(job, Notice("error", event.title, event.hint))
             self.failed.emit(event)
         elif isinstance(event, Notice):
+            self._note(job, event)
             self.noticed.emit(event)
         elif isinstance(event, Progress):
             self.progressed.emit(job, event)
 
-    def _withdraw_failures(self, kind: str) -> None:
-        for failure in self._failures.pop(kind, ()):
-            self.withdrawn.emit(Notice("error", failure.title, failure.hint))
+    def _note(self, job: Job, notice: Notice) -> None:
+        """Remember a message of a job until the next job of the same kind starts, or is done."""
+        if job.kind:
+            self._said.append((job, notice))
+
+    def _withdraw(self, kind: str, but: Job | None = None) -> None:
+        """Withdraw the messages of all jobs of a kind, of one job excepted."""
+        for said in [(job, notice) for job, notice in self._said if job.kind == kind and job is not but]:
+            self._said.remove(said)
+            self.withdrawn.emit(said[1])
 
 
 def _ignore(event: Event) -> None:

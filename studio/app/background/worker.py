@@ -67,7 +67,7 @@ class Job:
     receive: Callable[[Event], None]
     background: bool = False
     cancellable: bool = True  # by the user
-    kind: str = ""  # when one of a kind is done, it no longer matters that others of it failed
+    kind: str = ""  # the start of a job of the same kind withdraws the messages of this job
     about: str = ""  # what it is for, where its title does not say that
     is_cancelled: bool = False  # it ends after its current event
     state: JobState = JobState.READY

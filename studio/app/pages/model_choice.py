@@ -149,7 +149,7 @@ class ModelChoice(QWidget):
 
     def _has_model(self, run: RunSummary) -> bool:
         recipes = self._session.catalog.recipes
-        return bool(run.record and run.record.recipe in recipes and run.progress and run.progress.step)
+        return bool(run.record and run.record.recipe in recipes and run.saved_step)
 
     def _comes_late(self, run: RunSummary) -> bool:
         recipe = self._session.catalog.recipes.get(run.record.recipe) if run.record else None

@@ -125,7 +125,9 @@ def state(training: CurrentTraining) -> str:
         return _end(training, verdict)
     if training.watched is not None:
         return _watched(training.watched, training.state, verdict)
-    paused = training.halted.title if training.halted else "the model can be used, and goes on whenever you like"
+    paused = "the model can be used, and goes on whenever you like"
+    if training.halted:
+        paused = f"{training.halted.title} {training.halted.hint.partition('. ')[0]}"
     words: dict[State, str] = {
         "starting": "Getting ready…",
         "training": f"Training{verdict}",
@@ -162,7 +164,8 @@ def _end(training: CurrentTraining, verdict: str) -> str:
     elif training.chunk is not None:
         step, elapsed_s = training.chunk.first_step + len(training.chunk.losses), training.chunk.elapsed_s
     else:
-        return ""
+        failed = training.path is not None and training.failure
+        return f"Failed: {_lower(failed.title)}" if failed else ""
     ended = "Ended" if training.end or training.failure else "No longer watched: it was"
     return f"{ended} at step {wording.number(step)} after {wording.duration(elapsed_s)}{verdict}"
 

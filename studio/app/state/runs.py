@@ -122,11 +122,7 @@ class RunList(QObject):
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """The runs of a recipe that have learnt something, the newest first."""
-        return [
-            run
-            for run in self.runs
-            if run.record is not None and run.record.recipe == recipe and run.progress is not None and run.progress.step
-        ]
+        return [run for run in self.runs if run.record is not None and run.record.recipe == recipe and run.saved_step]
 
     def interrupted(self) -> RunSummary | None:
         """The newest run that ended without being stopped; those in the queue go on with the queue."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background.job_events import FilesSaved
+from studio.app.background.job_events import FilesSaved, StateNotice
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.carried_files import CarriedFiles
 from studio.app.state.editing import SpriteEditing
@@ -30,6 +31,7 @@ from studio.core import wording
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.naming import is_archive
+from studio.engine.runs.listing import resume_words
 
 if TYPE_CHECKING:
     pass
@@ -42,13 +44,13 @@ class Session(QObject):
     """The state of the application and what can be done with it; pages read the one and call the other.
 
     noticed: (Notice) and failed: (JobFailed), from whatever part or job, for the window to show.
-    run_offered: (Path, str) an interrupted run that could be resumed, and a sentence that says so. queue_offered: (str)
+    run_offered: (Path, Notice) an interrupted run, and what resuming it would do. queue_offered: (str)
     runs wait from before, says the sentence.
     """
 
     noticed = Signal(object)
     failed = Signal(object)
-    run_offered = Signal(object, str)
+    run_offered = Signal(object, object)
     queue_offered = Signal(str)
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
@@ -107,9 +109,11 @@ class Session(QObject):
             self._demo_due = True
             self.open_sprites.open_demo()
 
-    def notify(self, title: str, hint: str = "") -> None:
-        """Tell the user something that stops nothing."""
-        self.noticed.emit(Notice("info", title, hint))
+    def notify(self, title: str, hint: str = "", *, holds: Callable[[], bool] | None = None) -> None:
+        """Tell the user something that stops nothing. holds: whether it is still true; the message leaves when not."""
+        self.noticed.emit(
+            Notice("info", title, hint) if holds is None else StateNotice("info", title, hint, holds=holds)
+        )
 
     @Slot(object)
     def notify_saved(self, saved: FilesSaved) -> None:
@@ -138,7 +142,8 @@ class Session(QObject):
         if self.training.is_busy() and self.training.path == path:
             return
         if self.training.has_own_run():
-            self.notify("This window trains a run: others can be watched when that has ended.")
+            title = "This window trains a run: others can be watched when that has ended."
+            self.notify(title, holds=self.training.has_own_run)
             return
         self.training.watch(path)
 
@@ -151,13 +156,14 @@ class Session(QObject):
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
             hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
-            self.notify(title, hint)
+            self.notify(title, hint, holds=self.training.has_own_run)
             return False
         run = self.runs.at(path)
         wanted = run.record.device if run is not None and run.record is not None else ""
         device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
         if device is None:
-            self.notify("The devices are still being looked for.", "Try again shortly.")
+            title = "The devices are still being looked for."
+            self.notify(title, "Try again shortly.", holds=lambda: not self.catalog.devices)
             return False
         if run is not None and run.record is not None and device.id != wanted:
             self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
@@ -210,11 +216,12 @@ class Session(QObject):
     @Slot()
     def _offer_interrupted(self) -> None:
         run = self.runs.interrupted()
-        if self._offered or not self.catalog.devices or run is None or run.progress is None:
+        if self._offered or not self.catalog.devices or run is None:
             return
         self._offered = True
         if not self.training.is_busy():
-            self.run_offered.emit(run.path, f"'{run.title}' stopped at step {run.progress.step:,}.")
+            offer = Notice("info", f"'{run.title}' was interrupted.", resume_words(run.saved_step))
+            self.run_offered.emit(run.path, offer)
 
     @Slot()
     def _offer_queue(self) -> None:

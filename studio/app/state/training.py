@@ -101,7 +101,7 @@ class CurrentTraining(QObject):
         """
         if self.is_here():
             return self.control if self.is_live() else None
-        if self.path is None or not self.has_checkpoint:
+        if self.path is None or not self.has_checkpoint or not self.path.is_dir():
             return None
         return SavedModel(self.path, "last" if self.is_busy() else "best")
 

@@ -267,7 +267,7 @@ class GeneratePage(Page):
         """Return whether the model can draw with these settings; tell the user why not."""
         problem = self._problem()
         if problem:
-            self.session.notify(problem)
+            self.session.notify(problem, holds=lambda: self._problem() == problem)
         return not problem
 
     def _draw_best(self, settings: GenerateSettings) -> None:
@@ -278,6 +278,7 @@ class GeneratePage(Page):
             self.session.notify(
                 f"The best of many are those like sprites that you kept: {len(kept)} of this size are too few.",
                 f"Keep {FEWEST_LIKED} or more with K, or set 'Best of' to 1.",
+                holds=lambda: record is not None and len(self.session.kept.of_size(record.size)) < FEWEST_LIKED,
             )
             return
         liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)

@@ -76,9 +76,10 @@ class PredictPanel(QWidget):
     def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if self._session.inference.is_busy():
-            self._session.notify(_WAITS)
+            self._session.notify(_WAITS, holds=self._session.inference.is_busy)
         elif source is None or device is None or record is None:
-            self._session.notify("The models and devices are still being looked for.", "Try again shortly.")
+            title = "The models and devices are still being looked for."
+            self._session.notify(title, "Try again shortly.", holds=lambda: self._choice.device() is None)
         elif paths:
             self._session.inference.predict(source, device, paths, options.replace(size=record.size))
 

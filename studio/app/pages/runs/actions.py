@@ -130,7 +130,7 @@ class RunActions(QWidget):
 
     def _why_no_model(self) -> str:
         run = self._runs[0] if len(self._runs) == 1 else None
-        if run is not None and run.progress is not None and not run.progress.step:
+        if run is not None and run.record is not None and not run.saved_step:
             return "This run has no checkpoint yet."
         return self._why_no_run()
 

@@ -22,12 +22,17 @@ from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.watching import TrainingSeen
 
 _SHEET_COLUMNS = 8
+_GENERATE = "Make new sprites with the model of this run."
+_PREDICT = "Let the model of this run look at sprites."
 
 
 class TrainPage(Page):
-    """Left: what Start will do. Right: what the training does. model_wanted: (SavedModel) draw with this one."""
+    """Left: what Start will do. Right: what the training does.
 
-    model_wanted = Signal(object)
+    model_wanted: (Path, str) use the model of this run; the name of a checkpoint, or empty for the usual one.
+    """
+
+    model_wanted = Signal(object, str)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -39,7 +44,7 @@ class TrainPage(Page):
         self._state = factory.caption("")
         self.open = factory.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
         self.sample = factory.tool("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
-        self.generate = factory.button("Generate", "Make new sprites with this model.", "generate")
+        self.generate = factory.button("Generate", _GENERATE, "generate")
         self.save = factory.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save", "flat")
         self.export = factory.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -142,7 +147,9 @@ class TrainPage(Page):
         self.controls.set_problem(problem)
         self.controls.say_aim(f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else "")
         self.setup.set_locked(training.has_own_run())
-        self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
+        is_on_show = training.is_busy() or training.path is not None  # not a run that failed before it was created
+        title = training.title if is_on_show else ""
+        self._title.setText(title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
@@ -166,13 +173,22 @@ class TrainPage(Page):
     def _refresh_buttons(self) -> None:
         training = self.session.training
         none_yet = "The run has no checkpoint yet." if training.watched else "There is no model yet: press Start."
+        if training.path is not None and not training.path.is_dir():
+            none_yet = "The run's folder was moved or removed."
         why_not = "" if training.model() is not None else none_yet
-        factory.enable(self.generate, why_not, "Make new sprites with this model.")
+        predicts = training.record is not None and self._predicts(training.record.recipe)
+        factory.relabel(self.generate, "Predict…" if predicts else "Generate")
+        factory.enable(self.generate, why_not, _PREDICT if predicts else _GENERATE)
         factory.enable(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
         trains = "" if training.state == "training" else "Samples are drawn while a model trains."
         factory.enable(self.sample, trains, "Draw samples at the next step instead of waiting.")
         samples = "" if training.samples is not None else "There are no samples yet: press Start."
         factory.enable(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
+
+    def _predicts(self, name: str) -> bool:
+        """Return whether models of this recipe look at sprites instead of drawing them."""
+        recipe = self.session.catalog.recipes.get(name)
+        return recipe is not None and recipe.makes != "sprites"
 
     @Slot()
     def _make_plot(self) -> None:
@@ -198,11 +214,9 @@ class TrainPage(Page):
 
     @Slot()
     def _go_to_generate(self) -> None:
-        model = self.session.training.model()
-        if self.session.training.watched is not None and model is not None:
-            self.model_wanted.emit(model)
-        else:  # the page has the model of the moment by itself
-            self.page_wanted.emit("generate")
+        training = self.session.training
+        if training.path is not None:
+            self.model_wanted.emit(training.path, "last" if training.watched is not None else "")
 
 
 _START = "Start training with these settings. (Ctrl+R)"

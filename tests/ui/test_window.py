@@ -1,0 +1,138 @@
+"""The window as a whole: its size, messages that leave with their state, and what one page asks of another."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.notice_panel import NoticeLine
+from studio.app.state.settings import Settings
+from studio.app.window import Window
+from studio.core import places
+from studio.core.events import Halted, JobFailed
+from studio.engine.runs.folder import RunDir
+from tests.ui.conftest import LONG_MS, click, open_sprites
+
+
+@pytest.fixture
+def settled(qtbot: QtBot, window: Window) -> Iterator[Window]:
+    """The window; its jobs end before it is closed."""
+    yield window
+    qtbot.waitUntil(lambda: not window.session.job_queue.running(), timeout=LONG_MS)
+
+
+def titles(window: Window) -> list[str]:
+    return [card.words[0] for card in window.notices.cards()]
+
+
+def test_the_window_fits_its_screen_at_the_first_start_and_when_its_size_comes_back(
+    qtbot: QtBot, qapp: QApplication, window: Window
+) -> None:
+    room = window.screen().availableGeometry()
+    assert room.contains(window.frameGeometry())
+    before = window.size()
+    larger = QWidget()
+    qtbot.addWidget(larger)
+    larger.setGeometry(300, 300, room.width() + 200, room.height() + 100)
+    Settings().keep_layout("window", larger.saveGeometry())
+    window.session.settings.sync()
+    again = Window(window.session, theme.apply(qapp, "light"))
+    qtbot.addWidget(again)
+    assert room.contains(again.frameGeometry()) and again.width() >= before.width()
+
+
+def test_a_message_leaves_with_its_state(qtbot: QtBot, window: Window) -> None:
+    window.menus.export.trigger()
+    assert titles(window) == ["There is no model to export yet."]
+    window.notices.review()
+    assert titles(window) == ["There is no model to export yet."]
+    window.session.training.has_checkpoint = True
+    qtbot.waitUntil(lambda: titles(window) == [], timeout=LONG_MS)  # by itself
+    window.menus.save.trigger()
+    assert titles(window) == ["There are no samples to save yet."]
+    window.show_page("lab")
+    window.notices.review()
+    assert titles(window) == []
+
+
+def test_the_warning_about_a_folder_leaves_when_another_folder_is_opened(
+    qtbot: QtBot, window: Window, sprite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.data.importing._LOPSIDED", 3)
+    small = tmp_path / "small"
+    for name, count in (("many", 8), ("few", 1)):
+        (small / name).mkdir(parents=True)
+        for source in sorted((sprite_folder / "class1").glob("*.png"))[:count]:
+            shutil.copy(source, small / name / f"{name} {source.name}")
+    open_sprites(qtbot, window.session, small)
+    warned = titles(window)
+    assert len(warned) == 1
+    open_sprites(qtbot, window.session, sprite_folder)
+    assert not set(warned) & set(titles(window))
+
+
+def test_a_run_that_failed_before_it_began_gives_the_train_page_no_title(opened: Window, settled: Window) -> None:
+    training = opened.session.training
+    training.title, training.failure = "discs generator", JobFailed("The folder can't be written.")
+    training.state_changed.emit()
+    assert opened.train._title.text() == "Train on discs"
+
+
+def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
+    asked: list[str] = []
+    settled.notices.retry_wanted.connect(lambda: asked.append("again"))
+    settled.notices.end_wanted.connect(lambda: asked.append("end"))
+    settled.resize(760, 560)
+    halt = Halted("error", f"Can't write to /home/user/{'long name/' * 8}run.", "No space left on device. Waits.")
+    for words in ("Try again", "End without saving"):
+        settled.notices.show_notice(halt)
+        buttons = [each for each in settled.notices.findChildren(QPushButton) if each.isVisible()]
+        button = next(each for each in buttons if each.text() == words)
+        line = settled.notices.findChild(NoticeLine)
+        assert isinstance(line, NoticeLine)
+        cause_px = QFontMetrics(line.font()).horizontalAdvance("No space left")
+        assert line.width() - line.title_px() > cause_px
+        click(button)
+    assert asked == ["again", "end"] and titles(settled) == []
+
+
+def test_generate_on_the_train_page_opens_the_run_on_show(
+    qtbot: QtBot, trained_run: Path, own_run: Path, settled: Window
+) -> None:
+    other = shutil.copytree(trained_run, places.runs() / "another")
+    settled.session.runs.list_runs()
+    choice, training = settled.generate.choice, settled.session.training
+    qtbot.waitUntil(lambda: choice.models.count() == 2, timeout=LONG_MS)
+    settled.runs.model_wanted.emit(other)
+    assert choice.run() == other
+    training.path, training.has_checkpoint = own_run, True
+    training.record = RunDir(own_run).record()
+    training.state_changed.emit()
+    settled.show_page("train")
+    assert settled.train.generate.text().strip() == "Generate"
+    click(settled.train.generate)
+    assert settled.page() is settled.generate and choice.run() == own_run
+
+
+def test_a_run_whose_folder_is_gone_offers_no_model(qtbot: QtBot, own_run: Path, settled: Window) -> None:
+    training = settled.session.training
+    training.path, training.has_checkpoint, training.record = own_run, True, RunDir(own_run).record()
+    shutil.rmtree(own_run)
+    training.state_changed.emit()
+    assert not settled.train.generate.isEnabled() and "moved or removed" in settled.train.generate.toolTip()
+
+
+def test_the_train_page_offers_to_predict_with_a_classifier(qtbot: QtBot, own_run: Path, settled: Window) -> None:
+    training = settled.session.training
+    record = RunDir(own_run).record()
+    training.path, training.has_checkpoint = own_run, True
+    training.record = type(record)(**{**vars(record), "recipe": "classifier"})
+    training.state_changed.emit()
+    assert settled.train.generate.text().strip() == "Predict…" and settled.train.generate.isEnabled()
