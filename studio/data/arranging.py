@@ -289,7 +289,7 @@ def _add_file(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCan
         yield
     kept = len(table.names) > before
     for remark in reading.remarks:
-        if kept or remark.group in SHEET_GROUPS:
+        if kept or remark.group in (*SHEET_GROUPS, "magenta ground"):
             reason = remark.reason
             if remark.group == "partly described" and sheet is not None:
                 reason = f"{reason}, {_looks(sheet, 'more sprite')}"

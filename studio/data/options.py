@@ -114,6 +114,12 @@ class ReadOptions(Config):
         label="Tags as classes",
         advanced=True,
     )
+    clear_magenta: bool = setting(
+        False,
+        "Make magenta pixels (255, 0, 255) transparent in pictures that have no transparent pixel.",
+        label="Magenta as transparent",
+        advanced=True,
+    )
     shrink: int = setting(
         1,
         "Sprites that were enlarged come back to their true size: so many pixels become one where all of them agree; "
@@ -256,6 +262,7 @@ NOTE_GROUPS = (
     "animation",  # of its frames those that differ were taken, or only the first, or those that are not too many
     "blend mode",  # of a layer, not known: drawn as normal
     "incomplete",  # a layer is missing whose tiles are in another file
+    "magenta ground",  # where a picture without alpha may mean transparent pixels
     "sizes",  # of an icon file, of which the largest was taken
     "turned",  # by its EXIF entry
     "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets

@@ -119,6 +119,15 @@ def test_a_setting_that_is_on_is_turned_off_by_its_flag(tmp_path: Path, studio: 
     assert "test/cat" in studio("inspect", tmp_path / "set", "--no-split-folders").out
 
 
+def test_a_magenta_ground_is_mended_by_its_flag(tmp_path: Path, studio: Studio) -> None:
+    rgba = sprite(1)
+    rgba[rgba[..., 3] == 0] = (255, 0, 255, 255)
+    write(tmp_path / "set" / "a.png", rgba)
+    text = studio("inspect", tmp_path / "set").out
+    assert "magenta ground: 1" in text and "Make magenta transparent: --clear-magenta" in text
+    assert "magenta" not in studio("inspect", tmp_path / "set", "--clear-magenta").out
+
+
 def test_it_tells_of_numbers(labelled_folder: Path, studio: Studio) -> None:
     text = studio("inspect", labelled_folder).out
     row = next(line.split() for line in text.splitlines() if line.startswith("visible"))

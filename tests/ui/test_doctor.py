@@ -87,6 +87,27 @@ def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_o
     assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
 
 
+def test_magenta_becomes_transparent_and_is_taken_back(qtbot: QtBot, looked_over: Window, sprite_folder: Path) -> None:
+    for path in sorted((sprite_folder / "class0").glob("*.png"))[:2]:
+        pixels = np.asarray(Image.open(path).convert("RGBA")).copy()
+        pixels[pixels[..., 3] == 0] = (255, 0, 255, 255)
+        pixels[0] = (255, 0, 255, 255)
+        Image.fromarray(pixels).save(path)
+    opened = looked_over.session.open_sprites
+    looked_over.open_paths([sprite_folder])
+    wait_for_the_doctor(qtbot, looked_over)
+    view = choose(looked_over, "Magenta ground")
+    assert view.fixes[0].text() == "Make magenta transparent" and view.grid.visible_count() == 2
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    wait_for_the_doctor(qtbot, looked_over)
+    assert opened.options.changed() == {"clear_magenta": True} and "Magenta ground" not in groups(looked_over)
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        click(view.undo)
+    wait_for_the_doctor(qtbot, looked_over)
+    assert opened.options.changed() == {} and "Magenta ground" in groups(looked_over)
+
+
 def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
     view, sprites = choose(looked_over, "Similar"), sprites_of(looked_over.session)
     assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."

@@ -216,6 +216,9 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "animation": ("Frames that repeat were passed over, and very long animations cut short.", _none),
     "blend mode": ("Layers in a blend mode that is not known were drawn as normal ones.", _without_them),
     "incomplete": ("A layer is missing whose tiles are in another file.", _without_them),
+    "magenta ground": ("Programs without alpha mark transparent pixels by magenta (255, 0, 255). A model learns the "
+                       "magenta as a colour of the sprites.",
+                       _setting("Make magenta transparent", {"clear_magenta": True})),
     "sizes": ("Icon files that hold a picture in several sizes. The largest was taken.", _none),
     "turned": ("Turned upright as their EXIF entry says.", _none),
     "labels": ("Lines of a labels.csv that can't be used, and sprites that it forgets.", _none),

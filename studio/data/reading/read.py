@@ -16,6 +16,7 @@ from studio.core import wording
 from studio.core.discovery import discover
 from studio.core.events import Rgba
 from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
+from studio.data.images.magenta import clear_magenta, has_magenta_ground
 from studio.data.naming import shown
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
 from studio.data.reading.finding import no_access
@@ -86,9 +87,13 @@ def read_all(
 
 def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
     reading = Reading()
+    on_magenta = 0
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
+                if options.clear_magenta:
+                    clear_magenta(item.rgba)
+                on_magenta += has_magenta_ground(item.rgba)
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
                 _add_picture(reading, picture, shown(file.stem), options, grid)
                 if grid is None and options.looks_for_sheets and picture.may_be_sheet:
@@ -104,6 +109,9 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
         return Reading(left_out=[Remark(refused.group, refused.reason)])
     except OSError as error:
         return Reading(left_out=[Remark("no access", no_access(error, "file"))])
+    if on_magenta:
+        which = "" if on_magenta == 1 else f": {wording.count(on_magenta, 'picture')}"
+        reading.remarks.append(Remark("magenta ground", f"stands on magenta, and nothing in it is transparent{which}"))
     return reading
 
 

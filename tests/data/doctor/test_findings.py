@@ -15,6 +15,7 @@ from studio.data.doctor.findings import Examined, Finding, cutting, findings_of,
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.source_files import Quarantined
+from tests.data.images.test_magenta import on_magenta
 from tests.data.making import Pixels, sprite, write
 
 
@@ -90,6 +91,32 @@ def test_each_fault_is_found_and_mended(folder: Path, group: str, name: str, gon
     taken = after[("similar" if group == "similar" else "small class"), True] if gone else after["mended", False]
     assert name in [item.name for item in taken.items]
     assert mended(mended(options, finding), taken) == options  # and one click takes it back
+
+
+def test_a_magenta_ground_becomes_transparent_in_one_click(tmp_path: Path) -> None:
+    for seed in range(3):
+        write(tmp_path / "key" / f"{seed}.png", on_magenta(sprite(seed, 16)))
+        write(tmp_path / "alpha" / f"{seed}.png", sprite(seed, 16))
+    large = np.pad(sprite(9, 16), ((150, 150), (150, 150), (0, 0)))  # does not fit a canvas before it is mended
+    write(tmp_path / "key" / "large.png", on_magenta(large))
+    write(tmp_path / "alpha" / "large.png", large)
+    finding = looked_at(tmp_path / "key", ImportOptions())["magenta ground", False]
+    assert [item.name for item in finding.items] == ["0.png", "1.png", "2.png", "large.png"]
+    options = mended(ImportOptions(), finding)
+    assert ("magenta ground", False) not in looked_at(tmp_path / "key", options)
+    assert np.array_equal(
+        opened(tmp_path / "key", options).sprites.rgba, opened(tmp_path / "alpha", ImportOptions()).sprites.rgba
+    )
+
+
+def test_sheets_on_magenta_are_cut_as_sheets_on_nothing(tmp_path: Path) -> None:
+    sheet = np.concatenate([in_palette(seed, PALETTE) for seed in range(12)], 1)
+    write(tmp_path / "key" / "sheet.png", on_magenta(sheet))
+    write(tmp_path / "alpha" / "sheet.png", sheet)
+    cut = ImportOptions(sheets="grid")
+    mended_sprites = opened(tmp_path / "key", cut.replace(clear_magenta=True)).sprites
+    assert len(mended_sprites) == 12
+    assert np.array_equal(mended_sprites.rgba, opened(tmp_path / "alpha", cut).sprites.rgba)
 
 
 def test_a_sound_set_has_no_findings_and_one_without_a_palette_no_strays(tmp_path: Path) -> None:
