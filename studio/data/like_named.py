@@ -1,4 +1,4 @@
-"""Find classes whose names differ only in case or in blanks, and merge them."""
+"""Find and merge classes with names that differ only in case or in blanks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from studio.data.sprites import Sprites
 
 
 def like_named(class_names: Sequence[str]) -> list[list[int]]:
-    """Return the indices of classes whose names differ only in case or in blanks around their parts, by group."""
+    """Group the indices of classes with names that differ only in case or in blanks around their parts."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(class_names):
         groups.setdefault(key_of(name), []).append(index)
@@ -20,19 +20,19 @@ def like_named(class_names: Sequence[str]) -> list[list[int]]:
 
 
 def key_of(class_name: str) -> str:
-    """Return a text that like-named classes share."""
+    """Return the key of a class name: like-named classes have equal keys."""
     return _without_blanks(class_name.casefold())
 
 
 def spellings(sprites: Sprites) -> Mapping[str, str]:
-    """Return for the key of each group of like-named classes the spelling of its largest class, without blanks."""
+    """Map the key of each group of like-named classes to the spelling of the largest class, without blanks."""
     counts, names = sprites.class_counts(), sprites.class_names
     largest = [max(group, key=lambda index: counts[index]) for group in like_named(names)]
     return {key_of(names[index]): _without_blanks(names[index]) or names[index] for index in largest}
 
 
 def merged(sprites: Sprites, chosen: Mapping[str, str]) -> Sprites:
-    """Return the same sprites with like-named classes merged. chosen: as `spellings` gives them."""
+    """Merge like-named classes. chosen: the result of `spellings`."""
     renamed = [chosen.get(key_of(name), name) for name in sprites.class_names]
     class_names = tuple(sorted(set(renamed)))
     new: NDArray[np.int64] = np.array([class_names.index(name) for name in renamed], np.int64)

@@ -31,10 +31,10 @@ def is_number(text: str) -> bool:
 
 @dataclass(eq=False, slots=True)
 class ColumnNotation:
-    """Counts of the cells of a column by the decimal mark that fits them.
+    """Counts of the cells of a column by decimal mark.
 
-    points, commas: cells that are numbers with this mark only. example: the first cell that is another number with each
-    mark; empty without. has_comma: whether a comma is in a cell of this kind.
+    points, commas: cells that are numbers with a decimal point only, with a decimal comma only. example: the first cell
+    with a different number for each mark, or empty. has_comma: whether a cell like `example` has a comma.
     """
 
     points: int = 0
@@ -55,12 +55,12 @@ class ColumnNotation:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether cells give another number with each mark, and the other cells leave the mark open."""
+        """Whether some cells have a different number for each mark, and no majority of cells decides."""
         return not self.mark and bool(self.example)
 
     @property
     def mark(self) -> str:
-        """The decimal mark that fits most cells; empty where both marks fit as many."""
+        """The decimal mark of most cells; empty for a draw."""
         if self.points == self.commas:
             return ""
         return POINT if self.points > self.commas else COMMA

@@ -16,7 +16,7 @@ _HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. A clas
 def find_class(names: Sequence[str], wanted: str) -> int:
     """Return the index of the class called `wanted`, or of the only class whose last folder is called `wanted`.
 
-    Raises UsageError for an unknown name, and for a last folder that several classes share.
+    Raises UsageError for an unknown name, and for a last folder shared by several classes.
     """
     if wanted in names:
         return names.index(wanted)
@@ -35,7 +35,7 @@ def find_class(names: Sequence[str], wanted: str) -> int:
 def read_mixture(text: str) -> list[tuple[str, float]]:
     """Parse 'sword:0.6,potion:0.4' into pairs (class name, share). Raises UsageError.
 
-    A class name with a comma stands in double quotes, as in a CSV file.
+    A class name with a comma is quoted like a cell of a CSV file.
     """
     try:
         parts = next(csv.reader([text], skipinitialspace=True))
@@ -55,7 +55,7 @@ def read_mixture(text: str) -> list[tuple[str, float]]:
 
 
 def mixture_text(shares: Mapping[str, float]) -> str:
-    """Return the text of a mixture, which `read_mixture` parses. shares: by class name."""
+    """Write a mixture for `read_mixture`. shares: by class name."""
     return ",".join(f"{_quoted(name)}:{share:g}" for name, share in shares.items())
 
 

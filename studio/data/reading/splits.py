@@ -36,8 +36,8 @@ class SplitFolders:
 def take_out_splits(files: FoundFiles) -> Generator[int, None, list[SplitFolders]]:
     """Remove split folders from the class names of `files` and mark the files of test folders.
 
-    Siblings are splits if pictures lie in two or more of them, one is named train, and all are named like splits.
-    Yields how many folders were looked at.
+    Siblings with pictures are splits if there are two or more, all with the name of a split, and a folder is named
+    train. Yields the number of folders done.
     """
     parents: dict[str, set[str]] = {}
     for number, folder in enumerate(files.folders):
