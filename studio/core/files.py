@@ -178,8 +178,8 @@ def _sweep_stale(folder: Path) -> None:
                 remove(path)
 
 
-def remove(path: Path) -> None:
-    """Remove a file or a folder; nothing happens when it does not exist.
+def remove(path: Path) -> Path | None:
+    """Remove a file or a folder, if it exists; return where the rest is of a folder that could not be removed whole.
 
     A folder is given another name first: a crash leaves nothing of it under its own, and what it leaves is swept.
     """
@@ -188,8 +188,9 @@ def remove(path: Path) -> None:
         with contextlib.suppress(OSError):  # Windows renames none that holds an open file
             renamed = path.rename(_temporary_beside(path))
         shutil.rmtree(renamed, ignore_errors=True)
-    else:
-        patiently(lambda: path.unlink(missing_ok=True))
+        return renamed if renamed.exists() else None
+    patiently(lambda: path.unlink(missing_ok=True))
+    return None
 
 
 def patiently(work: Callable[[], T]) -> T:

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 
 import numpy as np
+from PIL import Image
 
 from studio.core.events import Rgba
+
+# What Pillow raises for damaged pictures, and for pictures with too many pixels.
+PILLOW_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
 
 
 def tile(sprites: Rgba, columns: int) -> Rgba:

@@ -9,9 +9,10 @@ import dataclasses
 import hashlib
 import html
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from studio.core import records
@@ -111,6 +112,8 @@ def read_card(path: Path) -> Card:
             raise BadInputError(f"{path.name} was written by a newer version of the studio.", "Update the studio.")
         seal = values.pop("sha256", "")
         card = records.convert(values, Card)
+        if wrong := [name for name in card.files if not _is_file_name(name)]:
+            raise ValueError(f"{wrong[0]!r} is not the name of a file beside it")
     except ValueError as error:
         raise DamagedError(
             f"{path.name} is no card, or damaged.", f"{str(error)[:1].upper()}{str(error)[1:]}."
@@ -118,6 +121,14 @@ def read_card(path: Path) -> Card:
     if seal != _seal_of(values) or card.to_json() != data:
         raise DamagedError(f"{path.name} was changed.", "Its SHA-256 is not that of what it says.")
     return card
+
+
+def _is_file_name(name: str) -> bool:
+    """Return whether a file of this name can lie beside the card, and nowhere else."""
+    try:
+        return bool(name) and b"\0" not in os.fsencode(name) and PurePath(name).name == name
+    except UnicodeEncodeError:
+        return False
 
 
 def sha256_of(path: Path) -> str:

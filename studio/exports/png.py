@@ -166,8 +166,12 @@ def sources_of(path: Path) -> tuple[list[Source], bool]:
         with Image.open(io.BytesIO(data)) as image:
             image.load()
             said = getattr(image, "text", {}).get(PROVENANCE, "")
-    except (SyntaxError, ValueError, UnidentifiedImageError) as error:
-        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
+    except (Image.DecompressionBombError, MemoryError) as error:
+        raise BadInputError(f"{path.name} has too many pixels.", "Pictures of the studio are smaller.") from error
     except OSError as error:
-        raise BadInputError(f"{path.name} can't be read.", str(error)) from error
+        if not isinstance(error, UnidentifiedImageError):
+            raise BadInputError(f"{path.name} can't be read.", str(error)) from error
+        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
+    except pictures.PILLOW_ERRORS as error:
+        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
     return sources_told(path.name, said), _is_whole(data)

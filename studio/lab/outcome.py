@@ -17,6 +17,7 @@ from PIL import Image
 from studio.core import records
 from studio.core.config import Value
 from studio.core.events import Event, Rgba
+from studio.core.pictures import PILLOW_ERRORS
 
 _MOST_NAMED = 14
 _LARGEST = 4096  # pixels a side of a picture
@@ -99,7 +100,7 @@ class Picture:
     def __post_init__(self) -> None:
         try:
             self.pixels()
-        except (OSError, SyntaxError, ValueError) as error:
+        except PILLOW_ERRORS as error:
             raise ValueError(f"the picture '{self.title}' is none: {error}") from error
 
     @classmethod

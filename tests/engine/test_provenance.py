@@ -28,7 +28,7 @@ from studio.exports.sprites.apng import Apng
 from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, kept_run, of_kind
+from tests.engine.tools import CPU, bomb_png, kept_run, of_kind
 
 RIGHTS = Rights("CC0 1.0", "drawn by <b>artists</b>")
 
@@ -59,6 +59,22 @@ def picture(run: Path, path: Path, step: int = 6) -> Path:
     source = dataclasses.replace(source, step=step)
     rgba = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 4), np.uint8)
     return png.save_files(path.parent, rgba, [path.stem], {"Seed": "7", **cards.provenance([source.to_json()])})[0]
+
+
+def test_a_picture_with_too_many_pixels_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "bomb.png").write_bytes(bomb_png())
+    with pytest.raises(BadInputError, match=r"bomb\.png has too many pixels"):
+        verified(tmp_path / "bomb.png")
+
+
+@pytest.mark.parametrize("name", ["../elsewhere.pt", "a/b.pt", "/etc/passwd", ".", "", "a\0b", "\udc80\ud800"])
+def test_a_card_that_names_a_file_elsewhere_is_refused_in_words(tmp_path: Path, name: str) -> None:
+    source = cards.Source("studio", "run", "generator", 1, "", "data", 1, "")
+    card = cards.Card(source, "2026-01-01", "CPU", 8, ("a",), {}, {}, files={name: "0" * 64})
+    path = tmp_path / "model.pt.card.json"
+    path.write_bytes(card.to_json())
+    found = verified(path)
+    assert not found.holds and "no card" in found.checks[0].words
 
 
 @pytest.mark.parametrize(("form", "files"), [("safetensors", 1), ("state_dict", 2)])

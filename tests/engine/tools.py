@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -80,6 +82,17 @@ def bare_run(path: Path) -> RunDir:
     path.mkdir(exist_ok=True)
     (path / RECORD).touch()
     return RunDir(path)
+
+
+def bomb_png() -> bytes:
+    """Return a PNG file of few bytes whose header says 60,000 x 60,000 pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 6, 0, 0, 0)
+    parts = chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(bytes(1000))), chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def kept_run(factory: pytest.TempPathFactory, sprites: Sprites, **changes: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import functools
 import math
@@ -35,7 +36,7 @@ from studio.lab.experiments.base import Bench
 from studio.lab.experiments.batch_size import _Measured
 from studio.lab.outcome import Outcome, Picture
 from studio.recipes.generator import Generator
-from tests.engine.tools import CPU
+from tests.engine.tools import CPU, bomb_png
 from tests.lab.tools import small_bench
 
 
@@ -290,7 +291,7 @@ def test_broken_generators_draw_sprites_to_compare() -> None:
 
 def test_a_picture_that_is_none_is_refused() -> None:
     whole = Picture.of("sprites", np.zeros((8, 8, 4), np.uint8))
-    for png in ("no base64!", whole.png[:40], "aGVsbG8="):
+    for png in ("no base64!", whole.png[:40], "aGVsbG8=", base64.b64encode(bomb_png()).decode()):
         with pytest.raises(ValueError, match="the picture 'sprites' is none"):
             Picture("sprites", png)
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import struct
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps
 
+from studio.core import pictures
 from studio.core.events import Rgba
 from studio.data.archives.unpacking import unpacked
 from studio.data.images import bmp, ico, png
@@ -34,20 +33,6 @@ from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opene
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes
-_PILLOW_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-)
 # Pillow's modules of the kinds that it does not load by itself.
 _PLUGINS = {
     "WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff", "ICO": "Ico", "QOI": "Qoi", "XPM": "Xpm", "PPM": "Ppm", "PCX": "Pcx",
@@ -125,7 +110,7 @@ def decode(data: bytes, suffix: str) -> Decoded:
         raise Refused("refused", "too many pixels") from None
     except MemoryError:
         raise Refused("refused", "too large for the free memory") from None
-    except _PILLOW_ERRORS as error:
+    except pictures.PILLOW_ERRORS as error:
         raise Refused("unreadable", _in_words(error, header.kind, data)) from None
     if words:
         remarks.append(Remark("converted", f"converted {words}"))
@@ -298,6 +283,6 @@ def upright(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
         found.load(exif)
         image.getexif()[ExifTags.Base.Orientation] = found.get(ExifTags.Base.Orientation, 1)
         seen = ImageOps.exif_transpose(image)
-    except _PILLOW_ERRORS:
+    except pictures.PILLOW_ERRORS:
         return image, False
     return seen, found.get(ExifTags.Base.Orientation, 1) in range(2, 9)

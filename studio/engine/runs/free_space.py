@@ -66,11 +66,12 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
 
 
 def _remove(items: Sequence[Removable]) -> Iterator[int]:
-    """Remove these: yields the bytes of each that has gone."""
+    """Remove files and folders: yields the bytes that each of them has given back."""
     for item in items:
+        rest: Path | None = item.path
         with contextlib.suppress(OSError):  # it is in use elsewhere, or not for us to remove
-            files.remove(item.path)
-        yield 0 if item.path.exists() else item.size_bytes
+            rest = files.remove(item.path)
+        yield item.size_bytes - (disk_use(rest).own_bytes if rest is not None else 0)
 
 
 def _removable(run: RunDir) -> list[Removable]:

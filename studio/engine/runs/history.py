@@ -47,6 +47,7 @@ Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true 
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
 _ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
 _A_PICTURE = 16  # sprites
+_LARGEST_SIDE = 4096  # pixels of a picture of live samples
 
 
 @dataclass
@@ -193,9 +194,13 @@ def _picture(path: Path, step: int, size: int) -> SamplesReady | None:
     """One picture of live samples; None when it is damaged. Raises OSError, also for some damage."""
     try:
         with Image.open(path) as picture:
+            if max(picture.size) > _LARGEST_SIDE:
+                return None
             sprites = pictures.untile(np.asarray(picture.convert("RGBA")), size)
             captions = _captions(picture.info.get(CAPTIONS))
-    except (ValueError, SyntaxError):
+    except OSError:
+        raise
+    except pictures.PILLOW_ERRORS:
         return None
     if captions and len(captions) <= len(sprites):  # what is left of the last row is empty
         return SamplesReady(step, sprites[: len(captions)], captions)

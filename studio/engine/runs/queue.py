@@ -71,7 +71,9 @@ def append(run: Path) -> None:
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
     """Give a run of the queue, which is as `waiting` found it, another place, counted from 0. Raises RunError."""
     shown = [_place_of(one.path, one.record.created) for one in queue if one.record is not None]
-    moved = next(place for place in shown if place.run == str(run.resolve()))
+    moved = next((place for place in shown if place.run == str(run.resolve())), None)
+    if moved is None:
+        raise RunError(f"{run.name} is not in the queue any more.", "The order of the others is as it was.")
     others = [place for place in shown if place != moved]
     new = [*others[:to], moved, *others[to:]]
     with _changing() as order:  # what is not shown, on a drive that is unplugged, comes after it

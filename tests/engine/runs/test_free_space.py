@@ -145,6 +145,18 @@ def test_no_checkpoint_goes_where_one_that_stays_is_damaged(run: RunDir) -> None
     assert all(item.path.exists() for item in items) and not run.is_busy()
 
 
+def test_bytes_that_could_not_be_removed_are_not_counted_as_freed(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    items, before = _of(_found(run.path), "checkpoints"), _measured(run.path)
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", lambda path, **named: (path / "model.safetensors").unlink())
+        freed = _freed(list(free_space(items)))
+    assert 0 < freed == before - _measured(run.path) < sum(item.size_bytes for item in items)
+    assert (
+        sum(item.size_bytes for item in _of(_found(run.path), "leftovers"))
+        >= sum(item.size_bytes for item in items) - freed
+    )
+
+
 def test_what_is_needed_by_now_stays(run: RunDir) -> None:
     items = _of(_found(run.path), "checkpoints")
     for path, info in find(run.checkpoints)[-2:]:

@@ -22,7 +22,7 @@ from studio.engine.runs.folder import RunDir, RunProgress, spread
 from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
 from studio.engine.train import train_resumed
-from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, bare_run, bomb_png, of_kind, train_classifier, train_generator
 
 
 def _read(path: Path, reader: RunReader | None = None) -> HistoryRead:
@@ -95,6 +95,14 @@ def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkey
     found = list(read_samples(tmp_path, 8))
     assert [samples.step for samples in found] == [0, 40, 70, 90, 110]
     assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
+
+
+def test_samples_with_too_many_pixels_are_left_out(tmp_path: Path) -> None:
+    run = bare_run(tmp_path)
+    _save_samples(run, [0, 10, 20])
+    run.sample_paths()[10].write_bytes(bomb_png())
+    Image.new("RGBA", (8, 9000)).save(run.sample_paths()[20])
+    assert [samples.step for samples in read_samples(tmp_path, 8)] == [0]
 
 
 def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(

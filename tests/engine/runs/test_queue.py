@@ -150,6 +150,13 @@ def test_the_order_is_that_of_adding_until_it_is_changed(runs: dict[str, Path]) 
     assert names() == "bc" and RunDir(runs["a"]).progress().state == "stopped"  # kept, and no longer said to wait
 
 
+def test_a_run_that_left_the_queue_while_it_was_dragged_moves_nothing(runs: dict[str, Path]) -> None:
+    queue.remove(runs["a"])
+    with pytest.raises(RunError, match="a is not in the queue any more"):
+        queue.move(runs["a"], 1, waiting())
+    assert names() == "bc"
+
+
 def test_the_first_that_nobody_trains_is_next(runs: dict[str, Path]) -> None:
     holder = RunDir(runs["a"])
     holder.acquire()
