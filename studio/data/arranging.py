@@ -247,7 +247,8 @@ def arrange(
     for number, file, reading in gathered.in_order():
         sheet = sheets.get(number)
         if sheet is not None:
-            found.append(FoundSheet(file.name, sheet.grid, sheet.sprites))
+            pieces = sum(sprite.cut for sprite in reading.sprites)  # of a sheet that was cut along its own grid
+            found.append(FoundSheet(file.name, sheet.grid, pieces or sheet.sprites))
         for _ in _add_file(table, file, reading, sheet):
             yield number
     gathered.close()

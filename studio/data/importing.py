@@ -20,7 +20,7 @@ from studio.core import wording
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data.arranging import Gathered, ImportResult, arrange, commonest
-from studio.data.doctor.mending import mend, names_without_match
+from studio.data.doctor.mending import is_left_out, mend, names_without_match
 from studio.data.groups import grouped
 from studio.data.labels.labelling import read_labels
 from studio.data.like_named import like_named
@@ -33,6 +33,7 @@ from studio.data.options import (
     ImportOptions,
     SpritesImported,
 )
+from studio.data.own_grids import grids_by_name, own_grids
 from studio.data.palettes.files import load_palette
 from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of, title_of
 from studio.data.reading.read import all_sources
@@ -84,6 +85,7 @@ def import_sprites(
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
     roots, options = roots_of(paths), _with_palette(options)
+    grids_by_name(options.sheet_grids)  # refused here, before the files are read
     shared = [root.home for root in roots if root.is_folder and root.shares_name]
     if shared:
         title = f"Folders of the same name are read as one set: {', '.join(shared)}."
@@ -191,11 +193,29 @@ def _read(
     sheets = elect_sheets(gathered.candidates)
     if options.cuts_each_by_its_own:
         sheets |= _sheets_asked_for(gathered, sheets, options.size)
-        gathered.forget(sheets.keys())
-        grids = {number: sheet.grid for number, sheet in sheets.items()}
+    own = yield from _own_grids(files, options.sheet_grids)
+    sheets |= {number: replace(sheets[number], grid=grid) for number, grid in own.items() if number in sheets}
+    cut = {number: sheet.grid for number, sheet in sheets.items()} if options.cuts_each_by_its_own else {}
+    if grids := cut | own:
+        gathered.forget(grids.keys())
         yield from _read_files(gathered, files, sources, options, grids)
     arranging = arrange(gathered, options, title, [*problems, *unreadable], labelling, sheets, folder)
     return (yield from run_in_thread(arranging, len(files), "files arranged"))
+
+
+def _own_grids(files: FoundFiles, text: str) -> Generator[Event, None, dict[int, Grid]]:
+    """Return the grids that ImportOptions.sheet_grids, `text`, gives single files, by the number of the file."""
+    if not text:
+        return {}
+    names: dict[str, int] = {}
+    for number in range(len(files)):
+        names.setdefault(files[number].name, number)
+        yield Progress(number, len(files), "files looked up")
+    found = own_grids(text, names)
+    for pattern in grids_by_name(text):
+        if not any(map(is_left_out(pattern), found)):
+            yield Notice("warning", f"No sheet is named {pattern!r}.", "Its grid is used for nothing.")
+    return {names[name]: grid for name, grid in found.items()}
 
 
 def _sheets_asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:

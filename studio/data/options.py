@@ -78,6 +78,14 @@ class ReadOptions(Config):
         high=LARGEST_CANVAS,
         advanced=True,
     )
+    sheet_grids: str = setting(
+        "",
+        "Grids of single sheets, which are cut along them whatever the settings above say: NAME=16x24 for tiles of "
+        "16 x 24 pixels, NAME=16x24+1+2/3 for tiles that begin 1 pixel from the left and 2 from the top, 3 apart; "
+        "parted by ';'. In a name, * stands for any text.",
+        label="Grids of single sheets",
+        advanced=True,
+    )
     gap: int = setting(
         1,
         "How many empty pixels may lie between two parts of one sprite of a packed sheet.",

@@ -201,7 +201,7 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
 
 _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "cut sheet": ("Cut into sprites of their own.",
-                  _setting("Keep them whole", {"sheets": "as they are"})),
+                  _setting("Keep them whole", {"sheets": "as they are", "sheet_grids": ""})),
     "looks like a sheet": (
         "Each of these pictures holds many sprites. Cutting makes each of those a sprite of its own.", _cut),
     "left over": ("The sheet's last column or row does not fit the grid. Change the tile size, spacing or margin, or "

@@ -118,12 +118,12 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
 def _add_picture(reading: Reading, picture: Picture, sheet: str, options: ImportOptions, grid: Grid | None) -> None:
     """Add a picture, or the sprites cut out of it, to `reading`. sheet: printable name of the file without suffix."""
     cut: Sequence[Picture] = (picture,)
-    if picture.may_be_sheet and options.sheets != "as they are":
+    if picture.may_be_sheet and (grid is not None or options.sheets != "as they are"):
         cut = sliced(picture, sheet, options, grid)
     if cut[0] is not picture:
         reading.sprites.extend(replace(_decoded(part, options.shrink), cut=True) for part in cut)
-        reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
         used = used_grid(options, grid)
+        reading.remarks.append(Remark("cut sheet", _in_words(cut, used)))
         words = left_over(picture.rgba, used) if used else ""
         if words:
             reading.remarks.append(Remark("left over", words))
@@ -133,8 +133,8 @@ def _add_picture(reading: Reading, picture: Picture, sheet: str, options: Import
         reading.sprites.append(_decoded(picture, options.shrink))
 
 
-def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:
-    if options.sheets == "packed":
+def _in_words(cut: Sequence[Picture], grid: Grid | None) -> str:
+    if grid is None:
         return f"cut into {wording.count(len(cut), 'sprite')}"
     height, width = cut[0].rgba.shape[:2]
     return f"cut into {wording.count(len(cut), 'tile')} of {width} x {height} pixels"

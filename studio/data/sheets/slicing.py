@@ -47,12 +47,12 @@ class _Components:
 def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None) -> Sequence[Picture]:
     """The sprites of a picture that may be a sheet, where it is one as `options` cut sheets; else the picture alone.
 
-    sheet: its name for people. own_grid: the one that was recognised in it. Raises Refused for too many sprites.
+    sheet: its name for people. own_grid: recognised in it, or given for it alone. Raises Refused for too many sprites.
     """
     clear_hidden(picture.rgba)
-    if not options.cuts_each_by_its_own and fits_canvas(picture.rgba, options):
+    if own_grid is None and not options.cuts_each_by_its_own and fits_canvas(picture.rgba, options):
         return (picture,)
-    if options.sheets == "packed":
+    if own_grid is None and options.sheets == "packed":
         cut = list(_by_emptiness(picture.rgba, options))
     else:
         grid = used_grid(options, own_grid)
@@ -88,8 +88,8 @@ def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str
 
 
 def used_grid(options: ImportOptions, own_grid: Grid | None) -> Grid | None:
-    """Return the grid along which a sheet is cut; None without a grid. own_grid: the grid recognised in the sheet."""
-    if options.cuts_each_by_its_own:
+    """Return the grid along which a sheet is cut; None without a grid. own_grid: as in `sliced`."""
+    if own_grid is not None or options.cuts_each_by_its_own:
         return own_grid
     return given_grid(options) if options.sheets == "grid" else None
 

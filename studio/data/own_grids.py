@@ -1,0 +1,50 @@
+"""Grids of single sheets, as ImportOptions.sheet_grids lists them: 'a.png=16x24; b_*.png=12x14+1+2/1'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from studio.core.errors import BadInputError
+from studio.data.doctor.mending import as_names, is_left_out
+from studio.data.options import LARGEST_CANVAS, Grid
+
+_SEPARATOR = ";"
+_GRID = re.compile(r"(\d{1,4})x(\d{1,4})(?:\+(\d{1,4})\+(\d{1,4}))?(?:/(\d{1,4}))?")
+
+
+def grids_by_name(text: str) -> dict[str, Grid]:
+    """Return the grids of a list by the names of their sheets, as written. Raises BadInputError."""
+    grids = {}
+    for entry in filter(None, map(str.strip, text.split(_SEPARATOR))):
+        name, is_given, numbers = entry.rpartition("=")
+        match = _GRID.fullmatch(numbers.strip())
+        if not (is_given and name.strip() and match):
+            raise BadInputError(f"{entry!r} names no sheet with its grid.", "Write it like hero.png=16x24.")
+        width, height, *others = (int(number or 0) for number in match.groups())
+        if not (1 <= width <= LARGEST_CANVAS and 1 <= height <= LARGEST_CANVAS) or max(others) > LARGEST_CANVAS:
+            title = f"The grid {numbers.strip()!r} of {name.strip()!r} is too small or too large."
+            raise BadInputError(title, f"Tiles have from 1 to {LARGEST_CANVAS} pixels a side.")
+        grids[name.strip()] = Grid(width, height, *others)
+    return grids
+
+
+def as_text(grids: Mapping[str, Grid]) -> str:
+    """Return the list of these grids, each by the whole name of its sheet."""
+    return f"{_SEPARATOR} ".join(f"{as_names([name])}={_numbers(grid)}" for name, grid in grids.items())
+
+
+def own_grids(text: str, names: Iterable[str]) -> dict[str, Grid]:
+    """Return the grid of each of these names that the list has a grid for. Raises BadInputError."""
+    found: dict[str, Grid] = {}
+    known = [(is_left_out(name), grid) for name, grid in grids_by_name(text).items()]
+    for name in names if known else ():
+        grid = next((grid for fits, grid in known if fits(name)), None)
+        if grid is not None:
+            found[name] = grid
+    return found
+
+
+def _numbers(grid: Grid) -> str:
+    start = f"+{grid.left}+{grid.top}" if grid.left or grid.top else ""
+    return f"{grid.tile_width}x{grid.tile_height}{start}" + (f"/{grid.spacing}" if grid.spacing else "")
