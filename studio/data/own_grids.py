@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from studio.core.errors import BadInputError
 from studio.data.doctor.mending import as_names, is_left_out
@@ -29,9 +29,11 @@ def grids_by_name(text: str) -> dict[str, Grid]:
     return grids
 
 
-def as_text(grids: Mapping[str, Grid]) -> str:
-    """Return the list of these grids, each by the whole name of its sheet."""
-    return f"{_SEPARATOR} ".join(f"{as_names([name])}={_numbers(grid)}" for name, grid in grids.items())
+def with_grids(text: str, names: Collection[str], grids: Mapping[str, Grid]) -> str:
+    """Return the list `text` with `grids` in place of all entries for the sheets `names`. Raises BadInputError."""
+    others = {name: grid for name, grid in grids_by_name(text).items() if not any(map(is_left_out(name), names))}
+    entries = {as_names([name]): grid for name, grid in grids.items()} | others
+    return f"{_SEPARATOR} ".join(f"{name}={_numbers(grid)}" for name, grid in entries.items())
 
 
 def own_grids(text: str, names: Iterable[str]) -> dict[str, Grid]:

@@ -10,7 +10,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
 from studio.data.options import Grid
-from studio.data.own_grids import as_text, grids_by_name, own_grids
+from studio.data.own_grids import grids_by_name, own_grids, with_grids
 from tests.data.composing import animated, demo_sprites, laid, trimmed
 from tests.data.making import Pixels, events_of, imported, notes, sprite, write
 
@@ -75,13 +75,18 @@ def test_a_sprite_that_its_grid_does_not_part_stays_whole(tmp_path: Path) -> Non
     ["hero", "=16x16", "hero=16", "hero=0x16", "hero=16x999", "hero=8x8+1", "hero=8x8+300+0", "hero=8x8/9x"],
 )
 def test_a_list_that_can_not_be_read_is_refused_before_any_file(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadInputError, match="hero|=16x16"):
+    with pytest.raises(BadInputError, match=r"hero|=16x16"):
         imported(tmp_path, sheet_grids=text)
 
 
 def test_grids_are_written_as_they_are_read() -> None:
     grids = {"a/b c.png": Grid(16, 24), "odd[1];=*.png": Grid(12, 14, 1, 2, 3), "c.png": Grid(8, 8, 0, 0, 1)}
-    text = as_text(grids)
+    text = with_grids("", grids, grids)
     assert text.startswith("a/b c.png=16x24; odd") and text.endswith("=12x14+1+2/3; c.png=8x8/1")
     assert own_grids(text, [*grids, "other.png"]) == grids
     assert grids_by_name(" a.png = 16x24 ;; ") == {"a.png": Grid(16, 24)}
+
+
+def test_new_grids_of_known_sheets_replace_their_entries_alone() -> None:
+    text = with_grids("strip*.png=8x8; far.png=4x4", ["strip1.png", "strip2.png"], {"strip2.png": Grid(16, 16)})
+    assert text == "strip2.png=16x16; far.png=4x4"

@@ -128,6 +128,7 @@ def first_row(path: Path) -> Pixels:
 
 def test_the_next_sheet_shows_how_the_numbers_fit_it(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
+    view.form.automatic.click()
     view.form.boxes["spacing"].setValue(2)
     first = view._reader.sheet
     qtbot.keyClick(view.canvas, Qt.Key.Key_PageDown, Qt.KeyboardModifier.ControlModifier)
@@ -181,7 +182,9 @@ def test_a_handle_that_is_dragged_changes_numbers_and_cells(qtbot: QtBot, page: 
         assert canvas._cells is not None and canvas._cells.grid == Grid(width, height, margin, margin, spacing)
     assert not view.form.automatic.isChecked()
     assert canvas.handles["tile"].geometry().center() == canvas.point(1 + 19, 1 + 18)
-    assert view.options().tile == 19 and view.options().size == 24
+    assert view.options().tile == 0 and view.options().sheet_grids == "a.png=19x18+1+1"
+    view.form.alone.click()  # the numbers stay, and hold for all
+    assert view.options().tile == 19 and view.options().size == 24 and not view.options().sheet_grids
     view.form.automatic.click()
     assert view.options().tile == 0 and numbers(view, "tile", "spacing") == [16, 1]
 
@@ -198,6 +201,7 @@ def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: Spri
     view = opened(qtbot, page, folder)
     canvas = view.canvas
     assert canvas.hasFocus()
+    view.form.automatic.setChecked(False)
     focused: list[QWidget] = [canvas]
     for _ in range(3):
         QTest.keyClick(focused[-1], Qt.Key.Key_Tab)
@@ -504,7 +508,39 @@ def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, pa
     view = seen(qtbot, page)
     assert not view.cut.isEnabled() and "whole" in view.count.text()
     view.form.boxes["tile"].setValue(32)
-    assert view.cut.isEnabled() and view.options().tile == 32
+    assert view.cut.isEnabled() and view.options().tile == 0 and view.options().sheet_grids == "wide.png=32x16"
+    view.form.boxes["tile_height"].setValue(24)
+    cut(qtbot, page)
+    result = page.session.open_sprites.result
+    assert result is not None and "whole.png" in result.sprites.names
+    words = {item.name: item.reason for item in result.note_groups["cut sheet"]}
+    assert words["wide.png"] == "cut into 2 tiles of 32 x 24 pixels" and "24 x 24" in words["strip5.png"]
+
+
+def test_one_sheet_is_set_apart_from_all_others_and_back(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+    load(qtbot, page, strips)
+    click(page.proposal.see_cells)
+    view = seen(qtbot, page)
+    view.form.boxes["tile"].setValue(12)
+    assert view.form.alone.isChecked() and view.form.own_grid() == Grid(12, 24)
+    assert "for this sheet alone" in view.hint.text() and not view.form.packed.isEnabled()
+    click(view.after)
+    assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next one is read
+    assert not view.cut.isEnabled() and view.canvas._cells is None
+    qtbot.waitUntil(lambda: view._reader.sheet is not None)
+    assert view._title.text() == "strip1.png" and numbers(view, "tile") == [24] and view.form.automatic.isChecked()
+    sprites = cut(qtbot, page)
+    assert {"strip0.png#r1 c12", "strip1.png#r1 c6"} <= set(sprites.names) and "strip1.png#r1 c7" not in sprites.names
+    page.doctor.files.cut_wanted.emit("strip0.png")
+    view = seen(qtbot, page)
+    assert view.form.alone.isChecked() and numbers(view, "tile") == [12]
+    view.form.automatic.click()
+    assert numbers(view, "tile") == [24] and not view.options().sheet_grids and not view.form.alone.isChecked()
+    view.form.automatic.click()  # by numbers for all
+    view.form.alone.click()
+    view.form.boxes["tile"].setValue(8)
+    view.form.alone.click()  # back among the others, whose numbers stay
+    assert numbers(view, "tile") == [24] and view.options().tile == 24 and not view.options().sheet_grids
 
 
 def test_one_picture_and_sizes_that_differ() -> None:

@@ -15,29 +15,37 @@ from studio.data.sheets.slicing import given_grid
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
 _USUAL_TILE = 16
 _LABEL_WIDTH = 96
+_AUTOMATIC = "Take the grid that is seen in each sheet."
+_PACKED = "Cut the sheet where emptiness parts its sprites."
+_ALONE = "Cut this sheet alone along these numbers, and all other sheets as before."
+_IS_ALONE = "These numbers are for this sheet alone: untick that first."
 _CLASSES = {"sheet": "Each sheet is a class", "row": "Each row is a class"}
 
 
 class CutForm(QWidget):
-    """Changes those settings of an import that are about sheets. `changed`: by the user."""
+    """Changes those settings of an import that are about sheets, or the grid of one sheet. `changed`: by the user."""
 
     changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._base = ImportOptions()
+        self._shared: ImportOptions | None = None  # settings of all other sheets, while one is cut by its own numbers
+        self._has_others = False
         self._showing = False
         self.grid = QRadioButton("Grid")
         self.packed = QRadioButton("Packed")
         self.automatic = QCheckBox("Automatic")
+        self.alone = QCheckBox("This sheet alone")
         self.boxes: dict[str, QSpinBox] = {}
         self.classes = QComboBox()
         self.proposal = factory.caption("")
-        self._of_grid = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID)))
+        self._of_grid = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
         self._of_packed = factory.panel(self._rows(("gap",)))
         factory.describe(self.grid, "Grid", "Cut the sheet into tiles of one size, in rows and columns.")
-        factory.describe(self.packed, "Packed", "Cut the sheet where emptiness parts its sprites.")
-        factory.describe(self.automatic, "Automatic", "Take the grid that is seen in each sheet.")
+        factory.describe(self.packed, "Packed", _PACKED)
+        factory.describe(self.automatic, "Automatic", _AUTOMATIC)
+        factory.describe(self.alone, "This sheet alone", _ALONE)
         factory.describe(self.classes, "Classes", "What becomes a class of its own: each sheet, or each of its rows.")
         for value, words in _CLASSES.items():
             self.classes.addItem(words, value)
@@ -47,16 +55,34 @@ class CutForm(QWidget):
         choice = factory.row(self.grid, self.packed, 1, spacing=2 * factory.GRID)
         self.setLayout(factory.column(choice, self._of_grid, self._of_packed, self.classes))
         self.grid.toggled.connect(self._edited)
-        self.automatic.toggled.connect(self._edited)
+        self.automatic.toggled.connect(self._set_automatic)
+        self.alone.toggled.connect(self._set_alone)
         self.classes.currentIndexChanged.connect(self._edited)
         for name in _GRID:
             self.boxes[name].valueChanged.connect(self._number_edited)
         self.boxes["gap"].valueChanged.connect(self._edited)
 
-    def set_options(self, options: ImportOptions) -> None:
-        """Begin with these."""
-        self._base = options
+    def set_options(self, options: ImportOptions, *, has_others: bool = False) -> None:
+        """Begin with these settings. has_others: whether other sheets are cut by them as well."""
+        self._has_others = has_others
+        self._show_shared(options)
+
+    def show_grid(self, grid: Grid | None) -> None:
+        """Show the numbers of a sheet that has a grid of its own; None: show those of all other sheets."""
+        if grid is not None:
+            self._shared = self.options()
+            self._show_alone(grid)
+        elif self._shared is not None:
+            self._show_shared(self._shared)
+
+    def own_grid(self) -> Grid | None:
+        """Return the grid of the sheet on show, where it is cut along numbers of its own."""
+        return None if self._shared is None else given_grid(self._numbered(ImportOptions()))
+
+    def _show_shared(self, options: ImportOptions) -> None:
+        self._base, self._shared = options, None
         self._showing = True
+        self.alone.setChecked(False)
         self.packed.setChecked(options.sheets == "packed")
         self.grid.setChecked(options.sheets != "packed")
         self.automatic.setChecked(not options.tile)
@@ -67,14 +93,21 @@ class CutForm(QWidget):
         self._fold()
 
     def options(self) -> ImportOptions:
-        """The settings as they are shown."""
+        """Return the settings of all sheets without a grid of their own."""
+        classes = str(self.classes.currentData())
+        if self._shared is not None:
+            return self._shared.replace(sheet_classes=classes)
         chosen = self._base.replace(
             sheets="packed" if self.packed.isChecked() else "grid",
             gap=self.boxes["gap"].value(),
-            sheet_classes=str(self.classes.currentData()),
+            sheet_classes=classes,
         )
         if self.automatic.isChecked():
             return chosen.replace(tile=0, tile_height=0, margin=0, margin_top=-1, spacing=0)
+        return self._numbered(chosen)
+
+    def _numbered(self, chosen: ImportOptions) -> ImportOptions:
+        """Return these settings with the numbers on show."""
         numbers = {name: self.boxes[name].value() for name in _GRID}
         if numbers["tile_height"] == numbers["tile"]:
             numbers["tile_height"] = 0
@@ -96,11 +129,53 @@ class CutForm(QWidget):
     @Slot(object)
     def take_grid(self, grid: Grid) -> None:
         """Take the numbers of a grid that the user has moved."""
+        self._leave_automatic()
         self._showing = True
-        self.automatic.setChecked(False)
         self._show_numbers(grid)
         self._showing = False
         self._edited()
+
+    @Slot(bool)
+    def _set_alone(self, alone: bool) -> None:
+        """Set this sheet apart, or back among the others: by their numbers, or they all by its numbers."""
+        if self._showing:
+            return
+        if alone:
+            self._shared = self.options()
+            self._show_alone(None)
+        elif self._shared is not None and not self._shared.cuts_each_by_its_own:
+            self._show_shared(self._shared)
+        self._shared = self._shared if alone else None
+        self._edited()
+
+    @Slot(bool)
+    def _set_automatic(self, automatic: bool) -> None:
+        """Find the grid of each sheet, also that of a sheet with numbers of its own."""
+        if automatic and self._shared is not None and not self._showing:
+            self._show_shared(self._shared)
+        self._edited()
+
+    def _show_alone(self, grid: Grid | None) -> None:
+        """Show numbers as those of one sheet alone: those of `grid`, or as they are."""
+        self._showing = True
+        self.grid.setChecked(True)
+        self.automatic.setChecked(False)
+        self.alone.setChecked(True)
+        if grid is not None:
+            self._show_numbers(grid)
+        self._showing = False
+        self._fold()
+
+    def _leave_automatic(self) -> None:
+        """Take numbers by hand: of this sheet alone where the grids of other sheets are found by themselves."""
+        if not self.automatic.isChecked():
+            return
+        if self._has_others:
+            self._shared = self.options()
+            self._show_alone(None)
+        self._showing = True
+        self.automatic.setChecked(False)
+        self._showing = False
 
     @Slot()
     def _edited(self) -> None:
@@ -111,15 +186,18 @@ class CutForm(QWidget):
     @Slot()
     def _number_edited(self) -> None:
         if not self._showing:
-            self._showing = True
-            self.automatic.setChecked(False)
-            self._showing = False
+            self._leave_automatic()
             self._edited()
 
     def _fold(self) -> None:
         """Show what the kind of cut needs."""
         self._of_grid.setVisible(self.grid.isChecked())
         self._of_packed.setVisible(self.packed.isChecked())
+        self.alone.setVisible(self._has_others)
+        reason = "" if self._shared is None else _IS_ALONE
+        factory.enable(self.packed, reason, _PACKED)
+        is_found = self._shared is not None and self._shared.cuts_each_by_its_own
+        factory.enable(self.automatic, "" if is_found else reason, _AUTOMATIC)
 
     def _show_numbers(self, grid: Grid) -> None:
         numbers = (grid.tile_width, grid.tile_height, grid.left, grid.top, grid.spacing)

@@ -21,7 +21,9 @@ from studio.app.state.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
 from studio.app.widgets.sheet.canvas import SheetCanvas
-from studio.data.options import ImportOptions
+from studio.data.options import Grid, ImportOptions
+from studio.data.own_grids import own_grids, with_grids
+from studio.data.sheet_preview import Sheet
 from studio.data.sheets.cells import cells_of
 from studio.data.sheets.leftover import left_over_in_words
 from studio.data.sheets.slicing import given_grid
@@ -45,6 +47,7 @@ class CutView(QWidget):
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened
         self._outcome = Outcome(0, "")
+        self._own: dict[str, Grid] = {}  # grids of single sheets, by name
         self.is_open = False
         self.canvas = SheetCanvas()
         self.form = CutForm()
@@ -73,7 +76,10 @@ class CutView(QWidget):
         self.is_open = True
         self._fresh = True
         self._sheets, self._at = sheets, at
-        self.form.set_options(sheets.options)
+        self._own = dict(self._own_before())
+        name = sheets.names[at]
+        others = self._known_names() - {name, name.rpartition("#")[0]}
+        self.form.set_options(sheets.options, has_others=bool(others))
         self._reason.setText(sheets.reason)
         self._reason.setVisible(bool(sheets.reason))
         self._read()
@@ -88,9 +94,19 @@ class CutView(QWidget):
     def options(self) -> ImportOptions:
         """What Cut would import with."""
         options, sheet = self.form.options(), self._reader.sheet
+        if self._own != self._own_before():
+            grids = with_grids(options.sheet_grids, self._known_names(), self._own)
+            options = options.replace(sheet_grids=grids)
         if sheet is None:
             return options
         return with_canvas(options, self._sheets, sheet, self._outcome.side)
+
+    def _known_names(self) -> set[str]:
+        return {*self._sheets.names, *self._sheets.grids}
+
+    def _own_before(self) -> dict[str, Grid]:
+        """Return the grids of single sheets that the import has."""
+        return own_grids(self._sheets.options.sheet_grids, self._known_names())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape goes back."""
@@ -123,7 +139,7 @@ class CutView(QWidget):
         self.before.clicked.connect(self._go_back)
         self.after.clicked.connect(self._go_on)
         self.canvas.grid_moved.connect(self.form.take_grid)
-        self.form.changed.connect(self._refresh)
+        self.form.changed.connect(self._edit)
         self._reader.seen.connect(self._show_sheet)
         self._reader.packed.connect(self._refresh)
         self._reader.unseen.connect(self._show_problem)
@@ -131,18 +147,18 @@ class CutView(QWidget):
     def _read(self) -> None:
         names = self._sheets.names
         name = names[self._at]
-        self._title.setText(self._title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH))
-        self._title.setToolTip(name)
         self._which.setText(f"Sheet {self._at + 1:,} of {len(names):,}")
         self.before.setEnabled(self._at > 0)
         self.after.setEnabled(self._at + 1 < len(names))
         for widget in (self._which, self.before, self.after):
             widget.setVisible(len(names) > 1)
-        self._reader.read(self._sheets.paths, name, self._sheets.grids.get(name))
+        recognised = None if name in self._own_before() else self._sheets.grids.get(name)
+        self._reader.read(self._sheets.paths, name, recognised)
         if self._fresh:
             self._show_problem(_READING, "")
-        else:  # the last sheet stays until this one is there, which is soon
-            self._outcome = Outcome(0, _READING)
+        else:  # the last sheet stays, under its own name and without cells, until this one is there
+            self.canvas.show_cells(None)
+            self._outcome = Outcome(0, f"Reading {name}…")
             self._say()
 
     @Slot()
@@ -159,8 +175,9 @@ class CutView(QWidget):
     def _show_sheet(self) -> None:
         sheet = self._reader.sheet
         assert sheet is not None
-        options = self.form.options()
-        grid = given_grid(options) if options.tile else sheet.proposed
+        self._show_name(self._sheets.names[self._at])
+        self.form.show_grid(self._own.get(sheet.name))
+        grid = self._grid(sheet)
         height, width = sheet.rgba.shape[:2]
         cell = min(grid.tile_width, grid.tile_height) if grid else min(width, height)
         self._stack.setCurrentIndex(_SHEET)
@@ -171,22 +188,43 @@ class CutView(QWidget):
             self._fresh = False
             self.canvas.setFocus()
 
+    def _show_name(self, name: str) -> None:
+        self._title.setText(self._title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH))
+        self._title.setToolTip(name)
+
+    def _grid(self, sheet: Sheet) -> Grid | None:
+        """Return the grid along which the sheet on show is cut."""
+        options = self.form.options()
+        return self.form.own_grid() or (given_grid(options) if options.tile else sheet.proposed)
+
+    @Slot()
+    def _edit(self) -> None:
+        """Note whether the sheet on show has numbers of its own, and show what they give."""
+        sheet, grid = self._reader.sheet, self.form.own_grid()
+        if sheet is None:
+            return
+        self._own.pop(sheet.name, None)
+        if grid is not None:
+            self._own[sheet.name] = grid
+        self._refresh()
+
     @Slot()
     def _refresh(self) -> None:
         """Draw the cells of the numbers as they are now, and say what they give."""
         sheet = self._reader.sheet
         if sheet is None:
             return
-        options = self.form.options()
+        options, own = self.form.options(), self.form.own_grid()
         self.form.show_proposal(sheet.proposed)
-        if options.sheets == "packed":
+        if options.sheets == "packed" and own is None:
             boxes = self._reader.boxes(options.gap)
             self._outcome = outcome_of_boxes(boxes, self._reader.trouble)
             self.canvas.show_boxes(boxes)
         else:
-            grid = given_grid(options) if options.tile else sheet.proposed
+            grid = self._grid(sheet)
             cells = cells_of(grid, sheet.foreground) if grid else None
-            unsure = options.cuts_each_by_its_own and self._sheets.grids and sheet.name not in self._sheets.grids
+            by_itself = own is None and options.cuts_each_by_its_own
+            unsure = by_itself and self._sheets.grids and sheet.name not in self._sheets.grids
             seen = [sheet.proposed] if sheet.proposed else []
             left_over = left_over_in_words(cells, sheet.foreground, seen) if cells else ""
             self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells, left_over)
@@ -196,6 +234,7 @@ class CutView(QWidget):
     @Slot(str, str)
     def _show_problem(self, title: str, hint: str) -> None:
         """In place of a sheet."""
+        self._show_name(self._sheets.names[self._at])
         self.form.proposal.clear()
         self.problem.setText(f"{title}\n\n{hint}".strip())
         self._stack.setCurrentIndex(_PROBLEM)
@@ -206,7 +245,9 @@ class CutView(QWidget):
         self.count.setText(self._outcome.words)
         reason = "" if self._outcome.sprites else self._outcome.words or self.problem.text()
         factory.enable(self.cut, reason, _CUT)
-        self.hint.setText(consequences(self.options(), self._sheets) if self._outcome.sprites else "")
+        alone = self.form.own_grid() is not None
+        words = consequences(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
+        self.hint.setText(words)
 
     @Slot()
     def _apply(self) -> None:

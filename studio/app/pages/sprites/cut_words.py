@@ -94,12 +94,18 @@ def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int)
     return options.replace(size=0) if fits_canvas(sheet.rgba, fitting) else fitting
 
 
-def consequences(options: ImportOptions, sheets: Sheets) -> str:
-    """What else a cut does: to the other sheets, and to single sprites."""
-    words, automatic = [], options.cuts_each_by_its_own
-    if len(sheets.names) > 1:
-        each = f"Each of the {len(sheets.names):,} sheets is cut along its own grid."
-        words.append(each if automatic else f"These numbers hold for all {len(sheets.names):,} sheets.")
+def consequences(options: ImportOptions, sheets: Sheets, *, alone: bool = False) -> str:
+    """Return what else a cut does: to the other sheets, and to single sprites.
+
+    alone: whether the numbers on show are those of the sheet on show alone.
+    """
+    words, automatic, many = [], options.cuts_each_by_its_own, len(sheets.names)
+    if alone:
+        others = "each along the grid seen in it" if automatic else "as before"
+        words.append(f"These numbers are for this sheet alone. All others are cut {others}.")
+    elif many > 1:
+        each = f"Each of the {many:,} sheets is cut along its own grid."
+        words.append(each if automatic else f"These numbers hold for all {many:,} sheets.")
     if automatic and sheets.grids and not options.size:
         others = f"{_others(sheets)} whole, and the" if sheets.singles else "The"
         words.append(f"{others} canvas is made to fit.")
