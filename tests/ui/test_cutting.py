@@ -442,19 +442,44 @@ def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPa
     line, open_sprites = page.proposal, page.session.open_sprites
     assert line.isVisible() and page.tabs.isVisible() and QApplication.activeModalWidget() is None
     assert line.words.text() == (
-        "6 pictures look like strips or sheets of many sprites: cut them into 42 sprites of 24 × 24 pixels?"
+        "6 pictures look like strips or sheets of many sprites: cut them into up to 42 sprites of 24 × 24 pixels?"
     )
     assert sprites_of(page.session).size == 192 and len(sprites_of(page.session)) == 7
     with qtbot.waitSignal(open_sprites.imported):
         click(line.cut)
     assert sprites_of(page.session).size == 24 and not line.cut.isVisible()
-    assert line.words.text() == "6 pictures were cut into 42 sprites."
+    assert line.words.text() == "6 pictures were cut into 42 sprites." and not line.larger.isVisible()
     assert {"whole.png"} == {name for name in sprites_of(page.session).names if "#" not in name}
     with qtbot.waitSignal(open_sprites.imported):
         click(line.undo)
     assert sprites_of(page.session).size == 192 and line.cut.isVisible() and not line.undo.isVisible()
     click(line.close_line)
     assert not line.isVisible() and page.tabs.isVisible()
+
+
+def test_cells_that_were_left_out_are_counted_and_the_canvas_that_fits_is_offered(
+    qtbot: QtBot, page: SpritesPage, tmp_path: Path
+) -> None:
+    where, rng = tmp_path / "set", np.random.default_rng(0)
+    small = [trimmed(rgba)[:15, :15] for rgba in demo_sprites()[::400][:7]]
+    for number, one in enumerate(small):
+        cells = animated(one, 8, 16, 16, rng)
+        write(where / f"strip{number}.png", laid([*cells, cells[0]], Grid(16, 16), 9))
+    large = [np.pad(sprite(seed, 36), ((2, 2), (2, 2), (0, 0))) for seed in range(4)]
+    write(where / "boss.png", laid(large, Grid(40, 40), 4))
+    load(qtbot, page, where)
+    line, open_sprites = page.proposal, page.session.open_sprites
+    with qtbot.waitSignal(open_sprites.imported):
+        click(line.cut)
+    kept = len(sprites_of(page.session))
+    assert line.words.text() == (
+        f"8 pictures were cut into {kept} sprites. "
+        f"Left out: {63 - kept} found twice, 4 larger than the canvas of 16 × 16 pixels."
+    )
+    assert line.larger.text() == "Make the canvas 48 x 48"
+    with qtbot.waitSignal(open_sprites.imported):
+        click(line.larger)
+    assert len(sprites_of(page.session)) == kept + 4 and sprites_of(page.session).size == 48
 
 
 def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
@@ -546,7 +571,7 @@ def test_one_sheet_is_set_apart_from_all_others_and_back(qtbot: QtBot, page: Spr
 def test_one_picture_and_sizes_that_differ() -> None:
     one = [FoundSheet("a.png", Grid(16, 24), 8)]
     assert proposal(one) == (
-        "1 picture looks like a strip or a sheet of many sprites: cut it into 8 sprites of 16 × 24 pixels?"
+        "1 picture looks like a strip or a sheet of many sprites: cut it into up to 8 sprites of 16 × 24 pixels?"
     )
     several = [*one, FoundSheet("b.png", Grid(12, 15), 1_200)]
-    assert proposal(several).endswith("cut them into 1,208 sprites of about 12 × 15 pixels?")
+    assert proposal(several).endswith("cut them into up to 1,208 sprites of about 12 × 15 pixels?")

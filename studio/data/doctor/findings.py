@@ -126,14 +126,20 @@ def cutting(options: ImportOptions) -> Fix:
     return Fix("Cut them into sprites", {name: to for name, to in changes.items() if getattr(options, name) != to})
 
 
+def larger_canvas(found: SpritesImported) -> Fix | None:
+    """Return the fix that makes the canvas hold every picture; None where no larger canvas does."""
+    largest = max(max(size) for size in found.sizes)
+    fitting = next((size for size in COMMON_SIZES if size >= largest), 0)
+    if fitting <= found.sprites.size:
+        return None
+    return Fix(f"Make the canvas {fitting} x {fitting}", {"size": fitting, "other_sizes": "pad"})
+
+
 def _larger_canvas(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
-    """A canvas that holds every picture there is, where there is such a one."""
     if case.options.other_sizes == "leave out":
         yield Fix("Fit them to the canvas", {"other_sizes": "pad"})
-    largest = max(max(size) for size in case.found.sizes)
-    fitting = next((size for size in COMMON_SIZES if size >= largest), 0)
-    if fitting > case.found.sprites.size:
-        yield Fix(f"Make the canvas {fitting} x {fitting}", {"size": fitting, "other_sizes": "pad"})
+    if (fix := larger_canvas(case.found)) is not None:
+        yield fix
 
 
 def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:

@@ -11,12 +11,11 @@ from PySide6.QtWidgets import QFrame, QPushButton
 from studio.app import theme
 from studio.app.background.job_events import OnlySheets
 from studio.app.pages.sprites.cut_view import CutView
-from studio.app.pages.sprites.cut_words import Sheets, proposal
+from studio.app.pages.sprites.cut_words import Sheets, cells_left_out, done, proposal
 from studio.app.state.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.core import wording
-from studio.data.doctor.findings import cutting
+from studio.data.doctor.findings import cutting, larger_canvas
 from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.options import Grid
 
@@ -93,7 +92,12 @@ class WaysToCut(QObject):
 
 _CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
 _SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
+_LARGER = "Import once more with a canvas that holds all sprites, also those that were left out."
 _UNDO = "Take the pictures whole again. (Ctrl+Z)"
+
+
+def _cut_sheets(result: SpritesImported) -> list[str]:
+    return [item.name for item in result.note_groups.get("cut sheet", ())]
 
 
 class SheetProposal(QFrame):
@@ -109,15 +113,17 @@ class SheetProposal(QFrame):
         self.words = factory.text("")
         self.cut = factory.button("Cut them into sprites", _CUT, role="primary")
         self.see_cells = factory.button("See the cells…", _SEE_FIRST)
+        self.larger = factory.button("", _LARGER)
         self.undo = factory.button("Undo", _UNDO)
         self.close_line = factory.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
         theme.set_role(self, "card")
-        line = factory.row(self.words, self.cut, self.see_cells, self.undo, self.close_line)
+        line = factory.row(self.words, self.cut, self.larger, self.see_cells, self.undo, self.close_line)
         line.setStretch(0, 1)
         line.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
         self.setLayout(line)
         self.hide()
         self.cut.clicked.connect(self._cut)
+        self.larger.clicked.connect(self._enlarge)
         self.see_cells.clicked.connect(self._see_cells)
         self.undo.clicked.connect(self._undo)
         self.close_line.clicked.connect(self._close)
@@ -125,21 +131,23 @@ class SheetProposal(QFrame):
 
     @Slot(object)
     def _refresh(self, result: SpritesImported) -> None:
-        opened, sheets = self._open_sprites.opened, result.sheets
+        opened = self._open_sprites.opened
         uncut = opened.options.sheets == "as they are"
+        names = [sheet.name for sheet in result.sheets] if uncut else _cut_sheets(result)
         was_uncut = any(choice.before.sheets == "as they are" for choice in opened.past[-1:])
-        just_cut = was_uncut and opened.options.cuts_each_by_its_own
-        self.setVisible(bool(sheets) and opened.paths != self._closed_for and (uncut or just_cut))
-        if not sheets:
+        self.setVisible(bool(names) and opened.paths != self._closed_for and (uncut or was_uncut))
+        if not names:
             return
-        self._first = sheets[0].name
+        self._first = names[0]
         if uncut:
-            self.words.setText(proposal(sheets))
-            factory.relabel(self.cut, "Cut it into sprites" if len(sheets) == 1 else "Cut them into sprites")
+            self.words.setText(proposal(result.sheets))
+            factory.relabel(self.cut, "Cut it into sprites" if len(names) == 1 else "Cut them into sprites")
         else:
-            pieces = wording.count(sum(sheet.sprites for sheet in sheets), "sprite")
-            were = "was" if len(sheets) == 1 else "were"
-            self.words.setText(f"{wording.count(len(sheets), 'picture')} {were} cut into {pieces}.")
+            self.words.setText(done(result))
+        fix = larger_canvas(result) if not uncut and cells_left_out(result, "wrong size") else None
+        if fix is not None:
+            factory.relabel(self.larger, fix.title)
+        self.larger.setVisible(fix is not None)
         self.cut.setVisible(uncut)
         self.undo.setVisible(not uncut)
 
@@ -148,6 +156,13 @@ class SheetProposal(QFrame):
         options = self._open_sprites.newest.options
         fix = cutting(options)
         self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
+
+    @Slot()
+    def _enlarge(self) -> None:
+        """Make the canvas hold the sprites that were left out as too large."""
+        result, options = self._open_sprites.result, self._open_sprites.newest.options
+        if result is not None and (fix := larger_canvas(result)) is not None:
+            self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _undo(self) -> None:

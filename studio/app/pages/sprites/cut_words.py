@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.data.images.canvas import COMMON_SIZES
-from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions
+from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions, SpritesImported
 from studio.data.sheet_preview import Sheet
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_count, fits_canvas
@@ -123,8 +123,29 @@ def _others(sheets: Sheets) -> str:
     return f"{wording.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
 
 
+def done(found: SpritesImported) -> str:
+    """Return how many sprites were cut out of how many sheets, and how many cells were left out for which reasons."""
+    sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
+    kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
+    were = "was" if len(sheets) == 1 else "were"
+    words = f"{wording.count(len(sheets), 'picture')} {were} cut into {wording.count(kept, 'sprite')}."
+    size = found.sprites.size
+    reasons = {"duplicate": "found twice", "wrong size": f"larger than the canvas of {size} × {size} pixels"}
+    left_out = []
+    for group, reason in reasons.items():
+        if cells := cells_left_out(found, group):
+            left_out.append(f"{cells:,} {reason}")
+    return f"{words} Left out: {', '.join(left_out)}." if left_out else words
+
+
+def cells_left_out(found: SpritesImported, group: str) -> int:
+    """Return how many cells of sheets that were cut are in a group of what was left out."""
+    sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
+    return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
+
+
 def proposal(sheets: Sequence[FoundSheet]) -> str:
-    """'44 pictures look like strips or sheets of many sprites: cut them into 371 sprites of about 16 × 16?'"""
+    """'44 pictures look like strips or sheets of many sprites: cut them into up to 371 sprites of about 16 × 16?'"""
     sizes: Counter[tuple[int, int]] = Counter()
     for sheet in sheets:
         sizes[sheet.grid.tile_width, sheet.grid.tile_height] += sheet.sprites
@@ -132,4 +153,4 @@ def proposal(sheets: Sequence[FoundSheet]) -> str:
     look, them = ("looks like a strip or a sheet", "it") if len(sheets) == 1 else ("look like strips or sheets", "them")
     pictures, sprites = wording.count(len(sheets), "picture"), wording.count(sizes.total(), "sprite")
     about = "" if len(sizes) == 1 else "about "
-    return f"{pictures} {look} of many sprites: cut {them} into {sprites} of {about}{width} × {height} pixels?"
+    return f"{pictures} {look} of many sprites: cut {them} into up to {sprites} of {about}{width} × {height} pixels?"
