@@ -6,6 +6,7 @@ from studio.core.events import Advised, Halted, LossChunk, Notice, QualityMeasur
 from studio.core.metrics import title_of, written
 from studio.core.wording import (
     VERDICTS,
+    best_checkpoint,
     count,
     decimal,
     duration,
@@ -65,7 +66,7 @@ def quality(event: QualityMeasured) -> str:
 
 def advised(event: Advised) -> str:
     """Whether to go on."""
-    best = "" if event.verdict == "improving" else f" The best so far is the model of step {number(event.best_step)}."
+    best = "" if event.verdict == "improving" else f" {best_checkpoint(event.best_step)}"
     return f"step {number(event.step)} · {VERDICTS[event.verdict]}: {event.why}{best}"
 
 

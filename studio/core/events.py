@@ -164,7 +164,7 @@ class QualityMeasured(Event):
 class Advised(Event):
     """Whether to go on training, judged by the figures after `step` steps: a verdict and its reason in a sentence.
 
-    best_step: the step whose model is the best to use, as far as that has been measured.
+    best_step: the step of the best checkpoint, as far as checkpoints have been measured.
     """
 
     step: int

@@ -12,6 +12,11 @@ VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copyi
 _DASH = "\u2013"
 
 
+def best_checkpoint(step: int) -> str:
+    """Return the sentence that names the best checkpoint: 'Best checkpoint so far: step 1,200.'"""
+    return f"Best checkpoint so far: step {number(step)}."
+
+
 def number(value: int) -> str:
     """19200 -> '19,200'."""
     return f"{value:,}"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from studio.core.events import Advised, Events, Notice
-from studio.core.wording import VERDICTS, number
+from studio.core.wording import VERDICTS, best_checkpoint, number
 from studio.engine.quality.meter import QualityMeter
-from studio.engine.runs.advice import Adviser
+from studio.engine.runs.advice import EARLIEST_SHARE, Adviser
 from studio.engine.training import Training
 
-EARLIEST_SHARE = 0.1  # of the budget: no advice ends a training before
 _UNMEASURED = "It is too short or has too few sprites for new ones to be measured, and the loss alone says too little."
 
 
@@ -39,5 +38,4 @@ class EarlyEnd:
     def notice(self, advised: Advised) -> Notice:
         """What to say of the training that has ended on this advice."""
         title = f"Training ended early, at step {number(self._training.step)}: {VERDICTS[advised.verdict].lower()}."
-        best = f"The best so far is the model of step {number(advised.best_step)}."
-        return Notice("info", title, f"{advised.why} {best} To go on, train it longer.")
+        return Notice("info", title, f"{advised.why} {best_checkpoint(advised.best_step)} To go on, train it longer.")

@@ -143,7 +143,7 @@ class _Maintenance:
         self._validating = Throttle(0.0, clock)
         self._validated_epoch = int(training.epoch())
         self._best_saved: float | None = None  # the best figure of a checkpoint, where held-out sprites tell
-        self._adviser = Adviser(read_history(training.run.path))
+        self._adviser = Adviser(read_history(training.run.path), training.used_up)
         self.early_end = EarlyEnd(training, self._adviser, quality)
 
     def once_a_tick(self) -> Events:

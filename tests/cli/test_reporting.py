@@ -55,8 +55,7 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], mo
         f"The run is in {Path('/runs/a b')}",
         "step 2 · loss 0.375 · 182 sprites/s · 3 min 20 s left",
         "step 400 · new sprites against held-out ones: KID 0.053 ± 0.010 (real ones 0.002), copies 25 % (6 %)",
-        "step 400 · Starting to copy: 25 % of the new sprites are copies of yours. "
-        "The best so far is the model of step 200.",
+        "step 400 · Starting to copy: 25 % of the new sprites are copies of yours. Best checkpoint so far: step 200.",
         "Warning: The card is hot. Open a window.",
         "step 1,202 · loss 0.375 · held-out loss 0.25, accuracy 82 % · 182 sprites/s",
         "step 400 · held-out sprites: loss 0.25, accuracy 82 %",

@@ -269,7 +269,7 @@ class CurrentTraining(QObject):
                 self.end = event
 
     def _recall(self, read: HistoryRead) -> None:
-        self.advice = advice_on(read.history)
+        self.advice = advice_on(read.history, read.used_up)
         self.samples = read.samples[-1] if read.samples else None
         self.heldout = {name: float(curve.values[-1]) for name, curve in read.history.validation.items()}
         self.has_checkpoint = bool(read.history.checkpoints)

@@ -1,5 +1,8 @@
 """Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
 
+'Good enough' takes a tenth of the budget, and figures that have stood still for several validations. The advice names
+the best checkpoint by `best_saved`, by which models are loaded, too.
+
 A training may end on it: then twice as much must have been measured, so that nothing ends by chance. No torch here: a
 run that is read back gets the same advice.
 """
@@ -7,10 +10,10 @@ run that is read back gets the same advice.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, Events, QualityMeasured, Validated
 from studio.core.metrics import LOSS, METRICS, Metric, Quality
 from studio.core.wording import number, percent
 from studio.engine.runs.history import History
@@ -18,8 +21,12 @@ from studio.engine.runs.history import History
 COUNT = 128  # sprites that are drawn for a measurement
 LAST_COUNT = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
 COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
+EARLIEST_SHARE = 0.1  # of the budget: before, no training is called good enough, and none ends
+_FALLING = 0.02  # a loss falls if it got lower by more than this share of itself
+_PERFECT = 1.0  # the highest accuracy, and the highest R²
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
 Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
+_LOSS_FALLS = "The loss on held-out sprites still falls."
 _ADVISING = [metric for metric in METRICS.values() if metric.rising]
 
 
@@ -71,23 +78,26 @@ class Measurement:
 class Adviser:
     """Gives advice on a training while it goes on.
 
-    to_end: the advice on which the training may end; None while there is none that is sure enough.
+    advice: the newest; None while nothing can be said.
+    to_end: the advice on which the training may end; None while none is sure enough.
     """
 
-    def __init__(self, past: History) -> None:
-        """past: what was measured before the run was resumed."""
-        self._measured, self._last = measurements(past), advice_on(past)
+    def __init__(self, past: History, used_up: Callable[[], float]) -> None:
+        """past: the figures from before the run was resumed. used_up: tells the share of the budget, 0 to 1."""
+        self._measured, self._used_up = measurements(past), used_up
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
         self._losses = metric_curve(past, LOSS)
+        self._saved = list(past.checkpoints)
+        self.advice = self._advice()
         self.to_end = self._advice_to_end()
 
     def follow(self, events: Events) -> Events:
-        """Forward `events`; yields an Advised after each measurement that changes the advice."""
+        """Forward `events`; yields an Advised after each measurement or checkpoint that changes the advice."""
         for event in events:
             yield event
             advised = self._advice_after(event)
-            if advised is not None and (self._last is None or _differ(advised, self._last)):
-                self._last = advised
+            if advised is not None and self._is_news(advised):
+                self.advice = advised
                 yield advised
 
     def _advice_after(self, event: Event) -> Advised | None:
@@ -98,21 +108,63 @@ class Adviser:
             for metric, curve in self._curves.items():
                 if metric.name in event.metrics:
                     curve.append((event.step, event.metrics[metric.name]))
+        elif isinstance(event, CheckpointSaved):
+            self._saved.append(event.step)
         else:
             return None
         self.to_end = self._advice_to_end()
-        return _by_what_is_known(self._measured, self._curves, self._losses)
+        return self._advice()
+
+    def _advice(self) -> Advised | None:
+        found = _by_what_is_known(self._measured, self._curves, self._losses) or advice_by_loss(self._losses)
+        if found is None or (found.verdict == "good enough" and self._used_up() < EARLIEST_SHARE):
+            return None
+        return self._naming_checkpoint(found)
 
     def _advice_to_end(self) -> Advised | None:
         """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
-        found = _by_what_is_known(self._measured, self._curves, [], _TO_END)
-        return None if found is None or found.verdict == "improving" else found
+        found = _by_what_is_known(self._measured, self._curves, self._losses, _TO_END)
+        return None if found is None or found.verdict == "improving" else self._naming_checkpoint(found)
+
+    def _naming_checkpoint(self, found: Advised) -> Advised:
+        """Return the advice with the step of the best checkpoint; with its own step where nothing is saved yet."""
+        metric, curve = next(((metric, curve) for metric, curve in self._curves.items() if curve), (None, []))
+        saved = self._all_saved()
+        best = best_saved(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
+        return replace(found, best_step=best)
+
+    def _all_saved(self) -> list[int]:
+        return sorted({*self._saved, *(one.step for one in self._measured)})
+
+    def _is_news(self, advised: Advised) -> bool:
+        """Whether to say it: a best checkpoint that moves along with the training is no news."""
+        if self.advice is None or advised.verdict != self.advice.verdict:
+            return True
+        moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
+        return advised.best_step != self.advice.best_step and not moves_along
 
 
-def advice_on(history: History) -> Advised | None:
-    """The advice that follows from the curves of a run; None when there are too few measurements."""
-    curves = {metric: metric_curve(history, metric) for metric in _ADVISING}
-    return _by_what_is_known(measurements(history), curves, metric_curve(history, LOSS))
+def advice_on(history: History, used_up: float) -> Advised | None:
+    """Return the advice by the curves of a run that used this share of its budget; None for too few measurements."""
+    return Adviser(history, lambda: used_up).advice
+
+
+def best_saved(
+    saved: Sequence[int], measured: Sequence[Measurement], metric: Metric | None, curve: Curve
+) -> int | None:
+    """Return the step of the best checkpoint; None where no figure tells.
+
+    saved: the steps of all checkpoints, in order. measured: what new sprites of some of them were measured to be.
+    curve: values of `metric` on held-out sprites. Measurements come first: a checkpoint newer than all of them is taken
+    to be no worse than the newest measured one. Else the first of the checkpoints with the best value is the best.
+    """
+    if measured:
+        best = best_step(measured)
+        return saved[-1] if best == measured[-1].step else best
+    values = {step: value for step, value in curve if step in saved}
+    if metric is None or not values:
+        return None
+    return min(values, key=lambda step: metric.rank(values[step]))
 
 
 def measurements(history: History) -> list[Measurement]:
@@ -153,15 +205,27 @@ def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
 
-def advice_by_metric(metric: Metric, curve: Curve, evidence: _Evidence = _TO_SAY) -> Advised | None:
-    """The advice by a figure on held-out sprites of which more is better; None when there are too few values."""
+def advice_by_metric(metric: Metric, curve: Curve, losses: Curve, evidence: _Evidence = _TO_SAY) -> Advised | None:
+    """Return the advice by a figure on held-out sprites of which more is better; None when there are too few values.
+
+    losses: on held-out sprites. While the loss falls, a figure that stands still may yet rise: accuracy moves in jumps.
+    """
     if len(curve) < evidence.fewest:
         return None
     step, _ = curve[-1]
     best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
-    if sum(later > best for later, _ in curve) >= evidence.patience and step >= evidence.long * best:
-        return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
-    return Advised(step, "improving", metric.rising, best)
+    if sum(later > best for later, _ in curve) < evidence.patience or step < evidence.long * best:
+        return Advised(step, "improving", metric.rising, best)
+    if value < _PERFECT and _falls(losses, evidence.patience):
+        return Advised(step, "improving", _LOSS_FALLS, best)
+    return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
+
+
+def _falls(losses: Curve, patience: int) -> bool:
+    """Whether the last `patience` losses brought a lower one than all before."""
+    before = [loss for _, loss in losses[:-patience]]
+    lowest = min(before, default=math.inf)
+    return min((loss for _, loss in losses[-patience:]), default=math.inf) < lowest - _FALLING * abs(lowest)
 
 
 def advice_by_loss(curve: Curve) -> Advised | None:
@@ -178,17 +242,15 @@ def advice_by_loss(curve: Curve) -> Advised | None:
         why = f"The loss on held-out sprites has been no lower since step {number(lowest_at)}."
         why = f"{why} With few sprites, new ones may still get better: look at them."
         return Advised(step, "good enough", why, step)
-    return Advised(step, "improving", "The loss on held-out sprites still falls.", step)
+    return Advised(step, "improving", _LOSS_FALLS, step)
 
 
 def _by_what_is_known(
     measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve, evidence: _Evidence = _TO_SAY
 ) -> Advised | None:
-    """By new sprites where they were measured often enough, else by what recipes tell of held-out ones, else by the
-    loss on them.
-    """
-    by_metrics = (advice_by_metric(metric, curve, evidence) for metric, curve in curves.items())
-    return advice(measured, evidence) or next(filter(None, by_metrics), None) or advice_by_loss(losses)
+    """By new sprites where they were measured often enough, else by what recipes tell of held-out ones."""
+    by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
+    return advice(measured, evidence) or next(filter(None, by_metrics), None)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
@@ -219,9 +281,3 @@ def _distance(measured: Measurement) -> float:
 
 def _copies(measured: Measurement) -> float:
     return measured.quality.copies
-
-
-def _differ(one: Advised, other: Advised) -> bool:
-    """Whether to say it again: a best step that moves along with the training is no news."""
-    moves_along = one.verdict == "improving" or one.best_step == one.step
-    return one.verdict != other.verdict or (one.best_step != other.best_step and not moves_along)

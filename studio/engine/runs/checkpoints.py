@@ -229,11 +229,12 @@ def best_of(found: Found, best_by: Metric | None) -> Path | None:
     measured one. Else the best by this figure on held-out sprites, the first of equals. Where there is none, of those
     that have learnt enough the newest that is not known to copy or, where all are known to, that which copies least.
     """
-    if measured := _measured(found):
-        best = advice.best_step(measured)
-        return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
-    if best_by and (judged := [(path, info) for path, info in found if best_by.name in info.metrics]):
-        return min(judged, key=lambda entry: best_by.rank(entry[1].metrics[best_by.name]))[0]
+    paths = {info.step: path for path, info in found}
+    name = best_by.name if best_by else ""
+    curve = [(info.step, info.metrics[name]) for _, info in found if name in info.metrics]
+    best = advice.best_saved(list(paths), _measured(found), best_by, curve)
+    if best is not None:
+        return paths[best]
     newest_first = reversed(learnt_enough(found))
     return min(newest_first, key=lambda entry: _share_of_copies(entry[1]), default=(None, None))[0]
 

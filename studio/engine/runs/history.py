@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from studio.core import pictures, records
+from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
+from studio.core.errors import UsageError
 from studio.core.events import Event, Events, SamplesReady, SteppedBack
 from studio.core.metrics import ACCURACY, LOSS, R2
 from studio.engine.runs.evaluation import Evaluation, read_evaluations
@@ -116,14 +118,36 @@ def seconds_at(history: History, steps: NDArray[np.int64]) -> NDArray[np.float64
     return np.asarray(np.interp(steps, np.append(0, elapsed.steps), np.append(0.0, elapsed.values)))
 
 
+def reached(history: History) -> tuple[int, float]:
+    """Return how far a run is: its steps, and the seconds of training that these took."""
+    ticks = history.series.get("elapsed_s")
+    return (int(ticks.steps[-1]), float(ticks.values[-1])) if ticks is not None and len(ticks.steps) else (0, 0.0)
+
+
+def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
+    """Return the share of a run's budget that is used up, 0 to 1, by the settings that the run began with."""
+    names = ("minutes", "steps", "epochs", "batch_size")
+    try:
+        config = TrainingConfig(**{name: record.config[name] for name in names if name in record.config})
+    except UsageError:  # a damaged setting: the figures of the run are shown all the same
+        return 1.0
+    if budget := config.budget_steps(record.data_count):
+        return min(1.0, steps / budget)
+    return min(1.0, elapsed_s / (60 * config.minutes))
+
+
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves of one run, its live samples, the oldest first, and what its checkpoints were evaluated to."""
+    """The curves of one run, its live samples, the oldest first, and what its checkpoints were evaluated to.
+
+    used_up: the share of its budget, 0 to 1.
+    """
 
     path: Path
     history: History
     samples: tuple[SamplesReady, ...]
     evaluations: tuple[Evaluation, ...] = ()
+    used_up: float = 1.0
 
 
 def read_run(path: Path) -> Events:
@@ -163,7 +187,8 @@ class RunReader:
         _, curves, samples = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:
             del self._known[oldest]
-        yield HistoryRead(path, curves.read(), samples.read(), read_evaluations(path))
+        history = curves.read()
+        yield HistoryRead(path, history, samples.read(), read_evaluations(path), budget_used(record, *reached(history)))
 
 
 class SampleReader:

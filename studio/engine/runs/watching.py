@@ -27,7 +27,16 @@ from studio.core.events import (
 from studio.engine.runs.advice import Adviser
 from studio.engine.runs.evaluation import read_evaluations
 from studio.engine.runs.folder import CONFUSION, RunDir, RunRecord
-from studio.engine.runs.history import CurveReader, History, HistoryRead, MetricsTail, SampleReader, read_confusion
+from studio.engine.runs.history import (
+    CurveReader,
+    History,
+    HistoryRead,
+    MetricsTail,
+    SampleReader,
+    budget_used,
+    reached,
+    read_confusion,
+)
 from studio.engine.runs.listing import resume_words
 from studio.engine.runs.live import Live, read_live
 from studio.engine.runs.metrics import Line, Measured, Resumed, Saved, Tick, Validation
@@ -65,7 +74,8 @@ class RunWatcher:
         self._run = RunDir(path)
         self._samples = SampleReader(path, self.record.size)
         self._tail: MetricsTail | None = None  # None before the first look
-        self._adviser = Adviser(History())
+        self._reached = 0, 0.0  # steps, and seconds of training
+        self._adviser = Adviser(History(), self._used_up)
         self._validated: Validated | None = None  # the newest, whose confusion matrix was not found yet
         self._shown_step = -1  # of the newest samples that were handed on
         self._live: Live | None = None
@@ -101,9 +111,13 @@ class RunWatcher:
     def _first_look(self) -> HistoryRead:
         curves, path = CurveReader(self._run.path), self._run.path
         history, samples = curves.read(), self._samples.read()
-        self._tail, self._adviser = curves.tail, Adviser(history)
+        self._reached = reached(history)
+        self._tail, self._adviser = curves.tail, Adviser(history, self._used_up)
         self._shown_step = samples[-1].step if samples else -1
-        return HistoryRead(path, history, samples, read_evaluations(path))
+        return HistoryRead(path, history, samples, read_evaluations(path), self._used_up())
+
+    def _used_up(self) -> float:
+        return budget_used(self.record, *self._reached)
 
     def _news(self) -> Events:
         """What has been written since."""
@@ -121,6 +135,7 @@ class RunWatcher:
         """The event that a line of metrics.jsonl was written for."""
         match line:
             case Tick():
+                self._reached = line.step + len(line.loss), line.elapsed_s
                 return self._chunk(line)
             case Validation():
                 self._validated = Validated(line.step, line.metrics)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, RunFinished, Validated
 from studio.core.metrics import Quality
 from studio.engine.runs.advice import Adviser, Measurement, advice, advice_on, best_step, measurements
 from studio.engine.runs.history import History, read_history
@@ -29,7 +29,11 @@ def known(events: Iterable[QualityMeasured]) -> list[Measurement]:
 
 
 def told(events: Sequence[Event], past: History | None = None) -> list[Event]:
-    return list(Adviser(past or History()).follow(event for event in events))
+    return list(adviser(past).follow(event for event in events))
+
+
+def adviser(past: History | None = None, used_up: float = 1.0) -> Adviser:
+    return Adviser(past or History(), lambda: used_up)
 
 
 def news(events: Sequence[Event]) -> list[tuple[int, str, int]]:
@@ -59,7 +63,7 @@ def test_what_is_said_of_a_training(kids: list[float], copies: list[float], verd
 
 def test_nothing_is_said_of_two_measurements_or_none() -> None:
     assert advice(known(measured([0.5, 0.4]))) is None
-    assert measurements(History()) == [] and advice_on(History()) is None
+    assert measurements(History()) == [] and advice_on(History(), 1.0) is None
 
 
 @pytest.mark.parametrize(
@@ -78,23 +82,23 @@ def test_nothing_is_said_of_two_measurements_or_none() -> None:
 def test_a_training_ends_only_on_advice_that_has_stood(
     kids: list[float], copies: list[float], ends_at: int | None, verdict: str
 ) -> None:
-    adviser, ended = Adviser(History()), list[tuple[int, str]]()
+    followed, ended = adviser(), list[tuple[int, str]]()
     for event in measured(kids, copies):
-        list(adviser.follow(one for one in [event]))
-        if adviser.to_end is not None:
-            ended.append((event.step, adviser.to_end.verdict))
+        list(followed.follow(one for one in [event]))
+        if followed.to_end is not None:
+            ended.append((event.step, followed.to_end.verdict))
     assert ended[:1] == ([] if ends_at is None else [(ends_at, verdict)])
 
 
 def test_a_resumed_training_ends_on_what_was_measured_before_and_none_ends_by_its_loss(tmp_path: Path) -> None:
     for event in measured([0.3, 0.2, *[0.2] * 8]):
         bare_run(tmp_path).append(event)
-    found = Adviser(read_history(tmp_path)).to_end
+    found = adviser(read_history(tmp_path)).to_end
     assert found is not None and (found.step, found.verdict) == (1000, "good enough")
-    adviser = Adviser(History())
+    followed = adviser()
     rising = [Validated(100 * number, {"loss": 0.1 * number}) for number in range(1, 30)]
-    assert of_kind(list(adviser.follow(event for event in rising)), Advised)[-1].verdict == "good enough"
-    assert adviser.to_end is None
+    assert of_kind(list(followed.follow(event for event in rising)), Advised)[-1].verdict == "good enough"
+    assert followed.to_end is None
 
 
 def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> None:
@@ -131,13 +135,13 @@ def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
         (
             "accuracy",
             {100: 0.5, 200: 0.6, 300: 0.7, **dict.fromkeys(range(301, 306), 0.65), 450: 0.7},
-            [(300, "improving", 300), (450, "good enough", 300)],
+            [(300, "improving", 200), (450, "good enough", 300)],
             "70 % of step 300",
         ),
         (
             "r2",
             {0: 0.1, 100: 0.5, 200: 0.8, **dict.fromkeys(range(300, 900, 100), 0.7)},
-            [(200, "improving", 200), (600, "good enough", 200)],
+            [(200, "improving", 100), (600, "good enough", 200)],
             "come no nearer to their true numbers since step 200",
         ),
     ],
@@ -145,24 +149,68 @@ def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
 def test_a_figure_on_held_out_sprites_that_has_not_risen_for_long_is_good_enough(
     tmp_path: Path, figure: str, values: dict[int, float], expected: list[tuple[int, str, int]], why: str
 ) -> None:
-    events = [Validated(step, {"loss": 1.0, figure: value}) for step, value in values.items()]
+    events = list[Event]()
+    for step, value in values.items():
+        events += [Validated(step, {"loss": 1.0, figure: value}), CheckpointSaved(step, tmp_path)]
     assert news(events) == expected
     for event in events:
-        bare_run(tmp_path).append(event)
-    found = advice_on(read_history(tmp_path))
+        if isinstance(event, Validated):
+            bare_run(tmp_path).append(event)
+    found = advice_on(read_history(tmp_path), 1.0)
     assert found is not None and found.verdict == "good enough" and why in found.why
+
+
+def validated(losses: Sequence[float], accuracies: Sequence[float]) -> list[Event]:
+    """Validations at steps 1, 2, ..."""
+    pairs = enumerate(zip(losses, accuracies, strict=True), 1)
+    return [Validated(step, {"loss": loss, "accuracy": accuracy}) for step, (loss, accuracy) in pairs]
+
+
+def test_an_accuracy_that_stands_still_while_the_loss_falls_is_not_good_enough() -> None:
+    falling, flat = [1.4, 1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5], [1.4, 1.2, *[1.0] * 6]
+    chance = [0.5, 0.65, *[0.6] * 6]  # 0.65 by chance: the model names few sprites right yet
+    assert news(validated(falling, chance)) == [(3, "improving", 3)]
+    assert [verdict for _, verdict, _ in news(validated(flat, chance))] == ["improving", "good enough"]
+    perfect = [0.5, *[1.0] * 7]  # which can't rise
+    assert [verdict for _, verdict, _ in news(validated(falling, perfect))] == ["improving", "good enough"]
+
+
+def test_nothing_is_good_enough_in_the_first_tenth_of_the_budget() -> None:
+    events = validated([1.0] * 8, [0.5, 0.6, *[0.55] * 6])
+    early = list(adviser(used_up=0.05).follow(event for event in events))
+    assert [one.verdict for one in of_kind(early, Advised)] == ["improving"]
+    later = list(adviser(used_up=0.1).follow(event for event in events))
+    assert [one.verdict for one in of_kind(later, Advised)] == ["improving", "good enough"]
+
+
+def test_the_best_is_a_step_that_has_a_checkpoint(tmp_path: Path) -> None:
+    """The accuracy was highest at step 2, which was not saved; of the saved ones it was at step 4."""
+    events, saved = validated([1.0] * 9, [0.5, 0.8, 0.6, 0.7, *[0.6] * 5]), {3, 4, 6, 8}
+    followed = list[Event]()
+    for event in events:
+        assert isinstance(event, Validated)
+        followed += [event, *([CheckpointSaved(event.step, tmp_path)] if event.step in saved else [])]
+        bare_run(tmp_path).append(event)
+        if event.step in saved:
+            bare_run(tmp_path).append({"checkpoint": event.step})
+    assert news(followed)[-1][1:] == ("good enough", 4)
+    found = advice_on(read_history(tmp_path), 1.0)
+    assert found is not None and (found.verdict, found.best_step) == ("good enough", 4)
 
 
 def test_a_loss_on_held_out_sprites_that_rises_makes_no_older_model_the_best(tmp_path: Path) -> None:
     losses = {100: 0.5, 200: 0.3, 300: 0.31, 400: 0.34, 500: 0.36, 600: 0.43, 700: 0.53}
-    events = [Validated(step, {"loss": loss}) for step, loss in losses.items()]
-    assert news(events) == [(300, "improving", 300), (600, "good enough", 600)]
-    for event in events:
-        bare_run(tmp_path).append(event)
-    found = advice_on(read_history(tmp_path))
+    events = list[Event]()
+    for step, loss in losses.items():
+        events += [Validated(step, {"loss": loss}), CheckpointSaved(step, tmp_path)]
+        bare_run(tmp_path).append(Validated(step, {"loss": loss}))
+        bare_run(tmp_path).append({"checkpoint": step})
+    assert news(events) == [(300, "improving", 200), (600, "good enough", 500)]
+    found = advice_on(read_history(tmp_path), 1.0)
     assert found is not None and (found.verdict, found.best_step) == ("good enough", 700)
     after = measured([0.3, 0.2, 0.1])  # new sprites are looked at themselves: their figures count
-    assert news([*events, *after])[-1] == (300, "improving", 300)
+    assert news([*events, *after])[-1] == (300, "improving", 700)
     bare_run(tmp_path).append(after[0])  # a single one says nothing yet
-    assert advice_on(read_history(tmp_path)) == found and news([*events, after[0]])[-1] == (600, "good enough", 600)
+    assert advice_on(read_history(tmp_path), 1.0) == found
+    assert news([*events, after[0]])[-1] == (600, "good enough", 500)
     assert news([*after, *events]) == [(300, "improving", 300)]

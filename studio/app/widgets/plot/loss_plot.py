@@ -9,7 +9,7 @@ from studio.core.curves import SMOOTHING_STEPS
 
 LOSS = "Loss"
 
-_MARK_NAMES: dict[MarkKind, str] = {"checkpoint": "Checkpoint", "incident": "Incident", "best": "Best so far"}
+_MARK_NAMES: dict[MarkKind, str] = {"checkpoint": "Checkpoint", "incident": "Incident", "best": "Best checkpoint"}
 
 
 class SeriesTab(PlotTab):
