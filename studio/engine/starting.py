@@ -19,6 +19,7 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import DamagedError, RunError, TrainingError
 from studio.core.events import Event, Events, Notice
 from studio.core.file_systems import unreported_lacks
+from studio.core.names import composed
 from studio.core.wording import duration, percent
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
@@ -336,7 +337,7 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
 
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     return RunRecord(
-        name=new.path.name,
+        name=composed(new.path.name),
         recipe=new.recipe.name,
         config=plan.config.to_json(),
         size=sprites.size,
