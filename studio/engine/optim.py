@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -108,6 +110,54 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
     return made
 
 
+@functools.cache
+def heeds_found_inf(device: torch.device) -> bool:
+    """Return whether torch's fused Adam leaves weights alone where `found_inf` is 1.
+
+    The kernel for Apple GPUs ignored `found_inf` until mid-2026. A step of one weight tells, whatever the version.
+    """
+    weight = nn.Parameter(torch.ones(1, device=device))
+    weight.grad = torch.ones(1, device=device)
+    optimizer = torch.optim.AdamW([weight], lr=0.5, fused=True)
+    optimizer.found_inf = torch.ones((), device=device)  # type: ignore[attr-defined]
+    optimizer.step()
+    return weight.item() == 1
+
+
+class _StepUndo:
+    """Hooks that undo a skipped step of an optimizer that ignores `found_inf`, without a read-back from the device.
+
+    The copies cost memory of the size of the weights and of the optimizer's state.
+    skip_step: float32 [] on the device, as in LossScaler.
+    """
+
+    def __init__(self, skip_step: Tensor) -> None:
+        self._skip_step = skip_step
+        self._kept: dict[tuple[Tensor, str], Tensor] = {}  # by weight and name of its state; '' for the weight itself
+
+    def keep(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        """Copy weights and state before a step."""
+        self._kept = {key: tensor.detach().clone() for key, tensor in self._tensors(optimizer).items()}
+
+    @torch.no_grad()
+    def restore(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        """Put weights and state back after a skipped step; state that the step has created becomes 0."""
+        for key, tensor in self._tensors(optimizer).items():
+            before = self._kept.get(key)
+            before = torch.zeros_like(tensor) if before is None else before
+            tensor.copy_(torch.where(self._skip_step == 0, tensor, before))
+        self._kept = {}
+
+    @staticmethod
+    def _tensors(optimizer: torch.optim.Optimizer) -> dict[tuple[Tensor, str], Tensor]:
+        found: dict[tuple[Tensor, str], Tensor] = {}
+        for group in optimizer.param_groups:
+            for weight in group["params"]:
+                found |= {(weight, ""): weight.detach()}
+                found |= {(weight, name): value for name, value in optimizer.state.get(weight, {}).items()}
+        return found
+
+
 class LossScaler:
     """Skips steps that are not finite, on the device itself, and scales the loss in fp16 (Micikevicius et al. 2018).
 
@@ -131,6 +181,10 @@ class LossScaler:
             self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
         for optimizer in optimizers:
             optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # as torch's GradScaler does
+            if not isinstance(optimizer, Muon) and not heeds_found_inf(device):
+                undo = _StepUndo(self.skip_step)
+                optimizer.register_step_pre_hook(undo.keep)
+                optimizer.register_step_post_hook(undo.restore)
 
     def scale(self, loss: Tensor) -> Tensor:
         """The loss to go backward from."""

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
-from studio.engine.optim import EMA, LossScaler, Muon, learning_rate, make_optimizers, orthogonal
+from studio.engine.optim import EMA, LossScaler, Muon, heeds_found_inf, learning_rate, make_optimizers, orthogonal
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -98,10 +99,10 @@ def test_orthogonal_keeps_singular_vectors_and_evens_out_values(shape: tuple[int
     assert 0.6 < float(diagonal.min()) <= float(diagonal.max()) < 1.3
 
 
-def tiny_fp16() -> tuple[nn.Module, list[torch.optim.Optimizer], LossScaler]:
+def tiny_fp16(optimizer: str = "muon") -> tuple[nn.Module, list[torch.optim.Optimizer], LossScaler]:
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(4, 8, 3), nn.Flatten(), nn.Linear(8, 1))
-    optimizers = make_optimizers(network, TrainingConfig(), "fp16")
+    optimizers = make_optimizers(network, TrainingConfig(optimizer=optimizer), "fp16")
     return network, optimizers, LossScaler(network, optimizers, "fp16", torch.device("cpu"))
 
 
@@ -137,6 +138,44 @@ def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch
         scales.append(float(scaler.tensors()["LossScaler/scale"]))
     assert scales == [2.0**15, 2.0**15, 2.0**16]
     assert not any(torch.equal(*pair) for pair in zip(before, everything(), strict=True))
+
+
+@pytest.fixture
+def deaf_adam(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fused Adam as torch had it for Apple GPUs until mid-2026: the kernels ignore `found_inf`."""
+    for name in ("_fused_adam_", "_fused_adamw_"):
+        kernel = getattr(torch, name)
+        monkeypatch.setattr(
+            torch, name, lambda *args, kernel=kernel, **named: kernel(*args, **{**named, "found_inf": None})
+        )
+    heeds_found_inf.cache_clear()
+    yield
+    heeds_found_inf.cache_clear()
+
+
+@pytest.mark.usefixtures("deaf_adam")
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
+def test_a_fused_adam_that_ignores_found_inf_leaves_weights_alone_in_a_skipped_step(optimizer: str) -> None:
+    assert not heeds_found_inf(torch.device("cpu"))
+    scales = (torch.inf, 1.0, torch.inf, 1.0, 1.0)  # the first step, which creates the state, is skipped, too
+    deaf = _trained(optimizer, scales)
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in deaf)
+    sound = _trained(optimizer, tuple(scale for scale in scales if scale == 1.0))
+    assert all(torch.equal(*pair) for pair in zip(deaf, sound, strict=True))
+
+
+def test_fused_adam_heeds_found_inf_here() -> None:
+    assert heeds_found_inf(torch.device("cpu"))
+
+
+def _trained(optimizer: str, scales: Sequence[float]) -> list[Tensor]:
+    """The weights and the state of Adam after steps whose gradients were scaled so."""
+    network, optimizers, scaler = tiny_fp16(optimizer)
+    scaler.load({"LossScaler/scale": torch.tensor(2.0**20)})  # high enough for the overflows
+    for scale in scales:
+        fp16_step(network, optimizers, scaler, scale)
+    states = [value for state in optimizers[0].state.values() for value in state.values()]
+    return [tensor.detach().clone() for tensor in (*network.parameters(), *states)]
 
 
 def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
