@@ -93,15 +93,16 @@ class Menus(QObject):
         """Enable what can be done now, and say what it would undo."""
         undone, redone = self._steps()
         for action, words, step in ((self.undo, "Undo", undone), (self.redo, "Redo", redone)):
-            action.setEnabled(bool(step))
+            _enable(action, "" if step else f"There is nothing to {words.lower()}.")
             action.setText(f"{words}: {step}" if step else words)
         training = self._session.training
-        self.start.setEnabled(not training.has_own_run())
-        self.pause.setEnabled(not training.why_no_pause())
+        busy = "A run is being trained: stop it first." if training.has_own_run() else ""
+        _enable(self.start, busy)
+        _enable(self.pause, training.why_no_pause())
         self.pause.setText("Go on\tSpace" if training.state == "paused" else "Pause\tSpace")
-        self.stop.setEnabled(not training.why_no_stop())
-        self.checkpoint.setEnabled(training.state == "training")
-        self.watch.setEnabled(not training.has_own_run())
+        _enable(self.stop, training.why_no_stop())
+        _enable(self.checkpoint, "" if training.state == "training" else "Nothing is being trained.")
+        _enable(self.watch, busy)
 
     def follow(self, page: Page) -> None:
         """This page is on show: Undo is for it, if it has one of its own."""
@@ -136,8 +137,11 @@ class Menus(QObject):
         file.addActions([self.save, self.export, self.tells_source, self.verify])
         file.addSeparator()
         file.addAction(self.quit)
-        self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
+        edit = self._bar.addMenu("&Edit")
+        edit.addActions([self.undo, self.redo])
         training = self._bar.addMenu("&Training")
+        for menu in (edit, training):
+            menu.setToolTipsVisible(True)  # of disabled entries, they say why
         training.addActions([self.start, self.pause, self.stop, self.checkpoint, self.watch])
         training.addSeparator()
         training.addAction(self.notifies)
@@ -192,6 +196,12 @@ class Menus(QObject):
     @Slot(QAction)
     def _choose_page(self, action: QAction) -> None:
         self.page_wanted.emit(action.data())
+
+
+def _enable(action: QAction, reason_against: str) -> None:
+    """Enable an action, or disable it with the reason as the tool tip of its entry."""
+    action.setEnabled(not reason_against)
+    action.setToolTip(reason_against)
 
 
 class Rail(QFrame):

@@ -142,6 +142,26 @@ def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page:
     assert not page.notes.note.isEnabled() and "one run" in page.notes.note.toolTip()
 
 
+def test_notes_that_cannot_be_stored_say_why_at_their_field_and_stay(
+    qtbot: QtBot, page: RunsPage, runs: list[Path]
+) -> None:
+    _choose(page, "a")
+    row, reason = page.notes, page.notes._reasons["tags"]
+    row.tags.clear()
+    QTest.keyClicks(row.tags, "x" * 33)
+    qtbot.waitUntil(lambda: reason.text() == "A tag has at most 32 letters, not 33.", timeout=LONG_MS)
+    assert row.tags.property("invalid") is True and not reason.isHidden()
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        page.session.runs.list_runs()
+    assert row.tags.text() == "x" * 33 and read_notes(runs[0]).tags == ()
+    QTest.keyClick(row.tags, Qt.Key.Key_Backspace)
+    qtbot.waitUntil(lambda: read_notes(runs[0]).tags == ("x" * 32,), timeout=LONG_MS)
+    assert reason.isHidden()
+    row.note.setPlainText("y" * 10_001)
+    qtbot.waitUntil(lambda: not row._reasons["note"].isHidden(), timeout=LONG_MS)
+    assert "first 10,000" in row._reasons["note"].text()
+
+
 def test_runs_are_found_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     change_notes(runs[0], name="Fire", tags=["boss", "dark"], note="too wide")
     change_notes(runs[1], name="Bossy", starred=True)

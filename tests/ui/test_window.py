@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
@@ -17,6 +18,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import places
 from studio.core.events import Halted, JobFailed
+from studio.data.editing import NamedSprite
 from studio.engine.runs.folder import RunDir
 from tests.ui.conftest import LONG_MS, click, open_sprites
 
@@ -119,6 +121,22 @@ def test_generate_on_the_train_page_opens_the_run_on_show(
     assert settled.train.generate.text().strip() == "Generate"
     click(settled.train.generate)
     assert settled.page() is settled.generate and choice.run() == own_run
+
+
+def test_what_the_menus_cannot_do_now_says_why(window: Window) -> None:
+    menus = window.menus
+    for action in (menus.undo, menus.redo, menus.pause, menus.stop, menus.checkpoint):
+        assert not action.isEnabled() and action.toolTip().endswith(".")
+    assert menus.start.isEnabled()
+
+
+def test_a_sprite_that_the_chosen_model_cannot_edit_is_reported(window: Window) -> None:
+    window.session.runs.are_known = True
+    window.session.editing.open(NamedSprite(np.zeros((8, 8, 4), np.uint8), "orc"))
+    assert titles(window) == ["orc waits in the editor: the chosen model can't edit sprites."]
+    window.session.editing.close()
+    window.notices.review()
+    assert titles(window) == []
 
 
 def test_a_run_whose_folder_is_gone_offers_no_model(qtbot: QtBot, own_run: Path, settled: Window) -> None:

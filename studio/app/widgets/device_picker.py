@@ -17,6 +17,7 @@ _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
 _MEASURE = "Take real training steps on every device and show which is the fastest."
 _CANCEL = "End the measurement; what is known stays."
+_LOCKED = "A run is being trained: stop it first."
 _BAR = 8  # pixels high
 _GAP = 8
 _WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
@@ -109,8 +110,9 @@ class DevicePicker(QWidget):
 
     def _enable(self) -> None:
         for row in self._rows.values():
-            row.radio.setEnabled(row.works and not self._locked)
-        self._button.setEnabled(self._measuring or (bool(self._selected) and not self._locked))
+            row.enable(_LOCKED if self._locked else "")
+        locked = _LOCKED if self._locked else "" if self._selected else "Devices are still being looked for."
+        factory.enable(self._button, "" if self._measuring else locked, _CANCEL if self._measuring else _MEASURE)
 
     @Slot(int, bool)
     def _toggled(self, index: int, checked: bool) -> None:
@@ -140,7 +142,13 @@ class DeviceRow(QWidget):
             reason = factory.caption(device.problem)
             theme.set_role(reason, "warning")
             below.insertWidget(1, reason)
+        self._about = device.problem or f"Train on {device.name}."
         self.setLayout(factory.column(self.radio, below, spacing=0))
+
+    def enable(self, reason_against: str) -> None:
+        """Offer the device, unless something speaks against a choice or the device does not work."""
+        factory.enable(self.radio, reason_against, self._about)
+        self.radio.setEnabled(self.works and not reason_against)
 
     def check_quietly(self) -> None:
         """Choose this device without telling anyone."""

@@ -69,7 +69,7 @@ def change_notes(
     )
     if notes.name == composed(run.resolve().name):
         notes = dataclasses.replace(notes, name="")
-    _check(notes)
+    check_notes(notes)
     if notes != before:
         with RunDir(run).writing():
             text = json.dumps(dataclasses.asdict(notes), indent=2, ensure_ascii=False)
@@ -95,8 +95,8 @@ def _one_line(text: str) -> str:
     return composed(" ".join(text.split()))
 
 
-def _check(notes: RunNotes) -> None:
-    """Raise UsageError where something is longer than is kept."""
+def check_notes(notes: RunNotes) -> None:
+    """Raise UsageError for a name, a note or a tag that is too long, and for too many tags."""
     longest_tag = max(map(len, notes.tags), default=0)
     for what, length, most in (
         ("A name", len(notes.name), LONGEST_NAME),

@@ -28,6 +28,7 @@ _CANCEL = "End the experiment; nothing of it is kept."
 _RESULT = "What was found out, the newest first."
 _COMPARE = "Lay the curves of another result over these."
 _REPORT = "Save what is shown as a page of HTML that needs nothing else."
+_RUNNING = "The experiment is still running."
 _NOTHING = "Nothing was found out yet."
 _ABOUT = (
     "Experiments with training itself, and looks into your runs: each asks a question, measures for a minute and says "
@@ -263,7 +264,8 @@ class LabPage(Page):
         lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
         is_running = lab.running is not None and lab.running is self.experiment()
         for combo in (self.result, self.compared):
-            combo.setEnabled(bool(self._listed) and not is_running)
+            why_not = _RUNNING if is_running else "" if self._listed else _NOTHING
+            factory.enable(combo, why_not, _RESULT if combo is self.result else _COMPARE)
         factory.enable(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
         if is_running:
             self.findings.show_outcome(lab.outcome)

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.engine.runs.notes import LONGEST_NOTE, split_tags
+from studio.core.errors import UsageError
+from studio.engine.runs.notes import LONGEST_NOTE, RunNotes, check_notes, split_tags
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -69,12 +70,15 @@ class RunNotesRow(QWidget):
         row = factory.row(self.tags, self.note)
         for field in (self.tags, self.note):
             row.setAlignment(field, Qt.AlignmentFlag.AlignTop)
-        self.setLayout(row)
+        self._reasons = {
+            "tags": factory.Reason(self.tags, _TIPS["tags"]), "note": factory.Reason(self.note, _TIPS["note"]),
+        }  # fmt: skip
+        self.setLayout(factory.column(row, *self._reasons.values(), spacing=4))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self.keep)
+        self._soon.timeout.connect(self._keep_usable)
         self.tags.textEdited.connect(self._keep_soon)
         self.note.textChanged.connect(self._keep_soon)
         self.tags.editingFinished.connect(self.keep)
@@ -90,19 +94,25 @@ class RunNotesRow(QWidget):
             self.keep()
         tags, note = self._typed() if same else (None, None)
         self._shown = run
-        for field, tip in ((self.tags, _TIPS["tags"]), (self.note, _TIPS["note"])):
-            factory.enable(field, "" if run is not None else _ONE_RUN, tip)
         known_tags, known_note = (run.notes.tags, run.notes.note) if run is not None else ((), "")
         # A comma or a blank that was typed last stays in its field, though it is not stored.
         if tags is None and not (same and split_tags(self.tags.text()) == known_tags):
             self.tags.setText(", ".join(known_tags))
         if note is None and not (same and self._note() == known_note) and known_note != self.note.toPlainText():
             self.note.setPlainText(known_note)
+        self._mark()
 
     @Slot()
     def _keep_soon(self) -> None:
         if not self._soon.isActive():
             self._soon.start()
+
+    @Slot()
+    def _keep_usable(self) -> None:
+        """Show what can't be stored; store the fields otherwise."""
+        self._mark()
+        if not self._reasons["tags"].text():
+            self.keep()
 
     @Slot()
     def keep(self) -> None:
@@ -117,6 +127,16 @@ class RunNotesRow(QWidget):
         if self._shown is not None and (tags is not None or note is not None):
             self._runs.change_notes_now(self._shown.path, note=note, tags=tags)
 
+    def _mark(self) -> None:
+        """Show under each field why its text can't be stored; without a run, the tool tips say what to choose."""
+        self._reasons["tags"].say(_problem_of(split_tags(self.tags.text())))
+        is_long = len(self.note.toPlainText().strip()) > LONGEST_NOTE
+        self._reasons["note"].say(f"Only the first {LONGEST_NOTE:,} letters are stored." if is_long else "")
+        for field in (self.tags, self.note):
+            field.setEnabled(self._shown is not None)
+            if self._shown is None:
+                field.setToolTip(_ONE_RUN)
+
     def _typed(self) -> tuple[tuple[str, ...] | None, str | None]:
         """The tags and the note as they are in the fields; None where they are those of the run."""
         if self._shown is None:
@@ -128,3 +148,12 @@ class RunNotesRow(QWidget):
     def _note(self) -> str:
         """Return the text of the note field, without blanks around it."""
         return self.note.toPlainText().strip()[:LONGEST_NOTE]
+
+
+def _problem_of(tags: tuple[str, ...]) -> str:
+    """Return why these tags can't be stored; empty when they can."""
+    try:
+        check_notes(RunNotes(tags=tags))
+    except UsageError as error:
+        return error.title
+    return ""

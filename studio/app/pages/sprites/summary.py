@@ -20,6 +20,7 @@ from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
 _MOST_NUMBERS = 3  # that are named
+_UNCHANGED = "Change a setting above first."
 _APPLY = "Read the files again with these settings; the files stay as they are."
 
 
@@ -41,7 +42,7 @@ class Summary(QWidget):
         self.form = ConfigForm(ImportOptions())
         self.rights = ConfigForm(Rights())
         self.apply = factory.button("Apply", _APPLY)
-        self.apply.setEnabled(False)
+        factory.enable(self.apply, _UNCHANGED, _APPLY)
         self.see_cells = factory.button("See the cells…", "See the sheets with their cells drawn over them.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = factory.button("Open others…", "Open another folder of sprites.", "folder")
@@ -78,7 +79,7 @@ class Summary(QWidget):
         self.classes.show_classes(sprites)
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(self._open_sprites.rights)
-        self.apply.setEnabled(False)
+        factory.enable(self.apply, _UNCHANGED, _APPLY)
 
     def keep(self) -> None:
         """Remember how the colours are laid out."""

@@ -33,6 +33,8 @@ _LAYERS: dict[Layer, tuple[str, str]] = {
     "mark": ("Mark", "Mark what is to be redrawn; the right button takes marks away. (Q)"),
     "paint": ("Paint", "Paint colours into the sprite, roughly; the right button erases. (Q)"),
 }
+_UNDO = "Take the last step back; it may be to open another sprite. (Ctrl+Z)"
+_REDO = "Take the step again. (Ctrl+Y)"
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
 _OWN, _OF_MODEL = "in this sprite", "the model's"
@@ -109,8 +111,8 @@ class SpriteEditor(QWidget):
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool("undo", "Undo", "Take the last step back; it may be to open another sprite. (Ctrl+Z)")
-        self.redo = factory.tool("redo", "Redo", "Take the step again. (Ctrl+Y)")
+        self.undo = factory.tool("undo", "Undo", _UNDO)
+        self.redo = factory.tool("redo", "Redo", _REDO)
         self.invert = factory.tool("invert", "Invert", "Mark what is not marked, and unmark the rest. (Ctrl+Shift+I)")
         self.mark_all = factory.button("Mark all", "Mark every pixel: all of the sprite is redrawn.")
         self.clear_marks = factory.button("Clear marks", "Take all marks away.")
@@ -146,8 +148,8 @@ class SpriteEditor(QWidget):
         self._actual.show_sprite(now.edit.sprite)
         self._tiled.show_sprite(now.edit.sprite)
         self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
-        self.undo.setEnabled(self._history.before() is not None)
-        self.redo.setEnabled(self._history.after() is not None)
+        factory.enable(self.undo, "" if self._history.before() is not None else "There is no step to undo.", _UNDO)
+        factory.enable(self.redo, "" if self._history.after() is not None else "There is no step to redo.", _REDO)
 
     def choose_layer(self, layer: Layer) -> None:
         """Mark, or paint."""
