@@ -95,7 +95,7 @@ def unread_by_name(name: str) -> str:
     """Return why a file of this name is not read, where the name is of a known kind; else an empty text."""
     name = name.lower()
     if name.endswith(_UNREAD_ARCHIVES):
-        return "an unsupported archive: unpack it, or pack its files as zip"
+        return "an unsupported archive: unpack it or use zip"
     return _not_read(_UNREAD_SUFFIXES.get(f".{name.rpartition('.')[2]}", ""))
 
 

@@ -33,4 +33,4 @@ def test_they_are_counted_beside_what_is_read(tmp_path: Path) -> None:
     assert told.keys() == UNREAD.keys()
     for name, words in UNREAD.items():
         assert told[name].startswith(words)
-        assert told[name].endswith("pack its files as zip" if words == "an unsupported archive" else "save it as PNG")
+        assert told[name].endswith("unpack it or use zip" if words == "an unsupported archive" else "save it as PNG")
