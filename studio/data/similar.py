@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
+from studio.data.images.canvas import parts_of
 
 _CELLS = 8
 _STEP = 3  # levels, 0 to 255, from which on two cells count as different
@@ -25,9 +26,9 @@ _MOST_CHANGED = 0.04  # of the pixels that can be seen: more, and it is another 
 _NOTICED = (
     12  # levels of any premultiplied channel by which a pixel is another one: more, and dark floors are all alike
 )
-_PAIRS_AT_ONCE = 512
+_PAIRS_AT_ONCE = 512  # of which a few rows are looked at
 _ROWS_LOOKED_AT = 4  # of a pair, evenly spread, before all of its pixels are compared
-_HASHED_AT_ONCE = 1024
+_COMPARED_PIXELS = 1 << 19  # of the first sprites of pairs, at once: each takes some forty bytes
 _MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
 
 
@@ -63,10 +64,9 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
     candidates = yield from _worth_comparing(rgba, candidates)
     first, second, mirrored = candidates.T
     changed = np.empty(len(first), np.int64)
-    for start in range(0, len(first), _PAIRS_AT_ONCE):
-        part = slice(start, start + _PAIRS_AT_ONCE)
+    for part in parts_of(rgba, len(first), _COMPARED_PIXELS):
         changed[part] = _changed(rgba[first[part]], rgba[second[part]], mirrored[part] == 1)
-        yield Progress(min(start + _PAIRS_AT_ONCE, len(first)), len(first), "pairs of sprites compared")
+        yield Progress(part.stop, len(first), "pairs of sprites compared")
     alike = changed >= 0
     found = candidates[alike], changed[alike]
     order = np.lexsort((found[0][:, 2], found[0][:, 0], found[0][:, 1]))
@@ -77,15 +77,14 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
 def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
     """Of each sprite and of its mirror image: uint8 [2, N, 14]."""
     found = np.zeros((2, len(rgba), _BYTES), np.uint8)
-    for start in range(0, len(rgba), _HASHED_AT_ONCE):
-        part = slice(start, start + _HASHED_AT_ONCE)
+    for part in parts_of(rgba):
         level = _level(centred(rgba[part]))
         for side, each in enumerate((level, level[:, :, ::-1])):
             cells = _cells(each)
             down, across = np.diff(cells, axis=1) > _STEP, np.diff(cells, axis=2) > _STEP
             bits = np.concatenate([down.reshape(len(each), -1), across.reshape(len(each), -1)], 1)
             found[side, part] = np.packbits(bits, axis=1)
-        yield Progress(min(start + _HASHED_AT_ONCE, len(rgba)), len(rgba), "sprites looked at")
+        yield Progress(part.stop, len(rgba), "sprites looked at")
     return found
 
 
@@ -185,13 +184,12 @@ class _About:
 def _about(rgba: Rgba) -> Generator[Event, None, _About]:
     down, right = np.zeros((2, len(rgba)), np.int64), np.zeros((2, len(rgba)), np.int64)
     visible = np.zeros(len(rgba), np.int64)
-    for start in range(0, len(rgba), _HASHED_AT_ONCE):
-        part = slice(start, start + _HASHED_AT_ONCE)
+    for part in parts_of(rgba):
         seen = np.asarray(rgba[part, :, :, 3] > 0)
         visible[part] = np.count_nonzero(seen, axis=(1, 2))
         for side, each in enumerate((seen, seen[:, :, ::-1])):
             down[side, part], right[side, part] = _moves(each)
-        yield Progress(min(start + _HASHED_AT_ONCE, len(rgba)), len(rgba), "sprites looked at")
+        yield Progress(part.stop, len(rgba), "sprites looked at")
     return _About(down, right, visible)
 
 

@@ -401,3 +401,16 @@ def test_the_mailbox_does_not_join_what_is_apart() -> None:
     assert len(box.take()) == 4
     assert box.claim_announcement()
     assert not box.claim_announcement()
+
+
+def test_the_memory_of_a_job_goes_back_when_it_has_ended(
+    qtbot: QtBot, job_queue: JobQueue, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back: list[str] = []
+    monkeypatch.setattr(
+        "studio.core.memory.MemoryReturn.give_back", lambda self: given_back.append(threading.current_thread().name)
+    )
+    for place in ("engine", "files"):
+        job_queue.start(place, "Work", says("a"), log.take)
+    qtbot.waitUntil(lambda: len(given_back) == 2)
+    assert threading.main_thread().name not in given_back

@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 from studio.core import logs, wording
 from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
+from studio.core.memory import MemoryReturn
 
 Outcome = Literal["done", "failed", "cancelled"]
 
@@ -92,6 +93,7 @@ class Worker(QThread):
         self._closing = False
         self._mailbox = Mailbox()
         self._announced_at = 0.0
+        self._memory = MemoryReturn()
 
     def submit(self, job: Job) -> None:
         """Queue a job: it runs after those before it, a background job when no other is ready.
@@ -205,6 +207,7 @@ class Worker(QThread):
             self._fail(job, error)
         _log.info("%s: %s: %s", self.objectName(), job.title, outcome)
         self._post(job, JobEnded(outcome))
+        self._memory.give_back()
 
     def _fail(self, job: Job, error: Exception) -> None:
         _log.error("'%s' failed.", job.title, exc_info=error)

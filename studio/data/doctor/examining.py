@@ -15,14 +15,14 @@ from studio.data.colour.usage import colours_used
 from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
 from studio.data.doctor.mending import merging
 from studio.data.groups import near_duplicates_of
-from studio.data.images.canvas import OPAQUE, as_numbers
+from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
 from studio.data.like_named import key_of, spellings
 from studio.data.options import ImportOptions
 from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 MOST_LOOKED_AT = 100_000  # sprites: of more, some from all over
-_AT_ONCE = 256  # sprites
+_AT_ONCE = 1 << 18  # pixels
 _COMMON = 0.02  # of the sprites have a colour, and at least three: then it is of their palette
 _LARGEST_PALETTE = 256
 _MOSTLY = 0.8  # of the sprites have no other colours: then there is a palette
@@ -67,13 +67,13 @@ def _like_named(sprites: Sprites) -> Iterator[Quarantined]:
 
 def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     items = []
-    for start in range(0, len(sprites), _AT_ONCE):
-        used = colours_used(sprites.rgba[start : start + _AT_ONCE])
+    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+        used = colours_used(sprites.rgba[part])
         for index in np.flatnonzero(used > MANY_COLOURS).tolist():
             items.append(
-                Quarantined(sprites.names[start + index], f"{number(int(used[index]))} colours", "many colours")
+                Quarantined(sprites.names[part.start + index], f"{number(int(used[index]))} colours", "many colours")
             )
-        yield _progress(sprites, start)
+        yield _progress(sprites, part)
     return items
 
 
@@ -81,34 +81,33 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
     """Sprites that need fewer colours once near ones are merged."""
     change = yield from merging(sprites.rgba, HARDLY_SEEN)
     items = []
-    for start in range(0, len(sprites), _AT_ONCE):
-        part = sprites.rgba[start : start + _AT_ONCE]
-        before, after = colours_used(part), colours_used(change(part))
+    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+        before, after = colours_used(sprites.rgba[part]), colours_used(change(sprites.rgba[part]))
         for index in np.flatnonzero(after < before).tolist():
             words = f"{number(int(before[index]))} colours, {number(int(after[index]))} to the eye"
-            items.append(Quarantined(sprites.names[start + index], words, "near colours"))
-        yield _progress(sprites, start)
+            items.append(Quarantined(sprites.names[part.start + index], words, "near colours"))
+        yield _progress(sprites, part)
     return items
 
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[Quarantined], int]]:
     """Sprites with colours of their own where nearly all share a palette, and how many colours that has, or 0."""
     shared: Counter[int] = Counter()
-    for start in range(0, len(sprites), _AT_ONCE):
-        for colours in _each(sprites.rgba[start : start + _AT_ONCE]):
+    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+        for colours in _each(sprites.rgba[part]):
             shared.update(colours.tolist())
-        yield _progress(sprites, start)
+        yield _progress(sprites, part)
     fewest = max(3, _COMMON * len(sprites))
     palette = np.array(sorted(colour for colour, sprites_with in shared.items() if sprites_with >= fewest), np.uint32)
     if not 0 < len(palette) <= _LARGEST_PALETTE:
         return [], 0
     items = []
-    for start in range(0, len(sprites), _AT_ONCE):
-        for index, colours in enumerate(_each(sprites.rgba[start : start + _AT_ONCE]), start):
+    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+        for index, colours in enumerate(_each(sprites.rgba[part]), part.start):
             others = len(colours) - int(np.isin(colours, palette).sum())
             if others:
                 items.append(Quarantined(sprites.names[index], f"{count(others, 'colour')} of its own", "off palette"))
-        yield _progress(sprites, start)
+        yield _progress(sprites, part)
     return (items, len(palette)) if items and len(items) <= (1 - _MOSTLY) * len(sprites) else ([], 0)
 
 
@@ -126,5 +125,5 @@ def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None,
     return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]
 
 
-def _progress(sprites: Sprites, start: int) -> Progress:
-    return Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites looked over")
+def _progress(sprites: Sprites, part: slice) -> Progress:
+    return Progress(part.stop, len(sprites), "sprites looked over")

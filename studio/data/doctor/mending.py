@@ -25,7 +25,7 @@ from studio.data.colour.palette import MOST_COLOURS, Palette, main_colours, pale
 from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
-from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden
+from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden, parts_of
 from studio.data.like_named import key_of, merged, spellings
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
@@ -34,7 +34,7 @@ from studio.data.similar import find_similar
 from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
-_AT_ONCE = 256  # sprites
+_AT_ONCE = 1 << 18  # pixels
 _OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
 _SEPARATOR = ";"
 _EVERY_COLOUR = 1 << 20
@@ -146,9 +146,9 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
     if change is None:
         return rgba
     with contextlib.closing(Scratch(folder)) as result:
-        for start in range(0, len(rgba), _AT_ONCE):
-            result.add(change(rgba[start : start + _AT_ONCE]))
-            yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
+        for part in parts_of(rgba, pixels=_AT_ONCE):
+            result.add(change(rgba[part]))
+            yield Progress(part.stop, len(rgba), "sprites mended")
         return result.array().reshape(rgba.shape)
 
 
@@ -227,8 +227,7 @@ def _different(before: Rgba, after: Rgba) -> NDArray[np.int64]:
     if before is after:
         return np.zeros(len(before), np.int64)
     changed = np.empty(len(before), np.int64)
-    for start in range(0, len(before), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for part in parts_of(before):
         changed[part] = np.count_nonzero(as_numbers(before[part]) != as_numbers(after[part]), axis=(1, 2))
     return changed
 

@@ -63,10 +63,14 @@ def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
     return np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(*numbers.shape, 4)
 
 
-def parts_of(rgba: Rgba) -> Iterator[slice]:
-    """All of uint8 [N, S, S, 4] in slices of about a million pixels: more at once would take much memory."""
-    step = max(1, _PIXELS_AT_ONCE // max(1, int(np.prod(rgba.shape[1:3]))))
-    return (slice(start, min(start + step, len(rgba))) for start in range(0, len(rgba), step))
+def parts_of(rgba: Rgba, count: int | None = None, pixels: int = _PIXELS_AT_ONCE) -> Iterator[slice]:
+    """Return slices of about so many pixels of uint8 [N, S, S, 4], as more at once would take much memory.
+
+    count: of how many sprites of that size the slices are; None: of all N.
+    """
+    count = len(rgba) if count is None else count
+    step = max(1, pixels // max(1, int(np.prod(rgba.shape[1:3]))))
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 def clear_hidden(rgba: Rgba) -> None:
