@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -26,10 +24,11 @@ from studio.exports.base import (
 from studio.exports.c import comparing, source
 from studio.exports.c.comparing import CConfig
 from studio.exports.c.compose import COMMENT, compose, prefix_of
+from studio.exports.processes import run_program
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
-_PATIENCE_S, _GLANCE_S = 300, 0.05
+_PATIENCE_S = 300
 _GIVEN = "model"  # the folder of what is checked, apart from what checks it
 
 
@@ -125,29 +124,15 @@ def compiled(folder: Path, name: str) -> Iterator[float]:
     yield from _call(words, folder, f"{name} can't be compiled.", 0.0)
 
 
-def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Iterator[float]:
+def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Generator[float, None, None]:
     """Run a program in a folder and yield `share` every 50 ms until it ends; kill it when this is closed.
 
     Raises ExportError with the title `failure` where it fails.
     """
-    end_s = time.monotonic() + _PATIENCE_S
-    with tempfile.TemporaryFile() as errors:
-        try:
-            process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
-        except OSError as error:
-            raise ExportError(failure, str(error)) from error
-        try:
-            while process.poll() is None:
-                if time.monotonic() > end_s:
-                    raise ExportError(failure, f"It was stopped after {_PATIENCE_S} s.")
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_GLANCE_S)
-                yield share
-        finally:
-            process.kill()
-            process.wait()
-        errors.seek(0)
-        said = errors.read().decode(errors="replace")
-    if process.returncode:
-        reasons = [line for line in said.splitlines() if "error" in line]
-        raise ExportError(failure, reasons[0] if reasons else f"It ended with {process.returncode}.")
+    try:
+        done = yield from run_program(words, _PATIENCE_S, share=share, folder=folder)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExportError(failure, str(error)) from error
+    if done.returncode:
+        reasons = [line for line in done.stderr.splitlines() if "error" in line]
+        raise ExportError(failure, reasons[0] if reasons else f"It ended with {done.returncode}.")

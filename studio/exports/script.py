@@ -7,7 +7,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.core.shell import command
 from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill
+from studio.exports.processes import run_program
 from studio.exports.scripts.composing import as_notebook, as_python, compose_cells, weights_path
 
 _CHECKED_S = 300.0  # the longest that a check may take
@@ -81,7 +82,9 @@ class Script(ModelExport[Config]):
             raise
         return written
 
-    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
+    def read_back(
+        self, paths: Sequence[Path], model: ExportableModel, config: Config
+    ) -> Generator[float, None, Tensor]:
         script, notebook, weights = paths
         cells = compose_cells(model, script)
         for path, text in ((script, as_python(cells)), (notebook, as_notebook(cells))):
@@ -91,7 +94,7 @@ class Script(ModelExport[Config]):
                 raise ExportError(f"{path.name} can't be read.", str(error)) from error
             if not is_whole:
                 raise ExportError(f"{path.name} is not what was written.", "Export again.")
-        found = run_probe(script, _question(model))
+        found = yield from run_probe(script, _question(model))
         try:
             network = fill(model.fresh(), load(weights.read_bytes()), weights)
         except (OSError, SafetensorError) as error:
@@ -138,19 +141,16 @@ def _question(model: ExportableModel) -> dict[str, Any]:
     }
 
 
-def run_probe(script: Path, question: Mapping[str, Any]) -> dict[str, Any]:
-    """What a script says in a process of its own. Raises ExportError."""
+def run_probe(script: Path, question: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:
+    """Run a script in a process of its own; yield the share done, and return its answer. Raises ExportError."""
+    words = [sys.executable, "-P", "-c", _CHECK, str(script)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", _CHECK, str(script)],
-            input=json.dumps(question),
-            capture_output=True,
-            encoding="utf-8",
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"},
-            timeout=_CHECKED_S,
-            check=True,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        done = yield from run_program(
+            words, _CHECKED_S, given=json.dumps(question), env=environment, creationflags=flags
         )
+        done.check_returncode()
         found: dict[str, Any] = json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or [f"It ended with {error.returncode}."])[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,11 @@ def made_once() -> Iterator[None]:
         (folder / "check.exe").write_bytes(_compiled[key])
         (folder / "check.exe").chmod(0o700)
 
-    def asked_once(path: Path, question: Mapping[str, Any]) -> dict[str, Any]:
+    def asked_once(path: Path, question: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:
         _, _, code = path.read_text("utf-8").partition("\nTRAIN = ")  # what is before it names files
         key = hashlib.sha256(weights_path(path).read_bytes() + f"{code}{question}".encode()).hexdigest()
         if key not in _answers:
-            _answers[key] = ask(path, question)
+            _answers[key] = yield from ask(path, question)
         return _answers[key]
 
     with pytest.MonkeyPatch.context() as patched:

@@ -28,7 +28,7 @@ from studio.exports.script import Script
 from studio.exports.scripts.composing import as_python, compose_cells, weights_path
 from studio.exports.sources import brief
 from tests.conftest import make_sprites, with_numbers
-from tests.exports.tools import ANCESTOR, small_exportable
+from tests.exports.tools import ANCESTOR, read_back, small_exportable
 
 pytestmark = pytest.mark.usefixtures("made_once")
 MOST_LINES = {"generator": 580, "autoencoder": 475}  # of code; 330 of any other
@@ -163,7 +163,7 @@ def test_a_script_that_trains_otherwise_is_refused(tmp_path: Path) -> None:
     honest = model.training.loss
     other = _trained(model, loss=lambda *inputs: 1.01 * honest(*inputs))
     with pytest.raises(ExportError, match="does not train as the studio does"):
-        form.read_back(paths, other, Config())
+        read_back(form, paths, other, Config())
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     whole = weights_path(paths[0]).read_bytes()
     weights_path(paths[0]).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ExportError, match="does not run"):
-        form.read_back(paths, model, Config())
+        read_back(form, paths, model, Config())
 
 
 def test_what_can_not_be_the_same_is_said() -> None:

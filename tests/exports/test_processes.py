@@ -1,0 +1,39 @@
+"""Programs that checks run: how they end, and that closing a check kills them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from studio.exports.processes import run_program
+
+_LOUD = "import sys; print(len(sys.stdin.read())); sys.stderr.write('x' * 300_000); sys.exit(3)"
+_ENDLESS = "import pathlib, os, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(1000)"
+
+
+def test_a_program_gets_its_input_and_says_how_it_ended() -> None:
+    running = run_program([sys.executable, "-c", _LOUD], 60, share=0.5, given="y" * 300_000)
+    shares = list[float]()
+    while True:
+        try:
+            shares.append(next(running))
+        except StopIteration as end:
+            done = end.value
+            break
+    assert (done.returncode, done.stdout.strip(), len(done.stderr)) == (3, "300000", 300_000)
+    assert set(shares) <= {0.5}
+
+
+def test_closing_kills_the_program_and_patience_ends(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", _ENDLESS]
+    running = run_program(words, 60, folder=tmp_path)
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        next(running)
+    running.close()
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    with pytest.raises(subprocess.TimeoutExpired):
+        list(run_program(words, 0.1, folder=tmp_path))
