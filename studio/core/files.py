@@ -93,7 +93,7 @@ def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     with contextlib.ExitStack() as unless_good:
         for path, target in reversed(list(zip(paths, targets, strict=True))):
             with exporting(target):
-                path.replace(target)
+                _replace(path, target)
             unless_good.callback(_discard, target)
         unless_good.pop_all()
     _flush_folder(folder)
@@ -179,7 +179,7 @@ def _sweep_stale(folder: Path) -> None:
 
 
 def remove(path: Path) -> Path | None:
-    """Remove a file or a folder, if it exists; return where the rest is of a folder that could not be removed whole.
+    """Remove a file or a folder, if it exists; return the path of a folder of which a part is left.
 
     A folder is given another name first: a crash leaves nothing of it under its own, and what it leaves is swept.
     """

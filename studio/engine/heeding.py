@@ -53,7 +53,7 @@ class _Speaker:
         self._waits = False  # in `follow`
         self._beats = 0
         self._looked_s = self._spoke_s = -math.inf
-        self._lock = threading.Lock()  # of live.json and of what is written there
+        self._lock = threading.Lock()  # two threads write live.json
         self._has_ended = threading.Event()
         fall_silent(self._run)  # what was asked of an earlier training of this run counts no more
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
@@ -68,7 +68,7 @@ class _Speaker:
         self._speak(at_once=isinstance(event, Halted))
 
     def follow(self) -> Iterator[Notice]:
-        """Between two events of the training: read what is asked when that is due, and wait while a pause is asked."""
+        """Read asked.json when a look is due, and wait while asked.json asks for a pause. Yields Notices."""
         self._listen()
         if self._is_to_wait():
             yield Notice("info", "Paused, as was asked in the run's folder.", "It goes on when that is asked.")

@@ -69,7 +69,7 @@ def write_live(run: Path, live: Live) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            with path.open("r+b") as file:  # the blocks of the file are there: to replace it would need more
+            with path.open("r+b") as file:  # the old file's blocks suffice; a new file needs more
                 file.write(_content(live))
                 file.truncate()
 
@@ -82,7 +82,7 @@ def fall_silent(run: Path) -> None:
 
 
 def read_asked(run: Path, known: Asked) -> Asked:
-    """Return what a training is asked to do; what is `known` where the file is missing or can't be read for now."""
+    """Return the requests in asked.json; return `known` if the file is missing or can't be read."""
     return _read(run / ASKED, Asked) or known
 
 
@@ -102,7 +102,7 @@ def ask(
 
 
 def _asked_before(path: Path) -> Asked:
-    """Return what was asked before. Raises RunError: a request that ignored it would take back a pause."""
+    """Return the requests in asked.json. Raises RunError: a new file without the old requests would end a pause."""
     try:
         with reading(path):
             return records.parse(files.patiently(path.read_bytes), Asked)
