@@ -88,6 +88,7 @@ class Window(QMainWindow):
         self.restoreGeometry(session.settings.layout("window"))
         self._fit_screen()
         self._unstored = ""  # the error that storing ended with last
+        self._knows_unstored = False  # the user was told so on closing
         self._keeper = QTimer(self)
         self._keeper.setInterval(_KEEP_MS)
         self._keeper.timeout.connect(self.keep)
@@ -239,8 +240,14 @@ class Window(QMainWindow):
         if not self._may_close and not self.close_guard.may_close():
             event.ignore()
             return
-        self._keeper.stop()
         self._store(leaving=True)
+        if self._unstored and not (self._may_close or self._knows_unstored):
+            self._knows_unstored = True
+            title, hint = "The window stays open: your last work is not stored.", "Close again to leave without it."
+            self.session.noticed.emit(StateNotice("error", title, hint, holds=lambda: bool(self._unstored)))
+            event.ignore()
+            return
+        self._keeper.stop()
         event.accept()
         self.closed.emit()
 
@@ -261,6 +268,7 @@ class Window(QMainWindow):
             except OSError as error:
                 failed = error
         before, self._unstored = self._unstored, str(failed or "")
+        self._knows_unstored = self._knows_unstored and bool(failed)
         if failed is not None and self._unstored != before:
             title, reason = f"Can't write {failed.filename or 'the file'}.", failed.strerror or str(failed)
             self.session.noticed.emit(StateNotice("error", title, reason, holds=lambda: bool(self._unstored)))

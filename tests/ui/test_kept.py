@@ -109,6 +109,23 @@ def test_a_failed_write_is_reported_once_and_repeated(
     assert names_on_disk() == ["grey 1"] and window.notices.cards() == []
 
 
+def test_closing_while_the_disk_is_full_keeps_the_window_once(
+    qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> None:
+        raise OSError(28, "No space left on device", "kept.jsonl")
+
+    monkeypatch.setattr(files, "write_atomic", refuse)
+    window.session.kept.add([sprite(1)])
+    window.close()
+    assert window.isVisible()
+    shown = window.notices.shown()
+    assert shown is not None and "not stored" in shown.words[0] and "Close again" in shown.words[1]
+    with qtbot.waitSignal(window.closed):
+        window.close()
+    assert not window.isVisible()
+
+
 def test_each_window_has_an_editor_file_of_its_own(job_queue: JobQueue) -> None:
     first, second = SpriteEditing(job_queue), SpriteEditing(job_queue)
     first.open(sprite(1))
