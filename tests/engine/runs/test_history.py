@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import tracemalloc
@@ -49,6 +50,20 @@ def test_curves_are_what_was_trained(run_path: Path, sprites: Sprites) -> None:
     assert [samples.step for samples in read.samples] == [event.step for event in shown]
     assert np.array_equal(read.samples[-1].sprites, shown[-1].sprites)
     assert read.samples[-1].captions == shown[-1].captions
+
+
+def test_a_run_tells_how_much_of_its_budget_it_has_used(run_path: Path, sprites: Sprites) -> None:
+    list(train_classifier(run_path, sprites, steps=4))
+    assert _read(run_path).used_up == 1.0
+    record = RunDir(run_path).record()
+
+    def used(**settings: Any) -> float:
+        changed = dataclasses.replace(record, config={**record.config, "steps": 0, **settings})
+        return history.budget_used(changed, 10, 30.0)
+
+    assert (used(minutes=5.0), used(minutes=0.1), used(steps=40)) == (0.1, 1.0, 0.25)
+    assert used(epochs=2, batch_size=1) == 10 / (2 * record.data_count)
+    assert used(minutes="soon") == 1.0
 
 
 def test_a_run_in_the_place_of_another_is_read_anew(run_path: Path, sprites: Sprites) -> None:
