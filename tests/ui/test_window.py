@@ -130,6 +130,14 @@ def test_what_the_menus_cannot_do_now_says_why(window: Window) -> None:
     assert menus.start.isEnabled()
 
 
+def test_keys_for_what_cannot_be_done_now_say_why(window: Window) -> None:
+    window.show_page("runs")
+    window.runs._trash_by_key()
+    assert titles(window) == ["Choose a run in the table."]
+    window.generate.editing.paste()
+    assert titles(window)[-1] == "The chosen model can't edit sprites."
+
+
 def test_a_sprite_that_the_chosen_model_cannot_edit_is_reported(window: Window) -> None:
     window.session.runs.are_known = True
     window.session.editing.open(NamedSprite(np.zeros((8, 8, 4), np.uint8), "orc"))

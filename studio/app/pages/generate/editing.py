@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -56,6 +57,7 @@ class EditorPanel(QWidget):
         self._session = session
         self._size = 0  # of the model's sprites; 0 while there is no model
         self._page_problem = ""  # with the settings of the page
+        self._can_edit = False  # the model
         self._waiting: NamedSprite | None = None  # of another size, and not in the editor yet
         self._shown = (False, False)  # whether there is a sprite, and a question
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
@@ -94,6 +96,7 @@ class EditorPanel(QWidget):
     def set_model(self, size: int, can: frozenset[Ability]) -> None:
         """The chosen model draws sprites of so many pixels a side, 0 for no model, and can do this beside."""
         self.shape.setVisible("silhouette" in can)
+        self._can_edit = "vary" in can
         self._size = size
         if self._waiting is not None and self._fits(self._waiting.rgba):
             self.take(self._waiting)
@@ -150,7 +153,9 @@ class EditorPanel(QWidget):
     @Slot()
     def paste(self) -> None:
         """Take the picture that is in the clipboard."""
-        if not self.take_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
+        if not self._can_edit:
+            self._say_not_edited("The chosen model can't edit sprites.", self._is_useless)
+        elif not self.take_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
             self._session.notify("There is no picture in the clipboard.", "Copy a sprite in another program first.")
 
     def take_mime(self, data: QMimeData, name: str) -> bool:
@@ -161,6 +166,15 @@ class EditorPanel(QWidget):
         elif data.hasImage():
             self.take(NamedSprite(_pixels(QImage(data.imageData())), name))
         return path is not None or data.hasImage()
+
+    def _say_not_edited(self, title: str, holds: Callable[[], bool]) -> None:
+        self._session.notify(title, "Choose a generator under Model.", holds=holds)
+
+    def _is_useless(self) -> bool:
+        return not self._can_edit
+
+    def _hides_sprite(self) -> bool:
+        return self.is_open() and not self._can_edit
 
     def _options(self) -> QWidget:
         """How much is to change."""
@@ -243,6 +257,9 @@ class EditorPanel(QWidget):
             self.editor.set_history(history)
             self._title.say(current.name)
             self._class.say(current.class_name)
+            if self._session.runs.are_known and not self._can_edit:
+                title = f"{current.name} waits in the editor: the chosen model can't edit sprites."
+                self._say_not_edited(title, self._hides_sprite)
         self._refresh()
 
     @Slot()

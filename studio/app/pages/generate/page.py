@@ -394,14 +394,6 @@ class GeneratePage(Page):
     def _note_edited(self) -> None:
         self._has_edited_last = True
         self.undo_changed.emit()
-        current = self.session.editing.current
-        if current is not None and self.choice.is_known() and not self._can_edit():
-            title = f"{current.name} waits in the editor: the chosen model can't edit sprites."
-            self.session.notify(title, "Choose a generator under Model.", holds=self._hides_editor)
-
-    def _hides_editor(self) -> bool:
-        """Return whether a sprite is in the editor that the chosen model can't edit."""
-        return self.editing.is_open() and not self._can_edit()
 
     @Slot()
     def _note_rejected(self) -> None:
