@@ -113,7 +113,7 @@ class SheetProposal(QFrame):
         self.words = factory.text("")
         self.cut = factory.button("Cut them into sprites", _CUT, role="primary")
         self.see_cells = factory.button("See the cells…", _SEE_FIRST)
-        self.larger = factory.button("", _LARGER)
+        self.larger = factory.button("Use the larger canvas", _LARGER)
         self.undo = factory.button("Undo", _UNDO)
         self.close_line = factory.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
         theme.set_role(self, "card")
