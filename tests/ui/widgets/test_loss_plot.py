@@ -259,7 +259,7 @@ def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot)
     assert [(mark.step, mark.kind) for mark in plot.marks] == marks[1:]
     note = plot.canvas._note
     hover(plot, 3000)
-    assert note.isVisible() and note.toPlainText() == "Best so far, step 3,000"
+    assert note.isVisible() and note.toPlainText() == "Best checkpoint, step 3,000"
     hover(plot, 1000)
     assert not note.isVisible()
     plot.append([2000], [1.0])  # resumed there: what came after is no more
