@@ -17,10 +17,11 @@ from studio.app.notice_panel import NoticeLine
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import places
-from studio.core.events import Halted, JobFailed
+from studio.core.errors import TrainingError
+from studio.core.events import Events, Halted, JobFailed, Notice
 from studio.data.editing import NamedSprite
 from studio.engine.runs.folder import RunDir
-from tests.ui.conftest import LONG_MS, click, open_sprites
+from tests.ui.conftest import LONG_MS, click, open_sprites, start_tiny
 
 
 @pytest.fixture
@@ -78,6 +79,29 @@ def test_the_warning_about_a_folder_leaves_when_another_folder_is_opened(
     assert len(warned) == 1
     open_sprites(qtbot, window.session, sprite_folder)
     assert not set(warned) & set(titles(window))
+
+
+def test_the_messages_of_a_training_leave_when_the_user_starts_another_and_not_when_the_queue_does(
+    qtbot: QtBot, opened: Window, own_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*given: object) -> Events:
+        yield Notice("warning", "Odd.")
+        raise TrainingError(f"Failed {len(titles(opened))}.")
+
+    for name in ("train", "resume"):
+        monkeypatch.setattr(f"studio.app.background.jobs.{name}", fails)
+    training, session = opened.session.training, opened.session
+
+    def ended() -> list[str]:
+        qtbot.waitUntil(lambda: not training.is_busy() and not session.job_queue.running(), timeout=LONG_MS)
+        return titles(opened)
+
+    start_tiny(session, steps=1)
+    assert ended() == ["Odd.", "Failed 0."]
+    session.queue.due.emit(own_run)
+    assert "Failed 0." in ended() and len(titles(opened)) > 2
+    start_tiny(session, steps=1)
+    assert ended() == ["Odd.", "Failed 0."]
 
 
 def test_a_run_that_failed_before_it_began_gives_the_train_page_no_title(opened: Window, settled: Window) -> None:

@@ -177,6 +177,11 @@ class JobQueue(QObject):
         if job.kind:
             self._said.append((job, notice))
 
+    def withdraw(self, kinds: str) -> None:
+        """Withdraw the messages of all jobs whose kind begins so."""
+        for kind in {job.kind for job, _ in self._said if job.kind.startswith(kinds)}:
+            self._withdraw(kind)
+
     def _withdraw(self, kind: str, but: Job | None = None) -> None:
         """Withdraw the messages of all jobs of a kind, of one job excepted."""
         for said in [(job, notice) for job, notice in self._said if job.kind == kind and job is not but]:

@@ -134,6 +134,8 @@ class Session(QObject):
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
         """Go on with a run, for so many minutes more if any, and show its settings; say why when it can't be."""
         run = self.runs.at(path)
+        if not self.training.has_own_run():
+            self.training.withdraw_messages()
         if self._go_on(path, more_min, by_all_cards=True) and run is not None and run.record is not None:
             self.setup.follow(run.record)
 

@@ -22,7 +22,7 @@ from studio.engine.runs.watching import TrainingSeen
 State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
 
 _LOOK_MS = 1000  # between two looks at a run that is watched
-_KIND = "Training"  # of the jobs: the messages of a training leave when the next one starts
+TRAINING = "Training "  # before a run's title: the kind of the job that trains or watches the run
 _SAVING = "The run is being saved."
 _PAUSING = "The training is asked to pause."
 _UNHEARD = "Nothing has been heard of this training yet."
@@ -86,7 +86,9 @@ class WindowTrainer:
     ) -> None:
         self._job_queue, self._control = job_queue, control
         self._has_begun = False
-        self._job = job_queue.start("engine", f"Training {title}", events, receive, background=True, kind=_KIND)
+        self._job = job_queue.start(
+            "engine", f"Training {title}", events, receive, background=True, kind=f"{TRAINING}{title}"
+        )
 
     def pause(self) -> State:
         self._control.is_paused = True
@@ -170,7 +172,9 @@ class ProcessTrainer(QObject):
             self._receive(event)
 
     def _start_watching(self, events: Events, title: str) -> None:
-        self._job = self._job_queue.start("files", f"Watching {title}", events, self._hear, background=True, kind=_KIND)
+        self._job = self._job_queue.start(
+            "files", f"Watching {title}", events, self._hear, background=True, kind=f"{TRAINING}{title}"
+        )
         self._job_queue.prioritize(self._job)
 
     def pause(self) -> State:

@@ -12,7 +12,7 @@ from studio.app.background import job_events, jobs, watch_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import JobEnded
-from studio.app.state.trainers import ProcessTrainer, State, Trainer, Watched, WindowTrainer
+from studio.app.state.trainers import TRAINING, ProcessTrainer, State, Trainer, Watched, WindowTrainer
 from studio.core.config import TrainingConfig
 from studio.core.events import (
     Advised,
@@ -127,6 +127,7 @@ class CurrentTraining(QObject):
         """
         if self.has_own_run():
             return
+        self.withdraw_messages()
         title = f"{sprites.title} {recipe.name}"
         if processes > 1:
             trainer = self._fresh_processes(title, device)
@@ -156,6 +157,10 @@ class CurrentTraining(QObject):
             self._fresh_processes(path.name, None).watch(path)
             self._set_state("starting")
             self.path = path  # not before, as with any other run
+
+    def withdraw_messages(self) -> None:
+        """Withdraw the messages of earlier trainings because the user starts a run. The queue leaves them on show."""
+        self._job_queue.withdraw(TRAINING)
 
     @Slot()
     def stop_watching(self) -> None:
