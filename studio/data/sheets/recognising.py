@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from studio.core.events import Rgba
 from studio.data.images.canvas import LARGE_PICTURE, as_numbers
 from studio.data.options import MOST_IN_SHEET, Grid
-from studio.data.sheets.cells import SummedArea, cells_of
+from studio.data.sheets.cells import GridCells, SummedArea, cells_of
 from studio.data.sheets.grids import background_of, grid_candidates
 
 _SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
@@ -32,6 +32,9 @@ _LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing fol
 _ASKED = 0.5  # confidence: where somebody says that there is a grid
 # Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
 _MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
+_CUT = 10.0  # log-odds: against tiles across whose borders drawings go on, where another grid cuts fewer of them
+# Log-odds against tiles that a line parts into two drawings, the size of the smaller one, and the fewest tiles.
+_JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
 _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # how much clear borders count between two grids, and from where on no more
 _MOST_SEEN = 12  # grids of a picture that take part in the vote
 _HALF = 3.0  # votes with which a size has half of the support that it can have
@@ -60,17 +63,27 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
     """
     if not _may_hold_several(rgba):
         return ()
-    found = []
+    found: list[SheetCandidate] = []
+    shares: list[float | None] = []
     foreground, before = SummedArea.of(rgba), _before_looking(*rgba.shape[:2])
+    crossings = _Crossings.of(foreground)
     for candidate in grid_candidates(rgba):
         grid = candidate.grid
         if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
             cells = cells_of(grid, foreground)
             if 1 < cells.sprites <= MOST_IN_SHEET:
-                score = round(candidate.score - _by_turns(cells.filled) - _by_turns(cells.filled.T), 2)
+                against = _by_turns(cells.filled) + _by_turns(cells.filled.T) + _joined(cells, crossings)
+                score = round(candidate.score - against, 2)
                 strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))
+                shares.append(_cut_through(cells, crossings))
                 found.append(SheetCandidate(grid, cells.sprites, score, round(candidate.parted + before, 2), strip))
-    return tuple(sorted(found, key=lambda one: -one.score)[:_MOST_SEEN])
+    cut = {number: share for number, share in enumerate(shares) if share is not None}
+    fewest = min(cut.values(), default=0.0)
+    weighed = [
+        replace(one, score=round(one.score - _CUT * (cut.get(number, fewest) - fewest), 2))
+        for number, one in enumerate(found)
+    ]
+    return tuple(sorted(weighed, key=lambda one: -one.score)[:_MOST_SEEN])
 
 
 def _by_turns(filled: NDArray[np.bool_]) -> float:
@@ -80,6 +93,64 @@ def _by_turns(filled: NDArray[np.bool_]) -> float:
     if rows[-1] - rows[0] < _ENOUGH_ROWS - 1 or many < _ENOUGH_TILES or few > _MOSTLY_EMPTY * many:
         return 0.0
     return (1 - few / many) * _EMPTY_BY_TURNS
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Crossings:
+    """Where drawings go on from one row of a picture to the next.
+
+    filled: int64 [H + 1, W], the filled pixels of each column above a line. touching: bool [H, W], whether a pixel is
+    filled and the pixel above it as well.
+    """
+
+    filled: NDArray[np.int64]
+    touching: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, foreground: SummedArea) -> _Crossings:
+        """Look at the picture that `foreground` is of."""
+        sums = foreground.sums.astype(np.int64)
+        above = sums[:, 1:] - sums[:, :-1]
+        filled = above[1:] > above[:-1]
+        touching = np.zeros(filled.shape, np.bool_)
+        touching[1:] = filled[1:] & filled[:-1]
+        return cls(above, touching)
+
+
+def _joined(cells: GridCells, crossings: _Crossings) -> float:
+    """Return the evidence against tiles in most of which no drawing goes on across one line: two rows make one."""
+    height, tiles = cells.grid.tile_height, cells.sprites
+    lines = np.arange(_SMALLEST_TILE, height - _SMALLEST_TILE + 1)
+    above_line = crossings.filled.sum(1)
+    first = above_line[cells.tops].sum()
+    drawn = above_line[cells.tops[:, None] + lines].sum(0) - first
+    lines = lines[_are_alike(drawn, above_line[cells.tops + height].sum() - first - drawn)]
+    if tiles < _FEW_TILES or not len(lines):
+        return 0.0
+    touches = crossings.touching.sum(1)[cells.tops[:, None] + lines].sum(0)
+    middle = cells.tops + lines[touches.argmin()]
+    columns = cells.lefts[:, None] + np.arange(cells.grid.tile_width)
+    top, half, bottom = (crossings.filled[at][:, columns].sum(2) for at in (cells.tops, middle, cells.tops + height))
+    goes_on = crossings.touching[middle][:, columns].any(2)
+    parted = np.count_nonzero(cells.filled & _are_alike(half - top, bottom - half) & ~goes_on) / tiles
+    return float(max(0.0, 2 * parted - 1) * _JOINED)
+
+
+def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return where two numbers of pixels are those of two sprites rather than of a sprite and its shadow."""
+    return np.asarray(np.minimum(above, below) >= _LEAST_PART * np.maximum(above, below))
+
+
+def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
+    """Return the share of borders between two filled tiles, one over the other, across which a drawing goes on."""
+    both = cells.filled[1:] & cells.filled[:-1]
+    if not both.any():
+        return None
+    if cells.grid.spacing:
+        return 0.0
+    columns = cells.lefts[:, None] + np.arange(cells.grid.tile_width)
+    goes_on = crossings.touching[cells.tops[1:]][:, columns].any(2)
+    return float(np.count_nonzero(both & goes_on) / np.count_nonzero(both))
 
 
 def _may_hold_several(rgba: Rgba) -> bool:

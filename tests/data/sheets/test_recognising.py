@@ -43,6 +43,32 @@ def both(composed: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory
     return imported(where), imported(where, sheets="grid")
 
 
+@pytest.mark.parametrize(
+    ("grid", "frames", "columns", "figures", "page"),
+    [
+        (Grid(12, 14), 14, 42, 6, (512, 32)),
+        (Grid(24, 17), 7, 7, 6, (256, 128)),
+        (Grid(12, 15), 14, 14, 4, (256, 64)),
+    ],
+)
+def test_rows_of_a_page_are_not_joined(
+    sprites: list[Pixels], grid: Grid, frames: int, columns: int, figures: int, page: tuple[int, int]
+) -> None:
+    rng, cells = np.random.default_rng(1), list[Pixels]()
+    fitting = [one for one in map(trimmed, sprites[1::7]) if fits(one, grid)]
+    for one in fitting[:: max(1, len(fitting) // figures)][:figures]:
+        cells += animated(one, frames, grid.tile_width, grid.tile_height, rng)
+    rgba = laid(cells, grid, columns, *page)
+    found = elect_sheets({0: sheet_candidates(rgba)})[0]
+    assert frames_of(rgba, found.grid) == frames_of(rgba, grid)
+
+
+def fits(rgba: Pixels, grid: Grid) -> bool:
+    """Whether a sprite fills most of a tile."""
+    height, width = rgba.shape[:2]
+    return bool(grid.tile_height - 3 <= height <= grid.tile_height - 1 and 6 <= width < grid.tile_width)
+
+
 def test_all_strips_and_sheets_are_recognised_with_their_cells(composed: dict[str, Composed], both: Both) -> None:
     kinds = Counter(one.name.split()[0] for one in composed.values() if one.grid)
     assert sum(kinds.values()) == STRIPS and min(kinds.values()) >= 2 and len(kinds) == 7

@@ -30,7 +30,7 @@ class CutForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._base = ImportOptions()
-        self._shared: ImportOptions | None = None  # settings of all other sheets, while one is cut by its own numbers
+        self._shared: ImportOptions | None = None  # settings of the other sheets, while the sheet on show is set apart
         self._has_others = False
         self._showing = False
         self.grid = QRadioButton("Grid")
@@ -63,12 +63,12 @@ class CutForm(QWidget):
         self.boxes["gap"].valueChanged.connect(self._edited)
 
     def set_options(self, options: ImportOptions, *, has_others: bool = False) -> None:
-        """Begin with these settings. has_others: whether other sheets are cut by them as well."""
+        """Show the settings of an import. has_others: whether the settings cut other sheets too."""
         self._has_others = has_others
         self._show_shared(options)
 
     def show_grid(self, grid: Grid | None) -> None:
-        """Show the numbers of a sheet that has a grid of its own; None: show those of all other sheets."""
+        """Show the grid of a single sheet; None shows the settings of all other sheets."""
         if grid is not None:
             self._shared = self.options()
             self._show_alone(grid)
@@ -137,7 +137,7 @@ class CutForm(QWidget):
 
     @Slot(bool)
     def _set_alone(self, alone: bool) -> None:
-        """Set this sheet apart, or back among the others: by their numbers, or they all by its numbers."""
+        """Set the sheet on show apart, or cut all sheets alike: by the shared numbers, else by the numbers on show."""
         if self._showing:
             return
         if alone:
@@ -150,13 +150,13 @@ class CutForm(QWidget):
 
     @Slot(bool)
     def _set_automatic(self, automatic: bool) -> None:
-        """Find the grid of each sheet, also that of a sheet with numbers of its own."""
+        """Detect the grid of each sheet, and drop the numbers of the sheet on show."""
         if automatic and self._shared is not None and not self._showing:
             self._show_shared(self._shared)
         self._edited()
 
     def _show_alone(self, grid: Grid | None) -> None:
-        """Show numbers as those of one sheet alone: those of `grid`, or as they are."""
+        """Set the sheet on show apart: show the numbers of `grid`; None keeps the numbers on show."""
         self._showing = True
         self.grid.setChecked(True)
         self.automatic.setChecked(False)
@@ -167,7 +167,7 @@ class CutForm(QWidget):
         self._fold()
 
     def _leave_automatic(self) -> None:
-        """Take numbers by hand: of this sheet alone where the grids of other sheets are found by themselves."""
+        """Switch Automatic off; where there are other sheets, the numbers become those of the sheet on show."""
         if not self.automatic.isChecked():
             return
         if self._has_others:
