@@ -111,6 +111,21 @@ def test_a_run_that_failed_before_it_began_gives_the_train_page_no_title(opened:
     assert opened.train._title.text() == "Train on discs"
 
 
+def test_the_long_name_of_a_folder_widens_neither_the_sprites_page_nor_the_train_page(
+    qtbot: QtBot, opened: Window, sprite_folder: Path
+) -> None:
+    pages = (opened.sprites.summary, opened.train)
+    widths = [page.minimumSizeHint().width() for page in pages]
+    long_named = sprite_folder.rename(sprite_folder.with_name("folder_of_sprites_" * 8))
+    open_sprites(qtbot, opened.session, long_named)
+    opened.show_page("train")
+    opened.show_page("sprites")
+    qtbot.waitUntil(lambda: "\u2026" in opened.sprites.summary._title.text(), timeout=LONG_MS)
+    assert [page.minimumSizeHint().width() for page in pages] == widths
+    assert opened.sprites.summary._title.toolTip() == long_named.name
+    assert opened.train._title.toolTip() == f"Train on {long_named.name}"
+
+
 def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
     asked: list[str] = []
     settled.notices.retry_wanted.connect(lambda: asked.append("again"))

@@ -106,7 +106,7 @@ class ExportDialog(QDialog):
         buttons = factory.row(1, self.cancel, self.start)
         return factory.panel(
             factory.column(
-                factory.title(f"Export {title}"),
+                factory.elided_title(f"Export {title}"),
                 self._scroll,
                 factory.heading("Where"),
                 where,

@@ -120,6 +120,13 @@ def title(words: str) -> QLabel:
     return text(words, "title", wrap=False)
 
 
+def elided_title(words: str = "") -> RunningLabel:
+    """Return the title of a page for a name of any length: a long name is shortened in its middle."""
+    made = RunningLabel("title", Qt.TextElideMode.ElideMiddle)
+    made.say(words)
+    return made
+
+
 def heading(words: str) -> QLabel:
     """The name of a section."""
     return text(words, "heading", wrap=False)
@@ -219,12 +226,12 @@ def scroll_past(widget: QWidget) -> None:
 class RunningLabel(QLabel):
     """A line that changes often: nothing beside it moves with its length.
 
-    What doesn't fit is shortened, and whole in the tool tip.
+    What doesn't fit is shortened, and whole in the tool tip. elide: where the dots of a shortened text are.
     """
 
-    def __init__(self, role: theme.Role = "") -> None:
+    def __init__(self, role: theme.Role = "", elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__()
-        self._whole, self._tip = "", ""
+        self._whole, self._tip, self._elide = "", "", elide
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         theme.set_role(self, role)
@@ -240,7 +247,7 @@ class RunningLabel(QLabel):
         self._fit()
 
     def _fit(self) -> None:
-        text = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        text = self.fontMetrics().elidedText(self._whole, self._elide, self.width())
         if text != self.text():
             self.setText(text)
         self.setToolTip("\n".join(part for part in (self._whole if text != self._whole else "", self._tip) if part))

@@ -113,7 +113,8 @@ class MapPage(QWidget):
         self.zoom_in = factory.tool("zoom-in", "Zoom in", "Make the map larger (+, or the wheel).")
         self.zoom_out = factory.tool("zoom-out", "Zoom out", "Make the map smaller (-, or the wheel).")
         self.large = Preview("Chosen sprite", "The sprite that is chosen on the map.", zoom=8, side=_LARGE)
-        self.name, self.about = factory.text(), factory.caption(_SELECT)
+        self.name = factory.RunningLabel(elide=Qt.TextElideMode.ElideMiddle)
+        self.about = factory.caption(_SELECT)
         self.neighbours, self.odd = SpriteButtons("Most like it"), SpriteButtons("Odd ones out")
         self.walk = Walk(self._map)
         self._said = factory.caption("")
@@ -139,7 +140,7 @@ class MapPage(QWidget):
         self.view.select(index)
         self.large.show_sprite(sprites.rgba[index])
         self.large.show()
-        self.name.setText(names[index])
+        self.name.say(names[index])
         far = f"{shown.apart[index]:.1f} times as far from those most like it as is usual."
         self.about.setText(f"Class: {sprites.class_names[sprites.labels[index]]}. It is {far}")
         self._neighbours = shown.neighbours[index, :_NEIGHBOURS_SHOWN]
@@ -250,7 +251,7 @@ class MapPage(QWidget):
         self._selected = -1
         for widget in (self.large, self._like):
             widget.hide()
-        self.name.setText("")
+        self.name.say("")
         self.about.setText(_SELECT)
         self.neighbours.show_sprites(sprites.rgba[:0], (), ())
         odd = shown.odd[:_ODD_SHOWN]

@@ -46,7 +46,7 @@ class Summary(QWidget):
         self.see_cells = factory.button("See the cells…", "See the sheets with their cells drawn over them.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = factory.button("Open others…", "Open another folder of sprites.", "folder")
-        self._title = factory.title("")
+        self._title = factory.elided_title()
         self._facts = factory.caption("")
         self.palette_view = PaletteView(session)
         buttons = factory.row(self.apply, self.see_cells)
@@ -68,7 +68,7 @@ class Summary(QWidget):
     def show_result(self, result: SpritesImported) -> None:
         """Show what was opened; its colours come a moment later."""
         sprites = result.sprites
-        self._title.setText(sprites.title)
+        self._title.say(sprites.title)
         classes = wording.count(len(sprites.class_names), "class", "classes")
         facts = f"{wording.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
         if sprites.target_names:

@@ -39,8 +39,7 @@ class TrainPage(Page):
         self.setup = SetupPanel(session)
         self.controls = TrainingButtons(session.training)
         self.monitor = Monitor(session)
-        self._title = factory.title("Train")
-        self._title.setWordWrap(True)
+        self._title = factory.elided_title("Train")
         self._state = factory.caption("")
         self.open = factory.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
         self.sample = factory.tool("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
@@ -149,7 +148,7 @@ class TrainPage(Page):
         self.setup.set_locked(training.has_own_run())
         is_on_show = training.is_busy() or training.path is not None  # not a run that failed before it was created
         title = training.title if is_on_show else ""
-        self._title.setText(title or (f"Train on {sprites.title}" if sprites else "Train"))
+        self._title.say(title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
