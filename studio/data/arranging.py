@@ -21,7 +21,7 @@ from studio.core.events import Rgba
 from studio.data import scratch
 from studio.data.groups import of_files
 from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
-from studio.data.labels.labelling import Labelling
+from studio.data.labels.labelling import Labelling, names_in_file
 from studio.data.options import LARGEST_CANVAS, SHEET_GROUPS, FoundSheet, ImportOptions
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.scratch import Scratch
@@ -279,8 +279,10 @@ def _add_file(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCan
     """Put one sprite of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
     table.quarantine += [_quarantined(file, remark) for remark in reading.left_out]
     before = len(table.names)
-    for sprite in reading.sprites:
-        if _put_on_canvas(table, file, sprite, sheet):
+    names = names_in_file([sprite.part for sprite in reading.sprites])
+    for sprite, names_of_sprite in zip(reading.sprites, names, strict=True):
+        row = table.labelling.row_of(file, names_of_sprite)
+        if _put_on_canvas(table, file, sprite, sheet, row):
             table.first_of_file.append(before)
             table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
             table.is_test.append(file.is_of_test_set)
@@ -297,9 +299,10 @@ def _add_file(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCan
             table.notes.append(_quarantined(file, replace(remark, reason=reason)))
 
 
-def _put_on_canvas(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None) -> bool:
+def _put_on_canvas(
+    table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None, row: int
+) -> bool:
     """Put a sprite at the end of the table, or in quarantine where it can't be. Whether it is kept."""
-    row = table.labelling.row_of(file, sprite.part)
     if not _fits(sprite, table.size, table.options):
         table.quarantine.append(_quarantined(file, _misfit(sprite, sheet, table.size, table.options)))
         return False

@@ -316,3 +316,13 @@ def test_metadata_csv_about_something_else_is_passed_over(folder: Path) -> None:
 def test_the_row_numbers_of_pandas_are_no_targets() -> None:
     table = table_of(",file,price\n0,a.png,5\n1,b.png,6\n")
     assert table.number_names == ("price",) and table.numbers[:, 0].tolist() == [5, 6]
+
+
+def test_the_last_name_of_a_frame_finds_its_row_where_no_other_frame_has_the_name(folder: Path) -> None:
+    names = ("gems/ruby", "gems/1", "coins/1")
+    rgba = np.concatenate([sprite(20 + number) for number in range(3)], axis=1)
+    write_sheet(folder / "items.png", rgba, [frame(name, 8 * n, 0, 8, 8) for n, name in enumerate(names)])
+    event = with_labels(folder, "items.png#ruby,5\nitems.png#1,6\nitems#coins/1,7\n")
+    numbers_of_items = {name: value for name, value in numbers(event).items() if name.startswith("items")}
+    assert numbers_of_items == {"items.png#gems/ruby": [5], "items.png#gems/1": [None], "items.png#coins/1": [7]}
+    assert said(event)[0] == "line 2: there is no sprite 'items.png#1'"

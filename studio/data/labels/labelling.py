@@ -6,6 +6,7 @@ Such a file tells of the files in its folder and below; of two that tell of the 
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -59,15 +60,29 @@ class _Sheet:
             return file.where == self.file.where
         return file.where.startswith(self.file.where[: -len(self.file.file_name)])
 
-    def find(self, name: str, part: str) -> int:
-        """The row of a sprite, by its file's name from this one's folder on; the most exact one, -1 without any."""
+    def find(self, name: str, parts: Sequence[str]) -> int:
+        """Return the row of a sprite, by its file's name from this file's folder on; -1 without a row.
+
+        parts: the sprite's names from `names_in_file`. A row with the exact name counts before the other rows.
+        """
         stem = _without_suffix(name)
-        parts = (f"{name}#{part}", f"{stem}#{part}") if part else ()
-        for key in (*parts, name, stem):
+        keys = (f"{file}#{part}" for part in parts for file in (name, stem))
+        for key in (*keys, name, stem):
             row = self.table.rows.get(key, -1)
             if row >= 0:
                 return row
         return -1
+
+
+def names_in_file(parts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the names of each sprite of a file, the exact name first.
+
+    The last name of 'gems/ruby', 'ruby', follows where no other sprite of the file has 'ruby' as its last name.
+    """
+    last_names = [part.rpartition("/")[2] for part in parts]
+    counts = Counter(last_names)
+    pairs = zip(parts, last_names, strict=True)
+    return [(part, last) if part != last and counts[last] == 1 else (part,) * bool(part) for part, last in pairs]
 
 
 class Labelling:
@@ -93,8 +108,11 @@ class Labelling:
             table.problems.add(1, f"{name!r} is not read: all tables together give more than {MOST_NUMBERS} numbers")
         self.target_names = (*self.target_names, *new[:room])
 
-    def row_of(self, file: SourceFile, part: str) -> int:
-        """The row that tells of a sprite, to be asked for the rest with; -1 where none does."""
+    def row_of(self, file: SourceFile, parts: Sequence[str]) -> int:
+        """Return the row of a sprite, for `class_of` and `targets_of`; -1 without a row.
+
+        parts: the sprite's names from `names_in_file`.
+        """
         if not self._sheets:
             return -1
         name, found = composed(file.name), -1
@@ -102,7 +120,7 @@ class Labelling:
         counting: _Sheet | None = None
         for sheet, folder in self._above(file, name):
             nearest = nearest or sheet
-            row = sheet.find(name[len(folder) :], part)
+            row = sheet.find(name[len(folder) :], parts)
             if row < 0:
                 continue
             if counting is None:
@@ -115,7 +133,7 @@ class Labelling:
         if found < 0 and nearest is not None:
             nearest.unlabelled += 1
             if nearest.unlabelled <= _MOST_NAMED:
-                nearest.unlabelled_names.append(f"{file.name}#{part}" if part else file.name)
+                nearest.unlabelled_names.append(f"{file.name}#{parts[0]}" if parts else file.name)
         return found
 
     def class_of(self, row: int) -> str:
