@@ -11,7 +11,7 @@ from studio.cli.flags import given
 from studio.cli.reporting import Reporter, follow
 from studio.core import places
 from studio.core.errors import UsageError
-from studio.core.names import composed
+from studio.core.names import composed, existing_path
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.runs.listing import by_name, known_runs, run_folders
@@ -27,7 +27,7 @@ def find_run(name: str) -> Path:
 
     Raises UsageError where several runs are called `name`, and where no run is.
     """
-    typed = Path(name)
+    typed = existing_path(name)
     if typed.name == "run.json":
         typed = typed.parent
     if (typed / "run.json").is_file():

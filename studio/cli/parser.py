@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from studio.core.errors import UsageError
+from studio.core.names import existing_path
 from studio.core.versions import versions_line
 
 _ABOUT = (
@@ -61,7 +62,7 @@ def parse(words: list[str]) -> argparse.Namespace:
         _plot, _report, _film, _map, _palette, _runs, _note, _free, _lab,
     ):  # fmt: skip
         add(commands, words)
-    if words and words[0] not in commands.choices and Path(words[0]).exists():
+    if words and words[0] not in commands.choices and existing_path(words[0]).exists():
         return _with_sprites(parser, words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
@@ -74,7 +75,7 @@ def _with_sprites(parser: argparse.ArgumentParser, words: list[str]) -> argparse
     """To open the window with the sprites that are named in place of a command. Raises UsageError."""
     if flag := next((word for word in words if word.startswith("-")), ""):
         raise UsageError(f"The window does not know {flag!r}.", "'studio --help' lists the commands; they take flags.")
-    return argparse.Namespace(run=parser.get_default("run"), paths=[Path(word) for word in words])
+    return argparse.Namespace(run=parser.get_default("run"), paths=[existing_path(word) for word in words])
 
 
 class _Version(argparse.Action):
@@ -278,7 +279,7 @@ def _predict(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
     about = "name the class of sprites with a trained classifier, or their numbers with a trained regression"
     parser = _command(commands, "predict", about, "generate", "RUN PATH... ", aliases=("classify",))
     _add_run(parser, checkpoint=True)
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=_SPRITES)
+    parser.add_argument("paths", nargs="+", type=existing_path, metavar="PATH", help=_SPRITES)
     _add_device(parser)
 
 
@@ -289,7 +290,7 @@ def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
     parser.add_argument(
         "paths",
         nargs="*",
-        type=Path,
+        type=existing_path,
         metavar="PATH",
         help="sprites to judge instead of the run's own: folders, zip archives, files or sheets",
     )
@@ -321,7 +322,7 @@ def _verify(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     about = "say whether an exported model or a saved sprite is as it was, and belongs to its run"
     parser = _command(commands, "verify", about, "verify", "FILE ")
     about = "an exported file with its card beside it, a card, or a PNG that the studio has saved"
-    parser.add_argument("file", type=Path, metavar="FILE", help=about)
+    parser.add_argument("file", type=existing_path, metavar="FILE", help=about)
     about = "the run to compare it with (default: the one that it names, if that is among the studio's runs)"
     parser.add_argument("--run", dest="run_name", default=None, metavar="RUN", help=about)
 
@@ -389,7 +390,9 @@ def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
     _add_sources(parser, f"a palette file; with --extract or --snap {_SPRITES}")
     job = parser.add_mutually_exclusive_group()
     job.add_argument("--extract", action="store_true", help="take the palette from the sprites")
-    job.add_argument("--snap", type=Path, metavar="FILE", help="write copies of the files in the colours of FILE")
+    job.add_argument(
+        "--snap", type=existing_path, metavar="FILE", help="write copies of the files in the colours of FILE"
+    )
     parser.add_argument(
         "--colours", type=int, metavar="N", help="with --extract, at most so many, up to 256 (default: 32)"
     )
@@ -461,7 +464,7 @@ def _add_sources(parser: argparse.ArgumentParser, about: str = _SPRITES, nargs: 
     from studio.cli.flags import add_settings
     from studio.data.options import ImportOptions
 
-    parser.add_argument("paths", nargs=nargs, type=Path, metavar="PATH", help=about)
+    parser.add_argument("paths", nargs=nargs, type=existing_path, metavar="PATH", help=about)
     add_settings(parser, ImportOptions, "reading sprites")
 
 

@@ -1,8 +1,10 @@
-"""Unicode normalisation of names."""
+"""Unicode normalisation of names and typed paths."""
 
 from __future__ import annotations
 
+import os
 import unicodedata
+from pathlib import Path
 
 
 def composed(name: str) -> str:
@@ -11,3 +13,12 @@ def composed(name: str) -> str:
     macOS and some archives store 'é' as two characters, 'e' and an accent, while keyboards type a single character.
     """
     return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def existing_path(text: str) -> Path:
+    """Return the path that a user typed, in the Unicode form of the existing file.
+
+    Linux tells the composed form of a name from the decomposed form, which folders copied from macOS may have.
+    """
+    forms = () if text.isascii() else (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
+    return Path(next(filter(os.path.exists, forms), text))  # Path.exists raises OSError for long names
