@@ -173,13 +173,13 @@ class NoticeLine(QWidget):
         self.update()
 
     def width_of_all(self) -> int:
-        """Pixels that the whole message needs."""
-        return QFontMetrics(self._bold()).horizontalAdvance(self._title) + self._hint_px()
+        """Return the width of the whole message in pixels."""
+        return self._whole_title_px() + self._hint_px()
 
     def title_px(self) -> int:
         """Pixels for the title: a title with a long path leaves room for the hint, which says the cause."""
-        room, wanted = self.width(), QFontMetrics(self._bold()).horizontalAdvance(self._title)
-        return min(wanted, max(room // 2, room - self._hint_px()))
+        room = self.width()
+        return min(self._whole_title_px(), max(room // 2, room - self._hint_px()))
 
     def sizeHint(self) -> QSize:
         """A line of text; it is as wide as there is room for."""
@@ -201,6 +201,10 @@ class NoticeLine(QWidget):
                 shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
             painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
+
+    def _whole_title_px(self) -> int:
+        # elidedText shortens a text to the rounded width that horizontalAdvance returns.
+        return QFontMetrics(self._bold()).horizontalAdvance(self._title) + 1
 
     def _hint_px(self) -> int:
         """Pixels that the hint needs, with the gap before it."""

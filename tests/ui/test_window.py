@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -124,6 +125,18 @@ def test_the_long_name_of_a_folder_widens_neither_the_sprites_page_nor_the_train
     assert [page.minimumSizeHint().width() for page in pages] == widths
     assert opened.sprites.summary._title.toolTip() == long_named.name
     assert opened.train._title.toolTip() == f"Train on {long_named.name}"
+
+
+@pytest.mark.parametrize(
+    "words", ["There are no pictures in 'palettes'.", "'train' and 'test' are splits of a data set."]
+)
+def test_a_title_with_enough_room_is_shown_whole(qtbot: QtBot, words: str) -> None:
+    line = NoticeLine()
+    qtbot.addWidget(line)
+    line.say(words, "")
+    line.resize(2000, line.sizeHint().height())
+    shown = QFontMetrics(line._bold()).elidedText(words, Qt.TextElideMode.ElideMiddle, line.title_px())
+    assert shown == words
 
 
 def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
