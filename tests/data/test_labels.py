@@ -313,6 +313,13 @@ def test_metadata_csv_about_something_else_is_passed_over(folder: Path) -> None:
     assert not event.notes and not event.quarantine and len(event.sprites) == 4
 
 
+def test_the_line_that_tells_excel_the_separator_is_skipped(folder: Path) -> None:
+    event = with_labels(folder, "\ufeffsep=;\r\nfile;class;price\r\na.png;sword;1,5\r\nno.png;gem;2,5\r\n")
+    assert classes(event)["a.png"] == "sword" and numbers(event)["a.png"] == [1.5]
+    assert event.sprites.target_names == ("price",)
+    assert said(event)[0] == "line 4: there is no file 'no.png'"
+
+
 def test_the_row_numbers_of_pandas_are_no_targets() -> None:
     table = table_of(",file,price\n0,a.png,5\n1,b.png,6\n")
     assert table.number_names == ("price",) and table.numbers[:, 0].tolist() == [5, 6]

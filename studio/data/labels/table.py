@@ -42,6 +42,7 @@ _ONE_COLUMN = "it has one column only: after each file, its class or its numbers
 _UNCLOSED = "a quotation mark in it is not closed, or stands in the middle of a text"
 _MISSING = frozenset({"", "nan"})
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?sep=.(?=[\r\n])", re.IGNORECASE)  # the first line for Excel: sep=;
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
@@ -94,6 +95,7 @@ def read_table(
     decimal_mark: of all columns; AUTO decides for each column by all its cells. Raises Refused when nothing of the
     table can be used; lines that can't be used are among its problems.
     """
+    data = _SEPARATOR_LINE.sub(b"", data)
     first = _first_line(data)
     problems = Problems()
     delimiter = next((mark for mark in "\t;," if mark in re.sub(r'"[^"]*"', "", first)), "")
