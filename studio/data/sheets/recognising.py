@@ -32,6 +32,7 @@ _LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing fol
 _ASKED = 0.5  # confidence: where somebody says that there is a grid
 # Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
 _MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
+_ENOUGH_PAIRS = 6  # of tiles, one over the other
 _CUT = 10.0  # log-odds: against tiles across whose borders drawings go on, where another grid cuts fewer of them
 # Log-odds against tiles that a line parts into two drawings, the size of the smaller one, and the fewest tiles.
 _JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
@@ -142,9 +143,12 @@ def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np
 
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
-    """Return the share of borders between two filled tiles, one over the other, across which a drawing goes on."""
+    """Return the share of borders between two filled tiles, one over the other, across which a drawing goes on.
+
+    None where there are too few borders to tell.
+    """
     both = cells.filled[1:] & cells.filled[:-1]
-    if not both.any():
+    if np.count_nonzero(both) < _ENOUGH_PAIRS:
         return None
     if cells.grid.spacing:
         return 0.0
