@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QWidg
 
 from studio.app import theme
 from studio.app.widgets import factory
+from studio.data.doctor.findings import Fix
 
 Level = Literal["info", "warning", "error"]
 
@@ -39,6 +40,7 @@ class NoticeCard(QFrame):
         self.words = (title, hint)
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
+        self.fix: Fix | None = None  # of the import, for the button
         self.passes = level in _TO_NOTICE_MS and passes
         self.time = QTimer(self)
         self.time.setSingleShot(True)

@@ -17,6 +17,7 @@ from studio.app.background.job_events import StateNotice, UndoOffered
 from studio.app.notice_panel import Level, NoticeCard, NoticeLine, NoticePanel
 from studio.app.widgets import factory
 from studio.core.events import Halted, JobFailed, Notice
+from studio.data.doctor.findings import FixOffered
 
 _log = logging.getLogger(__name__)
 
@@ -30,12 +31,13 @@ class NoticeBar(QWidget):
     goes, one that passes first. The time of a message runs while it is in the line of the active window and nobody
     points at it.
     retry_wanted, end_wanted: a job that has halted is to go on, or to end, whatever is lost. undo_wanted: what was done
-    last is to be taken back.
+    last is to be taken back. fix_wanted: (Fix) of the import.
     """
 
     retry_wanted = Signal()
     end_wanted = Signal()
     undo_wanted = Signal()
+    fix_wanted = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,6 +95,10 @@ class NoticeBar(QWidget):
         elif isinstance(notice, UndoOffered):
             card = self.add(notice.level, notice.title, notice.hint, button="Undo", passes=True)
             card.acted.connect(self.undo_wanted)
+        elif isinstance(notice, FixOffered):
+            card = self.add(notice.level, notice.title, notice.hint, button=notice.fix.title, passes=True)
+            card.fix = notice.fix
+            card.acted.connect(self._want_fix)
         else:
             self.add(notice.level, notice.title, notice.hint)
 
@@ -207,6 +213,12 @@ class NoticeBar(QWidget):
     def _act_on_shown(self) -> None:
         if self._cards:
             self._cards[-1].act()
+
+    @Slot()
+    def _want_fix(self) -> None:
+        sender = self.sender()
+        if isinstance(sender, NoticeCard):
+            self.fix_wanted.emit(sender.fix)
 
     @Slot()
     def _act_otherwise_on_shown(self) -> None:

@@ -112,6 +112,7 @@ class Window(QMainWindow):
         session.runs.withdrawn.connect(self.notices.withdraw)
         session.job_queue.withdrawn.connect(self.notices.withdraw)
         self.notices.undo_wanted.connect(session.runs.undo)
+        self.notices.fix_wanted.connect(session.doctor.mend)
         session.editing.put_away.connect(self._offer_sprite)
         session.editing.withdrawn.connect(self.notices.withdraw)
         session.run_offered.connect(self._offer_run)

@@ -20,6 +20,7 @@ from studio.core import wording
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data.arranging import Gathered, ImportResult, arrange, commonest
+from studio.data.doctor.findings import MERGE_CLASSES, TAKE_SPLITS_AS_CLASSES, FixOffered
 from studio.data.doctor.mending import is_left_out, mend, names_without_match
 from studio.data.groups import grouped
 from studio.data.labels.labelling import read_labels
@@ -97,7 +98,8 @@ def import_sprites(
         splits = yield from run_in_thread(take_out_splits(files), len(files.folders), "folders looked at")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
-        yield Notice("info", title, "Undo: 'Take them as classes' in the doctor, or --no-split-folders.")
+        fix = TAKE_SPLITS_AS_CLASSES
+        yield FixOffered("info", title, f"Undo: '{fix.title}' in the window, or --no-split-folders.", fix=fix)
     entry = recalled = None
     if cache_dir is not None:
         names = [source.name for source in sources]
@@ -298,8 +300,9 @@ def _notices(arranged: ImportResult) -> Iterator[Event]:
             yield Notice("warning", f"{item.name}: {item.reason}.", hint)
     for group in like_named(arranged.sprites.class_names)[:_MOST_NAMED]:
         names = " and ".join(repr(arranged.sprites.class_names[index]) for index in group)
-        hint = "One class? 'Merge these classes' in the doctor, or --merge-classes."
-        yield Notice("warning", f"Classes {names} differ only in case or blanks.", hint)
+        hint = f"One class? '{MERGE_CLASSES.title}' in the window, or --merge-classes."
+        title = f"Classes {names} differ only in case or blanks."
+        yield FixOffered("warning", title, hint, fix=MERGE_CLASSES)
     if counts.max() >= _LOPSIDED * counts.min():
         large, small = (arranged.sprites.class_names[i] for i in (int(counts.argmax()), int(counts.argmin())))
         title = f"Class {large!r} has {counts.max():,} sprites and {small!r} only {counts.min():,}."

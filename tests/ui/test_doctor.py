@@ -191,3 +191,6 @@ def test_splits_become_classes_by_one_click_and_splits_again(
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.undo)
     assert sprites_of(window.session).class_names == ("cat",)
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(window.notices._act)
+    assert sprites_of(window.session).class_names == ("test/cat", "train/cat", "val/cat")

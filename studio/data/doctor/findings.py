@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from studio.core.config import Value, settings_of
-from studio.core.events import Event
+from studio.core.events import Event, Notice
 from studio.data.doctor.mending import as_names
 from studio.data.images.canvas import COMMON_SIZES, native_scale
 from studio.data.notation import COMMA, POINT
@@ -29,6 +29,17 @@ class Fix:
 
     title: str
     changes: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class FixOffered(Notice):
+    """A notice about the imported files with a fix: the window shows the fix as a button."""
+
+    fix: Fix = field(kw_only=True)
+
+
+TAKE_SPLITS_AS_CLASSES = Fix("Take them as classes", {"split_folders": False})
+MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True})
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,13 +112,18 @@ def _none(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     return ()
 
 
-def _setting(title: str, changes: Mapping[str, Value]) -> _Fixes:
-    """The same for whatever is in the group."""
+def _always(fix: Fix) -> _Fixes:
+    """Return a function that yields `fix` for all items."""
 
     def fixes(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
-        yield Fix(title, changes)
+        yield fix
 
     return fixes
+
+
+def _setting(title: str, changes: Mapping[str, Value]) -> _Fixes:
+    """The same for whatever is in the group."""
+    return _always(Fix(title, changes))
 
 
 def _without_them(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
@@ -231,7 +247,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "ambiguous numbers": ("Their numbers can be read with decimal points and with decimal commas.", _decimal_marks),
     "split folders": ("Folders named train, val and test side by side hold the splits of a data set. Their names are "
                       "no classes, and nothing is learnt from sprites in test.",
-                      _setting("Take them as classes", {"split_folders": False})),
+                      _always(TAKE_SPLITS_AS_CLASSES)),
     "test set": ("By these sprites the result is judged. They are not learnt from, unless there are no others.", _none),
     "no classes": ("The file of their labels is missing: put it beside them to have classes.", _none),
     "soft alpha": ("Half-transparent pixels. Where edges should be hard, make them solid or clear; a model learns "
@@ -248,7 +264,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
                       "sub-folders make a class, add sprites, or leave them out.",
                       _setting("Leave them out", {"class_minimum": SMALL_CLASS})),
     "like-named": ("Their classes differ from other classes only in upper and lower case or in blanks.",
-                   _setting("Merge these classes", {"merge_classes": True})),
+                   _always(MERGE_CLASSES)),
     "many colours": (f"More than {MANY_COLOURS} colours in one sprite is more than pixel art has: a trace of scaling, "
                      "of JPEG or of painting.", _setting("Bring them down to 32", {"colours_each": 32})),
     "near colours": ("Colours that the eye hardly tells apart, as saving and scaling leave them.",
