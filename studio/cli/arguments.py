@@ -11,6 +11,7 @@ from studio.cli.flags import given
 from studio.cli.reporting import Reporter, follow
 from studio.core import places
 from studio.core.errors import UsageError
+from studio.core.events import Notice
 from studio.core.names import composed, existing_path
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
@@ -72,7 +73,11 @@ def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: R
 
 def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
     """Import what was named, with the options that were given. Raises BadInputError."""
-    return import_with(paths, import_options(args), reporter)
+    options = import_options(args)
+    if options.tile and options.sheets == "as they are":
+        title = f"--tile {options.tile} cuts nothing: without --sheets, sheets stay as they are."
+        reporter.show(Notice("warning", title, "Add --sheets grid."))
+    return import_with(paths, options, reporter)
 
 
 def import_options(args: argparse.Namespace) -> ImportOptions:

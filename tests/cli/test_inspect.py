@@ -87,6 +87,13 @@ def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: S
     assert "canvas 16 x 16 pixels" in said and "cut into 6 tiles of 16 x 16" in said
 
 
+def test_tiles_without_sheets_are_a_warning(tmp_path: Path, studio: Studio) -> None:
+    write(tmp_path / "one.png", sprite(1, 32))
+    warned = studio("inspect", tmp_path, "--tile", "16")
+    assert "--tile 16 cuts nothing" in warned.err and "Add --sheets grid." in warned.err
+    assert "cuts nothing" not in studio("inspect", tmp_path, "--tile", "16", "--sheets", "grid").err
+
+
 def test_it_says_what_is_wrong_with_which_files(folder: Path, tmp_path: Path, studio: Studio) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "class0" / "twin.png")

@@ -231,8 +231,8 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "partly described": ("A file describes some sprites of these sheets. Cutting adds the other sprites.", _cut),
     "jpeg": ("JPEG blurs edges and invents colours. Look for the originals, or leave them out.", _without_them),
     "misnamed": ("They are another kind of file than their names say, and were read as what they are.", _none),
-    "description": ("The description file beside the picture is unusable or does not fit. Export picture and file "
-                    "again, or cut the picture along a grid.", _none),
+    "description": ("The file beside the picture is unusable, does not fit, or describes no sprites. Export picture "
+                    "and file again, or cut the picture along a grid.", _none),
     "converted": ("Their files hold more than eight bits, or no RGB: the colours are not bit for bit the same.",
                   _none),
     "animation": ("Frames that repeat were passed over, and very long animations cut short.", _none),
