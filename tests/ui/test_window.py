@@ -139,6 +139,13 @@ def test_a_title_with_enough_room_is_shown_whole(qtbot: QtBot, words: str) -> No
     assert shown == words
 
 
+def test_the_title_of_the_train_page_is_whole_in_a_narrow_window(qtbot: QtBot, opened: Window) -> None:
+    opened.resize(opened.minimumSizeHint())
+    opened.show_page("train")
+    qtbot.waitUntil(opened.train._title.isVisible, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: opened.train._title.text() == "Train on discs", timeout=LONG_MS)
+
+
 def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
     asked: list[str] = []
     settled.notices.retry_wanted.connect(lambda: asked.append("again"))

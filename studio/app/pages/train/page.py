@@ -125,9 +125,9 @@ class TrainPage(Page):
         for button in (self.open, self.generate, self.export):
             buttons.addWidget(button)
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
-        head = factory.row(self._title, buttons)
-        head.setStretch(0, 1)
-        words = factory.column(head, self._state, spacing=factory.GRID // 2)
+        below = factory.row(self._state, buttons)  # the title has a line of its own for a long name
+        below.setStretch(0, 1)
+        words = factory.column(self._title, below, spacing=factory.GRID // 2)
         right = factory.column(words, self.monitor, spacing=2 * factory.GRID)
         right.setContentsMargins(2 * factory.GRID, factory.GRID, margin, factory.GRID)
         right.setStretch(1, 1)
