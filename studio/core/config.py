@@ -298,8 +298,7 @@ class TrainingConfig(Config):
     )
     sample_every_s: float = setting(
         10.0,
-        "Shortest time between live samples. Drawing takes at most 4 % of the training time: where it is slow, samples "
-        "come more rarely.",
+        "Shortest time between live samples. Drawing may use 4 % of the training time; slow samples come less often.",
         label="Sample every",
         unit="s",
         low=0.1,
@@ -329,3 +328,9 @@ class TrainingConfig(Config):
         """
         by_epochs = math.ceil(self.epochs * sprites / self.batch_size)
         return min(filter(None, (self.steps, by_epochs)), default=0)
+
+    def budget_share(self, steps: int, elapsed_s: float, sprites: int) -> float:
+        """Return the share of the budget, 0 to 1, that a training has used up. sprites: how many it trains on."""
+        if budget := self.budget_steps(sprites):
+            return min(1.0, steps / budget)
+        return min(1.0, elapsed_s / (60 * self.minutes))

@@ -111,9 +111,7 @@ class Training:
 
     def used_up(self) -> float:
         """Share of the budget that is used up, 0 to 1."""
-        if steps := self.budget_steps():
-            return min(1.0, self.step / steps)
-        return min(1.0, self.elapsed_s / (60 * self.config.minutes))
+        return self.config.budget_share(self.step, self.elapsed_s, len(self.train_set))
 
     def budget_steps(self) -> int:
         """Steps after which the training ends; 0: its minutes decide."""

@@ -49,7 +49,7 @@ Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true 
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
 _ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
 _A_PICTURE = 16  # sprites
-_LARGEST_SIDE = 4096  # pixels of a picture of live samples
+_LARGEST_SIDE = 4096  # pixels; a larger picture of live samples is left out
 
 
 @dataclass
@@ -119,28 +119,26 @@ def seconds_at(history: History, steps: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def reached(history: History) -> tuple[int, float]:
-    """Return how far a run is: its steps, and the seconds of training that these took."""
+    """Return the steps that a run has trained, and the seconds of training up to the newest step."""
     ticks = history.series.get("elapsed_s")
     return (int(ticks.steps[-1]), float(ticks.values[-1])) if ticks is not None and len(ticks.steps) else (0, 0.0)
 
 
 def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
-    """Return the share of a run's budget that is used up, 0 to 1, by the settings that the run began with."""
+    """Return the used share of a run's budget, 0 to 1, by the settings at its start."""
     names = ("minutes", "steps", "epochs", "batch_size")
     try:
         config = TrainingConfig(**{name: record.config[name] for name in names if name in record.config})
-    except UsageError:  # a damaged setting: the figures of the run are shown all the same
+    except UsageError:  # a damaged setting must not hide the curves
         return 1.0
-    if budget := config.budget_steps(record.data_count):
-        return min(1.0, steps / budget)
-    return min(1.0, elapsed_s / (60 * config.minutes))
+    return config.budget_share(steps, elapsed_s, record.data_count)
 
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves of one run, its live samples, the oldest first, and what its checkpoints were evaluated to.
+    """The curves of one run, its live samples (oldest first), and the evaluations of its checkpoints.
 
-    used_up: the share of its budget, 0 to 1.
+    used_up: used share of the budget, 0 to 1.
     """
 
     path: Path
