@@ -79,8 +79,8 @@ def _own_torch() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _sampled_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sprites that a training shows on its way take two looks of the network: few tests look at them."""
-    if train := sys.modules.get("studio.engine.train"):  # to import it here would import torch for every test
-        monkeypatch.setattr(train, "SAMPLE_STEPS", 2)
+    if module := sys.modules.get("studio.engine.live_samples"):  # to import it here would import torch for every test
+        monkeypatch.setattr(module, "SAMPLE_STEPS", 2)
 
 
 def _pin_torch() -> None:

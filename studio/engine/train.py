@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-import numpy as np
 import torch
 
 from studio.core import wording
@@ -18,24 +17,20 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import DeviceFullError, NotFiniteError, ProcessGoneError, StepTooLargeError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
-    Classified,
     Event,
     Events,
     LossChunk,
     Notice,
-    NumbersPredicted,
     RunFinished,
     RunStarted,
-    SamplesReady,
     SamplesSpaced,
 )
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
-from studio.engine.control import Control, retry_until_writable, until_stopped
+from studio.engine.control import Control, retry_until_writable
 from studio.engine.early_end import EarlyEnd
-from studio.engine.generate import draw, predict
-from studio.engine.model import TrainedModel
+from studio.engine.live_samples import live_samples
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
 from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_figures
@@ -49,15 +44,12 @@ from studio.engine.starting import NewRun, joined_training, new_training, resume
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.ticks import Steps, Taken
 from studio.engine.training import Training
-from studio.engine.types import Device, GenerateSettings
+from studio.engine.types import Device
 from studio.recipes.base import Recipe
 
 TICK_S = 0.05
-SAMPLE_COUNT = 16
-SAMPLE_STEPS = 10
-SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
-FIRST_CHECKPOINT_S = 10.0  # of training: a kill before the first checkpoint costs no more
+FIRST_CHECKPOINT_S = 10.0  # of training: the most that a kill before the first checkpoint costs
 BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
 
 
@@ -108,7 +100,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     control.live = training.model()
     yield from training.take_notices()
     yield _started(training)
-    if training.step == 0:  # not timed: a first drawing takes longer, and would put off the samples after it
+    if training.step == 0:  # untimed: the first drawing is slow, and would delay the next samples
         yield from ranks.by_all_threads(live_samples(training, control))
 
     while not control.stop and training.used_up() < 1 and maintenance.early_end.advice() is None:
@@ -242,61 +234,6 @@ def save(training: Training, control: Control) -> Events:
         yield from validate(training, control)
         yield from retry_until_writable(control, training.add_figures)
     yield CheckpointSaved(training.step, path)
-
-
-def live_samples(training: Training, control: Control) -> Events:
-    """Sprites of the fixed seed, or held-out sprites with their predictions: yields Progress, then one SamplesReady.
-
-    Ends early, without samples, when `control.stop` is set.
-    """
-    with training.side_work.skip_if_full("live samples"):
-        model = training.model()
-        if model.recipe.makes != "sprites":
-            samples = _heldout_samples(training, model)
-            if len(samples.sprites):
-                yield from retry_until_writable(control, training.run.save_samples, samples)
-            yield samples
-        else:
-            yield from until_stopped(_drawn_samples(training, model, control), control)
-
-
-def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
-    """New sprites of the most common classes, always of the same noise; before the first step, that noise."""
-    names = training.spec.class_names
-    counts = np.bincount(training.train_set.labels_host, minlength=len(names))
-    common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]
-    labels = np.resize(np.sort(common), SAMPLE_COUNT)
-    how = GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED)
-    if training.step:
-        sprites = yield from draw(model, labels, how)
-    else:  # an untrained network would make flat grey of it
-        sprites = yield from draw(model, labels, how.replace(true_pixels=False), stop_after=1)
-    samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
-    yield from retry_until_writable(control, training.run.save_samples, samples)
-    yield samples
-
-
-def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
-    """Return some held-out sprites, with the class or the numbers that the model predicts of each."""
-    places = slice(None, None, max(1, len(training.heldout_sprites) // SAMPLE_COUNT))
-    chosen = training.heldout_sprites[places][:SAMPLE_COUNT]
-    *_, found = predict(model, chosen)
-    if isinstance(found, Classified):
-        true_labels = training.heldout.labels_host[places][:SAMPLE_COUNT].tolist()
-        pairs = zip(found.probabilities.argmax(1).tolist(), true_labels, strict=True)
-        return SamplesReady(training.step, chosen, tuple(_verdict(found.class_names, *pair) for pair in pairs))
-    assert isinstance(found, NumbersPredicted)
-    true = training.heldout.targets[places][:SAMPLE_COUNT].cpu().numpy()
-    captions = tuple("; ".join(map(wording.decimal, row)) for row in found.numbers.tolist())
-    return SamplesReady(training.step, chosen, captions, found.numbers, true)
-
-
-def _verdict(class_names: Sequence[str], predicted: int, true: int) -> str:
-    """Return the predicted class in words, with a mark and the true class where the prediction is wrong."""
-    if predicted == true:
-        return class_names[predicted]
-    wrong = f"✗ {class_names[predicted]} (is {class_names[true]})"
-    return wrong.replace("/", " › ")  # under a sprite, a caption is shown from its last '/' on
 
 
 def _follow(training: Training, control: Control, ranks: Group) -> None:

@@ -23,7 +23,7 @@ from studio.cli import main as studio_main
 from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFinished, RunStarted
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import workers
-from studio.engine import pace, train
+from studio.engine import live_samples, pace, train
 from studio.engine.control import Control
 from studio.engine.train import train_resumed
 from tests.campaigns.file_calls import FileCalls
@@ -47,7 +47,7 @@ def pass_time_by_steps() -> None:
     """In this process a training's minutes pass by a clock of their own, a tick is a step, and samples cost little."""
     pace.time = Clock()  # type: ignore[assignment,attr-defined]
     train.TICK_S = 0.0
-    train.SAMPLE_COUNT, train.SAMPLE_STEPS = 4, 2
+    live_samples.SAMPLE_COUNT, live_samples.SAMPLE_STEPS = 4, 2
 
 
 def train_on(kind: str, steps: int, interval: int, folder: Path, say: Say) -> None:

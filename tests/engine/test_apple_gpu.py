@@ -184,8 +184,8 @@ def test_a_recipe_trains_is_used_and_measured(
 ) -> None:
     numbers = sprites.labels[:, None].astype("float32")
     sprites = dataclasses.replace(sprites, targets=numbers, target_names=("price",))
-    monkeypatch.setattr("studio.engine.train.SAMPLE_STEPS", 2)
-    monkeypatch.setattr("studio.engine.train.SAMPLE_COUNT", 2)
+    monkeypatch.setattr("studio.engine.live_samples.SAMPLE_STEPS", 2)
+    monkeypatch.setattr("studio.engine.live_samples.SAMPLE_COUNT", 2)
     settings = config(steps=1, flip=True, shift_px=1, holdout=0.1)
     events = list(train_new(run_path, sprites, recipe, settings, GPU, Control()))
     assert of_kind(events, RunFinished)[0].step == 1 and of_kind(events, Validated)

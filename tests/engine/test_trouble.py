@@ -188,7 +188,7 @@ def test_a_full_device_does_not_put_off_that_a_setback_is_forgiven(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.engine.recovery.SOUND_CHECKPOINTS", 3)
-    monkeypatch.setattr("studio.engine.train.SAMPLE_COUNT", 1)
+    monkeypatch.setattr("studio.engine.live_samples.SAMPLE_COUNT", 1)
     full_in_optimizer(monkeypatch, lambda call: call == 6)  # at step 4, after two of step 1 and two of step 3
     _spoil(monkeypatch, lambda call: call in (1, 4))
     events = list(train_generator(run_path, sprites.take(range(4)), SavingAlways(), **_STEADY, holdout=0.0))
