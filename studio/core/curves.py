@@ -17,7 +17,7 @@ SMOOTHING_STEPS = 50.0  # of losses, which are noisy
 
 _LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
 _BLOCK = 1024  # smoothing: so many steps of the recurrence are taken one after the other, for all blocks at once
-_MANY = 100  # values: a curve of so many is long, and may leave the picture where it lies far off
+_MANY = 100  # values: shorter curves are shown whole
 _EARLY = 0.1  # share of the visible steps
 
 _NOTHING = np.zeros(0)
@@ -92,10 +92,11 @@ def steps_range(first: float, last: float, shown: Range) -> Range:
 def values_range(
     drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, skip_early: bool, skip_outliers: bool
 ) -> Range:
-    """Return the values to show between `steps`, with a margin; keep `shown` where the curves still fit well in it.
+    """Return the range of values to show, with a margin; return `shown` while the curves still fit it well.
 
-    drawn: steps and values of each curve. skip_early: the first tenth of a long curve may lie outside, as raw losses
-    begin far above the rest. skip_outliers: a few values of a long curve may lie outside.
+    drawn: steps and values of each curve. steps: the first and the last step to show. skip_early: the first tenth of a
+    long curve may lie outside, because raw losses begin far above the rest. skip_outliers: a few values of a long curve
+    may lie outside.
     """
     settled = steps[0] + (_EARLY * (steps[1] - steps[0]) if skip_early else 0)
     found = [_bounds(places, values, settled, skip_outliers=skip_outliers) for places, values in drawn]
@@ -110,7 +111,10 @@ def values_range(
 
 
 def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: bool) -> Range | None:
-    """Return the smallest and the largest value of a curve, of a long one from `settled` on; None where it is empty."""
+    """Return the smallest and the largest finite value of a curve; None for an empty curve.
+
+    settled: step from which the values of a long curve count. skip_outliers: leave out the extremes of a long curve.
+    """
     finite = np.isfinite(values)
     steps, values = steps[finite], values[finite]
     if not len(values):

@@ -46,9 +46,9 @@ class RunError(StudioError):
 
 
 class UnwritableError(RunError):
-    """A run folder that can't be written, for now perhaps: its disk is full, or not there any more.
+    """A run folder that can't be written, perhaps only for now: the disk is full or was disconnected.
 
-    remedy: what the user can do. while_halted: what a training that waits for the folder says.
+    remedy: hint for the user. while_halted: hint while a training waits until it can write again.
     """
 
     remedy = "Free some space or choose another folder."
@@ -60,13 +60,13 @@ class UnwritableError(RunError):
 
 
 class RunGoneError(UnwritableError):
-    """A run folder that was moved or removed, or whose drive is not connected."""
+    """A run folder that was moved, removed, or disconnected with its drive."""
 
     remedy = "Put the folder back, from the trash perhaps."
     while_halted = "Training waits with the model in memory. Put the folder back, from the trash perhaps, then go on."
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "The run's folder was moved or removed, or its drive is not connected")
+        super().__init__(path, "The run's folder was moved, removed, or disconnected with its drive")
 
 
 class DamagedError(RunError):

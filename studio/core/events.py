@@ -122,9 +122,9 @@ class SamplesReady(Event):
 
 @dataclass(frozen=True)
 class SamplesSpaced(Event):
-    """How many seconds of training lie between live samples, as the user asked, and as drawing them allows.
+    """Seconds of training between live samples: `asked_s` by the settings, `actual_s` because drawing is slow.
 
-    drawing_s: how long the newest samples took.
+    drawing_s: seconds that the newest samples took to draw.
     """
 
     asked_s: float
@@ -164,7 +164,7 @@ class QualityMeasured(Event):
 class Advised(Event):
     """Whether to go on training, judged by the figures after `step` steps: a verdict and its reason in a sentence.
 
-    best_step: the step of the best checkpoint, as far as checkpoints have been measured.
+    best_step: the step of the best checkpoint, by the measurements up to now.
     """
 
     step: int

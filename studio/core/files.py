@@ -18,13 +18,13 @@ from studio.core.file_systems import TEMPORARY, flush
 from studio.core.names import composed
 
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
-_LONGEST_NAME_BYTES = 200  # most systems take 255; endings and marks are added
+_LONGEST_NAME_BYTES = 200  # most systems allow 255; suffixes and numbers are added
 _STALE_S = 3600.0  # nobody is still writing
-_IN_USE = frozenset({5, 32, 33})  # what Windows answers while another program has a file open
-_PATIENCE_S, _PAUSE_S = 3.0, 0.05  # how long to try again, and the pause between two tries
+_IN_USE = frozenset({5, 32, 33})  # Windows' error codes while another program has a file open
+_RETRY_S, _PAUSE_S = 3.0, 0.05  # total time of the retries, and the pause between two
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 T = TypeVar("T")
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 @contextlib.contextmanager
@@ -67,8 +67,9 @@ def exporting(target: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def staged(target: Path) -> Iterator[Path]:
-    """Give a path of the same name as `target` in a temporary folder beside it, for files that are checked before
-    `publish` moves them. The folder is removed when the block ends. Raises ExportError.
+    """Give a path for an export to be checked before `publish` moves it: `target`'s name in a temporary folder.
+
+    The temporary folder lies beside `target`, and is removed when the block ends. Raises ExportError.
     """
     folder = _temporary_beside(target)
     with exporting(target):
@@ -82,9 +83,10 @@ def staged(target: Path) -> Iterator[Path]:
 
 
 def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """Move staged files into `folder`, the main file, which is the first, last; return their new paths.
+    """Move staged files into `folder`; return their new paths.
 
-    An error leaves none of them there. Raises ExportError, also for a name that another program took meanwhile.
+    paths: the main file first; it is moved last. After an error, `folder` holds no moved file. Raises ExportError, also
+    if another program has meanwhile created a file of the same name.
     """
     targets = tuple(folder / path.name for path in paths)
     for target in targets:
@@ -171,7 +173,7 @@ def is_temporary(path: Path) -> bool:
 
 @lru_cache(maxsize=64)
 def _sweep_stale(folder: Path) -> None:
-    """Remove the files and folders that killed writes left in `folder`. Once a process is enough."""
+    """Remove the files and folders that killed writes left in `folder`, once per process."""
     for path in folder.glob(f"{TEMPORARY}*"):
         with contextlib.suppress(OSError):  # another one has removed it, or it is not for us to remove
             if is_temporary(path) and not path.is_symlink() and time.time() - path.stat().st_mtime > _STALE_S:
@@ -179,9 +181,10 @@ def _sweep_stale(folder: Path) -> None:
 
 
 def remove(path: Path) -> Path | None:
-    """Remove a file or a folder, if it exists; return the path of a folder of which a part is left.
+    """Remove a file or a folder if it exists; return the path of the rest if a folder was removed only in part.
 
-    A folder is given another name first: a crash leaves nothing of it under its own, and what it leaves is swept.
+    A folder is renamed to a temporary name first: a crash leaves no damaged folder under the old name, and
+    `_sweep_stale` removes the rest.
     """
     if path.is_dir() and not path.is_symlink():
         renamed = path
@@ -189,16 +192,16 @@ def remove(path: Path) -> Path | None:
             renamed = path.rename(_temporary_beside(path))
         shutil.rmtree(renamed, ignore_errors=True)
         return renamed if renamed.exists() else None
-    patiently(lambda: path.unlink(missing_ok=True))
+    retry_in_use(lambda: path.unlink(missing_ok=True))
     return None
 
 
-def patiently(work: Callable[[], T]) -> T:
-    """Return what `work` returns; on Windows retry for some seconds while another program has the file open.
+def retry_in_use(work: Callable[[], T]) -> T:
+    """Call `work` and return its result; on Windows retry for some seconds while another program has the file open.
 
     Virus scanners, search indexes and windows that list runs open files for a moment. Raises what `work` raises.
     """
-    end_s = time.monotonic() + _PATIENCE_S
+    end_s = time.monotonic() + _RETRY_S
     while True:
         try:
             return work()
@@ -209,11 +212,11 @@ def patiently(work: Callable[[], T]) -> T:
 
 
 def read_into(file: BinaryIO, start: int, out: memoryview) -> int:
-    """Fill `out` with the bytes of a file from `start` on; return how many bytes were read.
+    """Fill `out` with the bytes of a file from offset `start`; return the number of bytes read.
 
-    A network drive may give fewer bytes than the file has: the rest is read again for some seconds. Raises OSError.
+    A network drive may return fewer bytes than the file has: retry the rest for some seconds. Raises OSError.
     """
-    done, end_s = 0, time.monotonic() + _PATIENCE_S
+    done, end_s = 0, time.monotonic() + _RETRY_S
     while done < len(out):
         file.seek(start + done)
         count = file.readinto(out[done:])  # type: ignore[attr-defined]  # BinaryIO has no readinto
@@ -247,13 +250,13 @@ def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
 
 
 def why_not_written(target: Path) -> str:
-    """Return why a file can't be written to `target`, in a sentence; empty when nothing speaks against it."""
+    """Return the reason why a file can't be written to `target`, as a sentence; empty if it can."""
     if len(os.fsencode(target.name)) > _LONGEST_NAME_BYTES:
-        return "This name is too long: shorten it."
+        return "The name is too long: shorten it."
     folder = target.parent
     while not os.path.lexists(folder):
         if folder.parent == folder:
-            return f"There is no drive {folder}: choose another folder."
+            return f"Drive {folder} does not exist: choose another folder."
         folder = folder.parent
     if not folder.is_dir():
         return f"{folder} is not a folder: choose another folder."
@@ -267,8 +270,8 @@ def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Pat
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Give a file the name of another one. Raises OSError."""
-    patiently(lambda: source.replace(target))
+    """Rename `source` to `target`, over a file of that name. Raises OSError."""
+    retry_in_use(lambda: source.replace(target))
 
 
 def _temporary_beside(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Handing freed memory back to the system."""
+"""Hand freed memory back to the operating system."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 
 import psutil
 
-_GROWN_BYTES = 64 << 20  # of less growth, the walk through all memory is not worth its milliseconds
+_GROWN_BYTES = 64 << 20  # after less growth, malloc_trim frees too little for the milliseconds that it takes
 
 
 class MemoryReturn:
-    """Hands memory that the process has freed back to the system.
+    """Hands memory that the process has freed back to the operating system.
 
-    glibc keeps freed memory of several threads for later: more than a gigabyte after a job with large arrays. Other C
-    libraries hand it back by themselves or have no call for it; there, nothing is done.
+    glibc keeps memory that several threads have freed: more than a gigabyte after a job with large arrays. Other C
+    libraries hand memory back by themselves or have no call for it; with them, `give_back` does nothing.
     """
 
     def __init__(self) -> None:
         self._trim = _malloc_trim()
-        self._before_bytes = 0  # in use the last time, or since then if that was less
+        self._before_bytes = 0  # resident memory after the last call, or less if the process has shrunk
 
     def give_back(self) -> None:
         """Hand freed memory back if the process has grown since the last call; takes some milliseconds."""
@@ -39,7 +39,7 @@ def _used_bytes() -> int:
 
 
 def _malloc_trim() -> Callable[[int], int] | None:
-    """Return glibc's call that hands freed memory back; None for any other C library."""
+    """Return glibc's `malloc_trim`; None for another C library."""
     if not sys.platform.startswith("linux"):
         return None
     found = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,4 +1,4 @@
-"""Unicode normalisation of names and typed paths."""
+"""Unicode normalisation (NFC) of names and typed paths."""
 
 from __future__ import annotations
 

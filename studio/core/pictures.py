@@ -11,7 +11,7 @@ from PIL import Image
 
 from studio.core.events import Rgba
 
-# What Pillow raises for damaged pictures, and for pictures with too many pixels.
+# Exceptions that Pillow raises for damaged pictures, and for pictures with too many pixels.
 PILLOW_ERRORS = (
     OSError,
     SyntaxError,

@@ -1,4 +1,4 @@
-"""Quoting of the commands that the studio prints for people to paste into a terminal."""
+"""Quote the commands that the studio prints for users to paste into a terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _POWERSHELL_READS = re.compile("([`$\u201c\u201d\u201e])")
 
 
 def command(*words: str) -> str:
-    """Return a command line from which a shell reads back exactly these words."""
+    """Return a command line that a shell splits into exactly these words."""
     return " ".join(map(quoted, words))
 
 
 def quoted(word: str) -> str:
-    """Return one word of a command, quoted for the shells of this system."""
+    """Return a word of a command line, quoted for the shells of this system."""
     return _for_windows(word) if sys.platform == "win32" else shlex.quote(word)
 
 
@@ -29,5 +29,5 @@ def _for_windows(word: str) -> str:
     if _SAFE_ON_WINDOWS.fullmatch(word):
         return word
     escaped = _POWERSHELL_READS.sub(r"`\1", word).replace('"', '""')
-    end = escaped[len(escaped.rstrip("\\")) :]  # backslashes, which would escape the closing quote
+    end = escaped[len(escaped.rstrip("\\")) :]  # final backslashes would escape the closing quote
     return f'"{escaped}{end}"'

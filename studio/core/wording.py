@@ -13,7 +13,7 @@ _DASH = "\u2013"
 
 
 def best_checkpoint(step: int) -> str:
-    """Return the sentence that names the best checkpoint: 'Best checkpoint so far: step 1,200.'"""
+    """Return the best checkpoint in words: 'Best checkpoint so far: step 1,200.'"""
     return f"Best checkpoint so far: step {number(step)}."
 
 

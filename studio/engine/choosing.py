@@ -23,9 +23,9 @@ _SHRINKAGE = 0.5  # of the covariance towards its diagonal: there may be fewer s
 def best_of(
     model: TrainedModel, settings: GenerateSettings, liked: Source, silhouette: NDArray[np.uint8] | None = None
 ) -> Events:
-    """As `generate`, of `settings.best_of` times as many sprites those that are most like the liked ones.
+    """Draw `settings.best_of` times the wanted number of sprites, and keep those most like the liked ones.
 
-    At most MOST_SPRITES are drawn before the best of them are chosen: memory holds no more, however many are wanted.
+    Larger requests than MOST_SPRITES are drawn in parts, to limit the memory; each part keeps its best sprites.
     Yields Progress after each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
     if len(liked.sprites) < FEWEST_LIKED:
@@ -52,7 +52,7 @@ def best_of(
 
 
 def _parts(count: int, most: int, classes: int) -> list[range]:
-    """Divide `count` places into parts of at most `most`; all classes come equally often in each part but the last."""
+    """Divide `count` indices into ranges of at most `most`, each with all classes equally often where `most` allows."""
     length = most // classes * classes or most
     return [range(start, min(count, start + length)) for start in range(0, count, length)]
 

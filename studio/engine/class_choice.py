@@ -1,4 +1,4 @@
-"""Parse class names and mixtures of classes that users type."""
+"""Parse the class names and class mixtures that users type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from studio.core.errors import UsageError
 from studio.core.names import composed
 
 _MOST_CLASSES_SAID = 30
-_HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. A class with a comma stands in double quotes."
+_HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
 
 
 def find_class(names: Sequence[str], wanted: str) -> int:

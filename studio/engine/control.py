@@ -1,6 +1,6 @@
-"""How the outside stops a training and asks things of it. No torch here.
+"""Flags by which other code stops a training, or orders live samples and checkpoints.
 
-A training is a generator: whoever does not advance the generator pauses the training, and says so in `is_paused`.
+A training is a generator: to pause it, stop advancing the generator and set `is_paused`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Control:
     give_up: bool = False  # fail when the disk can't be written, instead of trying again
     sample_now: bool = False
     checkpoint_now: bool = False
-    is_paused: bool = False  # the training is not advanced
+    is_paused: bool = False  # nobody advances the generator
     live: TrainedModel | None = None
 
 

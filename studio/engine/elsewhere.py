@@ -45,7 +45,7 @@ _GOES = [
     "--exclude=*",
 ]
 _GOES_LAST = [f"--include=/{RECORD}", "--exclude=*"]  # it makes the folder a run
-# Nothing is deleted here: a folder that was emptied there would empty this one. `_drop_needless` rotates checkpoints.
+# Without --delete: an emptied folder on the other machine would empty the local folder. `_rotate` removes files here.
 _COMES = [
     RENAME_LAST, "--exclude=.tmp-*",
     *(f"--include={name}" for name in ("/state.json", "/confusion.json", *_FOLDERS)),
@@ -121,10 +121,10 @@ def train_elsewhere(
 
 
 class _There(msgspec.Struct, frozen=True):
-    """What the other machine says of the run.
+    """State of the run on the other machine, as _LOOK prints it.
 
-    exit_code: of the process that trained the run; None while it trains, and where no process did.
-    steps, samples: the steps of the checkpoints and of the pictures of samples there.
+    exit_code: of the process that trained the run; None during a training and before the first training.
+    steps, samples: steps of the checkpoints and of the sample pictures on the other machine.
     """
 
     has_folder: bool = False
@@ -136,18 +136,18 @@ class _There(msgspec.Struct, frozen=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the folder of a run that was started there is missing, or was emptied."""
+        """Whether the folder of a started run is missing on the other machine, or was emptied."""
         return not self.trains and self.exit_code is None
 
     @classmethod
     def parse(cls, said: bytes) -> _There:
-        """Parse what _LOOK prints."""
+        """Parse the output of _LOOK."""
         state, _, rest = said.partition(b"\n")
         names, _, record = rest.partition(b"\n")
         word, _, code = state.decode(errors="replace").partition(" ")
         found = names.decode(errors="replace").split()
         live: Live | None = None
-        with contextlib.suppress(ValueError):  # there is no live.json, or a damaged one: it is written again soon
+        with contextlib.suppress(ValueError):  # a missing or damaged live.json is soon written again
             live = records.parse(record, Live)
         return cls(
             has_folder=word != "missing",
@@ -211,9 +211,9 @@ class _TrainingThere:
         return True
 
     def follow(self) -> Events:
-        """Bring home what is new, and hand on what is asked here, until the training has ended and all is home.
+        """Copy new files here and pass requests on, until the training has ended and its last files are here.
 
-        Raises RunError where the run's folder there is gone.
+        Raises RunError if the run's folder on the other machine is gone.
         """
         while self._exit_code is None:
             try:
@@ -227,7 +227,7 @@ class _TrainingThere:
                 yield Halted("error", error.title, hint.strip())
                 continue
             if found.is_gone:
-                raise self._gone()
+                raise self._gone_error()
             if self._is_cut:
                 self._is_cut = False
                 yield Notice("info", f"The link to {self._link.place.host} is back.")
@@ -251,14 +251,17 @@ class _TrainingThere:
             raise RunError(title, "It was killed, or the machine was restarted. What it saved last is here: resume it.")
         raise RunError(title, self._last_words)
 
-    def _gone(self) -> RunError:
-        """Return the error for a folder that was deleted there. The run stays out: a lost drive there may come back."""
+    def _gone_error(self) -> RunError:
+        """Return the error for a run's folder that was deleted on the other machine.
+
+        elsewhere.json stays in the local folder: a lost drive of the other machine may come back.
+        """
         path = self._run.path
         fall_silent(path)
         again = command("studio", "resume", str(path), "--on", self._place)
         title = f"The folder of {self._name} on {self._place} is gone."
-        hint = f"All up to step {self._run.progress().step:,} is here. Send it there again: {again}. To go on here, "
-        return RunError(title, f"{hint}remove {ELSEWHERE} from its folder first.")
+        hint = f"Steps up to {self._run.progress().step:,} are here. Send them there again: {again}. To train here, "
+        return RunError(title, f"{hint}remove {ELSEWHERE} from the run's folder first.")
 
     def _raise_unless_ours(self) -> None:
         """Raise RunError where another run is in its place."""
@@ -287,16 +290,17 @@ class _TrainingThere:
         self._link.send(self._run.path, _GOES_LAST)
 
     def _fetch(self, found: _There) -> None:
-        """Bring home what is new: the files before the lines of metrics.jsonl that tell of them."""
+        """Copy new files here; metrics.jsonl comes last, because its lines name the other files."""
         self._link.fetch(self._run.path, _COMES)
-        self._drop_needless(found)
+        self._rotate(found)
         self._link.fetch(self._run.path, _COMES_LAST)
 
-    def _drop_needless(self, found: _There) -> None:
-        """Rotate checkpoints and samples here by the rules of a training here. Keep what the other machine still has:
-        the next round would bring it again.
+    def _rotate(self, found: _There) -> None:
+        """Rotate the local checkpoints and sample pictures as a local training would.
+
+        Keep those that the other machine still has: the next round would copy them again.
         """
-        from studio.engine import catalog  # both import torch, which no command needs that only looks
+        from studio.engine import catalog  # both import torch; commands that only watch a run start without torch
         from studio.engine.runs import checkpoints
 
         best_by = catalog.recipe(self._run.record().recipe).best_by
@@ -305,8 +309,9 @@ class _TrainingThere:
             self._run.thin_samples(in_use=found.samples)
 
     def _exchange(self) -> _There:
-        """Tell the other machine what is asked here, and bring home what is new: after a look, so that all of a
-        training that has ended by then comes home with it.
+        """Read the state of the run on the other machine, pass requests on, and copy new files here.
+
+        The state is read first: a training that had ended by then has written all its files.
         """
         found = self._look()
         self._can_ask = found.live is not None
@@ -317,7 +322,7 @@ class _TrainingThere:
             self._asked = wanted
         self._fetch(found)
         if found.live is not None and found.exit_code is None:
-            with contextlib.suppress(UnwritableError):  # what is shown of it is late, and the next round tries again
+            with contextlib.suppress(UnwritableError):  # the progress on show is late; the next round tries again
                 write_live(self._run.path, found.live)
         if found.exit_code not in (None, _DONE, _STOPPED):
             self._last_words = self._link.run(_LAST_WORDS, self._name).decode(errors="replace").strip()

@@ -31,14 +31,14 @@ _CUT = (_REFUSED, 10, 12, 30, 35)  # rsync's when the link is lost: sockets, the
 _FINE = (0, 24)  # 24: a file vanished while it was sent; the next time tells
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_STUDIO, _NO_RSYNC = 3, 4
-# -s: file names need no quotes for the remote shell. --modify-window=-1: compare times to the nanosecond, or two
-# versions of the same length, written within a second, count as equal.
+# -s: file names need no quotes for the remote shell. --modify-window=-1: compare times to the nanosecond; otherwise
+# rsync skips a new version of equal length that was written within the same second.
 _RSYNC_FLAGS = ("-s", "--modify-window=-1")
 RENAME_LAST = "--delay-updates"  # rename all files at the end
 _PROBE_RSYNC = (*_RSYNC_FLAGS, RENAME_LAST, "--version")  # fails on macOS's own rsync, works on GNU rsync 3.1.3
 HOMEBREW = ("/opt/homebrew/bin/rsync", "/usr/local/bin/rsync")  # not on every login shell's PATH
 FIND_STUDIO = 'studio="$1/.venv/bin/studio"; [ -x "$studio" ] || studio=studio\n'
-# Print the version of the studio and the path of an rsync that has the flags; else the version of the rsync found.
+# Print the studio's version and the path of an rsync with these flags; without one, the version of the first rsync.
 _SAY_VERSIONS = f"""\
 {FIND_STUDIO}
 command -v "$studio" >/dev/null 2>&1 || exit {_NO_STUDIO}
@@ -63,8 +63,9 @@ _PLACE = re.compile(  # neither user nor host begins with '-', which ssh would t
 
 @dataclass(frozen=True)
 class Place:
-    """A folder on another machine. host: as ssh takes it, IPv6 addresses without brackets; folder: absolute, or inside
-    the home folder there.
+    """A folder on another machine.
+
+    host: as ssh takes it, with IPv6 addresses without brackets. folder: absolute, or relative to the home folder there.
     """
 
     host: str
@@ -89,7 +90,7 @@ class Place:
 
     @property
     def host_in_brackets(self) -> str:
-        """The host as rsync and people write it before a colon: an IPv6 address in brackets."""
+        """The host as rsync and users write it before a colon: an IPv6 address in brackets."""
         user, at, machine = self.host.rpartition("@")
         return f"{user}{at}[{machine}]" if ":" in machine else self.host
 
@@ -111,7 +112,7 @@ class Link:
         self._rsync_there = "rsync"
 
     def check(self) -> None:
-        """Raise RunError unless the machine is there, with this studio, this torch and an rsync that has the flags."""
+        """Raise RunError unless the machine has the versions of studio and torch used here, and a usable rsync."""
         place = self.place
         if noise := _last_line(self.run("").decode(errors="replace")):
             hint = f"It printed: {noise} Let its start-up files print in interactive shells only."
@@ -134,10 +135,10 @@ class Link:
             self._rsync_there = path[1]
 
     def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
-        """Run a shell script there and return its output. The script finds the folder as $1, `arguments` from $2 on.
+        """Run a shell script on the machine and return its output. The script gets the folder as $1, then `arguments`.
 
-        login: run it in a login shell, which finds all programs but may print more. Raises LinkLostError, and RunError
-        when the script fails.
+        login: use a login shell, which finds all programs but may print text of its own. Raises LinkLostError, and
+        RunError when the script fails.
         """
         code, said, problem = self._run(script, self.place.folder, *arguments, login=login)
         if code:
@@ -153,10 +154,7 @@ class Link:
             raise _refusal(self.place, problem)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
-        """Bring what is new in the run's folder there, as far as the filter `rules` go. Delete nothing here.
-
-        Raises RunError.
-        """
+        """Copy new files of the run from the machine, by rsync's filter `rules`; delete nothing. Raises RunError."""
         code, problem = self._rsync([*rules, "--", self._folder_of(run), f"{run.absolute()}/"])
         if full := next((words for words in _FULL if words in problem), ""):
             raise UnwritableError(run, full)
@@ -171,7 +169,7 @@ class Link:
         return f"{self.place.host_in_brackets}:{self.place.folder}/{run.name}/"
 
     def _run(self, script: str, *arguments: str, login: bool = False) -> tuple[int, bytes, str]:
-        """Run a shell script there; return its exit code, output and errors. Raises LinkLostError."""
+        """Run a shell script on the machine; return its exit code, output and errors. Raises LinkLostError."""
         whole = f"set -- {shlex.join(arguments)}\n{script}"
         words = _READ_SCRIPT.format(flags="-lc" if login else "-c")
         code, said, problem = self._call([*self._ssh, "--", self.place.host, words], os.fsencode(whole))
@@ -204,7 +202,7 @@ class Link:
 
 @contextlib.contextmanager
 def linked(place: Place) -> Iterator[Link]:
-    """Give a link, which asks the other machine nothing yet. Raises RunError where ssh or rsync here won't do."""
+    """Give a link that connects on first use. Raises RunError if ssh or a usable rsync is missing here."""
     if missing := [tool for tool in ("ssh", "rsync") if shutil.which(tool) is None]:
         title = f"To train on another machine takes {' and '.join(missing)}, which this one does not have."
         raise RunError(title, "Install OpenSSH's client and rsync.")
@@ -240,7 +238,7 @@ def _lost(place: Place, problem: str) -> LinkLostError:
     if "Could not resolve hostname" in problem:
         return LinkLostError(f"There is no machine {host}.", "Look after its name, and after the network.")
     if "Host key verification failed" in problem:
-        hint = f"Type '{typed}' once, and compare the fingerprint that it shows with that of the machine."
+        hint = f"Type '{typed}' once, and compare the fingerprint on the screen with the machine's."
         return LinkLostError(f"{host} is not known here, or is another machine than it was.", hint)
     if "Permission denied" in problem:
         hint = f"'{typed}' must get in without a question: give a key that has a passphrase to the agent, by ssh-add."

@@ -51,11 +51,11 @@ class SolverSettings(Protocol):
 def generate(
     model: TrainedModel, settings: GenerateSettings, silhouette: NDArray[np.uint8] | None = None, first: int = 0
 ) -> Events:
-    """New sprites: yields Progress after each solver step, then one SpritesGenerated.
+    """Draw new sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    A sprite depends on the seed and its place in the list, not on how many are made; corner tiles are always 16.
-    silhouette: uint8 [S, S], the alpha of each pixel, or any. first: the place of the first sprite in a longer list of
-    which only a part is drawn. Raises UsageError, DeviceError.
+    A sprite depends on the seed and its index, not on the number of sprites; corner tiles are always 16.
+    silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite,
+    where a part of a longer list is drawn. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
@@ -131,11 +131,11 @@ def draw(
     construction: Construction = PLAIN,
     first: int = 0,
 ) -> Generator[Progress, None, Rgba]:
-    """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4].
+    """Draw a sprite of each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
-    stop_after: the number of steps after which to stop, with what has become of the noise by then. shares: of classes,
-    float32 [K], which all sprites are to have instead. first: as in `generate`. Raises UsageError where it is to be
-    quick and the model can't.
+    labels: int64 [N]. stop_after: number of steps after which to stop, with unfinished sprites. shares: float32 [K],
+    a mixture of classes for all sprites, in place of `labels`. first: as in `generate`. Raises UsageError for quick
+    drawing with a model that has no distilled network, and for a construction that the model can't draw.
     """
     if how.quick:
         _check_quick(model, how)
@@ -312,9 +312,9 @@ class WantedClasses:
 
 
 def wanted_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> WantedClasses | None:
-    """The classes that the settings name; None where they leave it open. first: as in `generate`.
+    """Return the classes that the settings name; None if they name no class. first: as in `generate`.
 
-    Raises UsageError for an unknown class, and for a mixture that is none or that the model can't draw.
+    Raises UsageError for an unknown class, a malformed mixture, and a mixture that the model can't draw.
     """
     if settings.mix:
         shares = _mixture(model, settings.mix)

@@ -1,4 +1,4 @@
-"""A training says in its folder that it goes on, and does what other processes ask of it there. No torch here."""
+"""Publish a training's heartbeat in the run folder, and execute the requests that other processes write there."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LOOK_S = 0.25  # between two looks at what is asked
 
 
 def heeding(events: Events, control: Control, *, can_pause: bool) -> Events:
-    """Hand on the events of a training, say in its folder that it goes on, and do what it is asked there.
+    """Forward the events of a training, write its heartbeat, and execute the requests in asked.json.
 
-    can_pause: whether the process may wait in here while it is asked to.
+    can_pause: whether a requested pause may block the process in this generator.
     """
     with contextlib.closing(events), contextlib.ExitStack() as at_the_end:
         speaker: _Speaker | None = None
@@ -31,16 +31,16 @@ def heeding(events: Events, control: Control, *, can_pause: bool) -> Events:
                 speaker = _Speaker(event, control, can_pause=can_pause)
                 at_the_end.callback(speaker.close)
             if speaker is not None:
-                speaker.note(event)  # first: whoever receives the event may not advance the training for hours
+                speaker.record(event)  # before the yield: the receiver may pause the training for hours
             yield event
             if speaker is not None:
                 yield from speaker.follow()
 
 
 class _Speaker:
-    """Speaks for one training.
+    """Writes one training's heartbeat and executes its requests.
 
-    A daemon thread writes the heartbeat while nothing advances the training, as when the window has paused it.
+    A daemon thread writes the heartbeat while nothing advances the training, for example during the window's pause.
     """
 
     def __init__(self, started: RunStarted, control: Control, *, can_pause: bool) -> None:
@@ -50,7 +50,7 @@ class _Speaker:
             precision=started.precision,
         )  # fmt: skip
         self._done = Asked()
-        self._waits = False  # in `follow`
+        self._waits = False  # for the end of a requested pause
         self._beats = 0
         self._looked_s = self._spoke_s = -math.inf
         self._lock = threading.Lock()  # two threads write live.json
@@ -58,8 +58,8 @@ class _Speaker:
         fall_silent(self._run)  # what was asked of an earlier training of this run counts no more
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
-    def note(self, event: Event) -> None:
-        """Write what an event of the training says, if the next heartbeat is due; a halt at once."""
+    def record(self, event: Event) -> None:
+        """Take an event into the heartbeat, and write the heartbeat if due; after Halted at once."""
         if isinstance(event, LossChunk):
             eta_s = event.eta_s if math.isfinite(event.eta_s) else None
             self._live = msgspec.structs.replace(self._live, eta_s=eta_s, epoch=event.epoch, halted="")
@@ -68,16 +68,16 @@ class _Speaker:
         self._speak(at_once=isinstance(event, Halted))
 
     def follow(self) -> Iterator[Notice]:
-        """Read asked.json when a look is due, and wait while asked.json asks for a pause. Yields Notices."""
+        """Read asked.json if due, and wait during a requested pause. Yields a Notice before and after the pause."""
         self._listen()
         if self._is_to_wait():
             yield Notice("info", "Paused, as was asked in the run's folder.", "It goes on when that is asked.")
-            self._wait(is_waiting=True)
+            self._set_waiting(True)
             while self._is_to_wait():
                 time.sleep(_LOOK_S)
                 self._speak()
                 self._listen()
-            self._wait(is_waiting=False)
+            self._set_waiting(False)
             if not self._control.stop:
                 yield Notice("info", "It goes on.")
 
@@ -90,12 +90,12 @@ class _Speaker:
     def _is_to_wait(self) -> bool:
         return self._live.can_pause and self._done.pause and not self._control.stop
 
-    def _wait(self, *, is_waiting: bool) -> None:
-        self._waits = is_waiting
+    def _set_waiting(self, waits: bool) -> None:
+        self._waits = waits
         self._speak(at_once=True)
 
     def _beat(self) -> None:
-        """Write the heartbeat until the training ends. Runs on the thread."""
+        """Write heartbeats until the training ends. Runs in the daemon thread."""
         while not self._has_ended.wait(BEAT_S):
             self._speak()
 
@@ -116,7 +116,7 @@ class _Speaker:
             live = msgspec.structs.replace(
                 self._live, beat=self._beats, is_stopping=control.stop, is_paused=self._waits or control.is_paused
             )
-            with contextlib.suppress(UnwritableError):  # the training halts by itself where the disk can't be written
+            with contextlib.suppress(UnwritableError):  # an unwritable disk halts the training itself
                 write_live(self._run, live)
 
     def _heed(self, asked: Asked) -> None:

@@ -111,10 +111,10 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
 
 
 @functools.cache
-def heeds_found_inf(device: torch.device) -> bool:
-    """Return whether torch's fused Adam leaves weights alone where `found_inf` is 1.
+def skips_on_found_inf(device: torch.device) -> bool:
+    """Return whether torch's fused AdamW leaves weights alone when `found_inf` is 1.
 
-    The kernel for Apple GPUs ignored `found_inf` until mid-2026. A step of one weight tells, whatever the version.
+    The kernel for Apple GPUs ignored `found_inf` until mid-2026: try a step of one weight instead of asking versions.
     """
     weight = nn.Parameter(torch.ones(1, device=device))
     weight.grad = torch.ones(1, device=device)
@@ -125,10 +125,10 @@ def heeds_found_inf(device: torch.device) -> bool:
 
 
 class _StepUndo:
-    """Hooks that undo a skipped step of an optimizer that ignores `found_inf`, without a read-back from the device.
+    """Hooks that undo a step where an optimizer ignores `found_inf`, without a read-back from the device.
 
-    The copies cost memory of the size of the weights and of the optimizer's state.
-    skip_step: float32 [] on the device, as in LossScaler.
+    The copies need the memory of the weights and the optimizer state once more.
+    skip_step: float32 [] on the device, 1 to undo the step, as in LossScaler.
     """
 
     def __init__(self, skip_step: Tensor) -> None:
@@ -141,7 +141,7 @@ class _StepUndo:
 
     @torch.no_grad()
     def restore(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
-        """Put weights and state back after a skipped step; state that the step has created becomes 0."""
+        """Put weights and state back after a skipped step; state created by that step becomes 0."""
         for key, tensor in self._tensors(optimizer).items():
             before = self._kept.get(key)
             before = torch.zeros_like(tensor) if before is None else before
@@ -181,7 +181,7 @@ class LossScaler:
             self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
         for optimizer in optimizers:
             optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # as torch's GradScaler does
-            if not isinstance(optimizer, Muon) and not heeds_found_inf(device):
+            if not isinstance(optimizer, Muon) and not skips_on_found_inf(device):
                 undo = _StepUndo(self.skip_step)
                 optimizer.register_step_pre_hook(undo.keep)
                 optimizer.register_step_post_hook(undo.restore)

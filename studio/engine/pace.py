@@ -65,9 +65,9 @@ class Stopwatch:
 
 
 class Throttle:
-    """When periodic work is due: at most every `every_s`, and at most SIDE_SHARE of the time.
+    """Tells when periodic work is due: at most every `every_s`, and at most SIDE_SHARE of the time.
 
-    first_s: when the work is due for the first time, if that is earlier.
+    first_s: seconds until the work is first due, if less than `every_s`.
     """
 
     def __init__(self, every_s: float, clock: Stopwatch, first_s: float = math.inf) -> None:
@@ -85,11 +85,11 @@ class Throttle:
 
     @property
     def cost_s(self) -> float:
-        """Return the seconds that the work took the last time."""
+        """Seconds that the work took the last time."""
         return self._cost_s
 
     def spacing_s(self) -> float:
-        """Return the seconds between two times: longer than asked where the work is slow."""
+        """Return the seconds from one execution of the work to the next: more than `every_s` if the work is slow."""
         return max(self._every_s, self._cost_s / SIDE_SHARE)
 
     def due(self) -> bool:

@@ -94,7 +94,7 @@ def verify(path: Path, run: Path | None = None) -> Events:
     BadInputError for a file that tells nothing of where it comes from, RunError.
     """
     yield Progress(0, 2, "looking at the file")
-    sources, checks = _told_by(path)
+    sources, checks = _read_origin(path)
     yield Progress(1, 2, "looking at the run")
     for source in sources:
         compared = run or _known_run(source)
@@ -117,8 +117,8 @@ def _known_run(source: Source) -> Path | None:
     return None
 
 
-def _told_by(path: Path) -> tuple[list[Source], list[Check]]:
-    """Return what a file says it comes from, and whether it is as it was. Raises BadInputError."""
+def _read_origin(path: Path) -> tuple[list[Source], list[Check]]:
+    """Return the sources that a file names, and the checks of its bytes. Raises BadInputError."""
     suffix = path.suffix.lower()
     form = next((form for form in sprite_exports().values() if form.has_note and form.suffix == suffix), None)
     if suffix in _PICTURES:
@@ -130,7 +130,7 @@ def _told_by(path: Path) -> tuple[list[Source], list[Check]]:
     except OSError as error:
         raise BadInputError(f"{path.name} can't be read.", f"{error.strerror or error}.") from error
     told = notes.provenance_in(form.note_in(data))
-    return _of_sprites(path, notes.sources_told(path.name, told), notes.is_whole(data))
+    return _of_sprites(path, notes.parse_sources(path.name, told), notes.is_whole(data))
 
 
 def _of_sprites(path: Path, sources: list[Source], is_whole: bool) -> tuple[list[Source], list[Check]]:
@@ -177,8 +177,8 @@ def _card_beside(path: Path) -> Path:
         raise BadInputError(title, f"Its card is {path.name}{cards.JSON_ENDING}: keep the two together.")
     *others, last = sorted({*_PICTURES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
     raise BadInputError(
-        f"Files such as {path.name} don't say where they come from.",
-        f"Sprites say it in {', '.join(others)} and {last} files, and exported models in the card beside them.",
+        f"Files such as {path.name} hold no note of their origin.",
+        f"Sprites have the note in {', '.join(others)} and {last} files, exported models in the card beside them.",
     )
 
 

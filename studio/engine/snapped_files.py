@@ -1,4 +1,4 @@
-"""Copies of picture files in the colours of a palette: sizes, frames, durations and descriptions as in the files."""
+"""Copy picture files into the colours of a palette; sizes, frames, durations and descriptions stay."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
 
 _ASEPRITE, _PICTURES = "aseprite", ("picture", "sheet")  # names of sources
-# Formats that Pillow writes without loss, with the options.
+# Formats that Pillow can write without loss, and its options for them.
 _LOSSLESS: dict[str, dict[str, bool]] = {
     "BMP": {},
     "TGA": {},
     "TIFF": {},
     "WEBP": {"lossless": True, "exact": True},
-}  # Pillow's options
+}
 
 
 @dataclass(frozen=True, eq=False)
 class FilesSnapped(Event):
-    """paths: the files written. pictures: how many of these are pictures. left_out: files without a copy, and why."""
+    """The copies are written. paths: all new files. pictures: how many are pictures. left_out: files not copied."""
 
     paths: tuple[Path, ...]
     pictures: int
@@ -49,7 +49,7 @@ class FilesSnapped(Event):
 
 
 class _Snapper:
-    """Writes the copies into one folder."""
+    """Writes copies into one folder."""
 
     def __init__(self, palette: Palette, dither: str, out: Path) -> None:
         self._palette, self._dither, self._out = palette, dither, out
@@ -58,7 +58,7 @@ class _Snapper:
         self.pictures = 0
 
     def copy(self, file: SourceFile, source: Source) -> None:
-        """Write the copies of a file and of its descriptions. Raises Refused, OSError, ExportError."""
+        """Copy a file and its descriptions. Raises Refused, OSError, ExportError."""
         if source.name == _ASEPRITE:
             self._write(file, file.file_name, self._aseprite(parse(read_bytes(file))))
         elif source.name in _PICTURES:
@@ -70,7 +70,7 @@ class _Snapper:
             self._copy_parts(file, source)
 
     def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
-        """Return name and bytes of the copy: in the format of the file, or in PNG where that format loses pixels."""
+        """Return name and bytes of the copy: in the file's own format, or as PNG if its format would lose pixels."""
         kind, film = recognise(data, file.suffix).kind, film_in(data, file.suffix)
         rgba = self._snapped(film.rgba)
         sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)
@@ -85,7 +85,7 @@ class _Snapper:
         return _named(file, "PNG"), encoded(rgba[0])
 
     def _aseprite(self, ase: AseFile) -> bytes:
-        """Return an Aseprite file of one layer, into which all layers are merged. Raises Refused."""
+        """Return an Aseprite file with all layers merged into one. Raises Refused."""
         if ase.frame_count > len(ase.frames):
             raise Refused("refused", f"it has more than {len(ase.frames):,} frames")
         try:
@@ -100,14 +100,14 @@ class _Snapper:
         return _contents("aseprite", SpriteSet(rgba, classes=classes, own_durations_ms=durations, tags=tags))
 
     def _copy_parts(self, file: SourceFile, source: Source) -> None:
-        """Write each picture of a file as a PNG, in a folder with the name of the file."""
+        """Write each picture inside a file as a PNG, in a folder named after the file."""
         for item in source.read(file):
             if isinstance(item, Picture):
                 data = encoded(self._snapped(item.rgba[None])[0])
                 self._write(file, f"{item.part or file.stem}.png", data, inside=[file.stem] if item.part else [])
 
     def _copy_descriptions(self, file: SourceFile, source: Source) -> None:
-        """Copy the descriptions of a sheet unchanged: the frames keep their places."""
+        """Copy the descriptions of a sheet unchanged: its frames keep their positions."""
         for beside in source.descriptions(file):
             description = file.neighbour(beside)
             if (description.where, description.name) not in self._described:
@@ -130,25 +130,25 @@ class _Snapper:
 
 
 def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) -> Generator[Event, None, None]:
-    """Write copies of the picture files under `paths` into `out`: yields Progress, and FilesSnapped last.
+    """Copy the picture files under `paths` into `out`: yields Progress, then one FilesSnapped.
 
-    A copy keeps its folders, its name, its size and all its frames; only its colours change. dither: as in `snap`.
-    Raises BadInputError where no file can be copied, and ExportError.
+    A copy keeps folders, name, size and frames; only its colours change. dither: as in `snap`. Raises BadInputError if
+    no file can be copied, and ExportError.
     """
     roots, sources = roots_of(paths), all_sources()
     found, problems = yield from list_files(roots)
     snapper, left_out = _Snapper(palette, dither, out), list(problems)
     for number, file in enumerate(found):
         yield Progress(number, len(found), "files copied")
-        left_out += _tried(snapper, file, next((each for each in sources if each.claims(file)), None))
+        left_out += _try_copy(snapper, file, next((each for each in sources if each.claims(file)), None))
     if not snapper.pictures:
         why = f"{left_out[0].name}: {left_out[0].reason}." if left_out else "Name a folder with pictures."
-        raise BadInputError(f"There are no pictures in {title_of(roots)!r} that can be copied.", why)
+        raise BadInputError(f"{title_of(roots)!r} has no picture to copy.", why)
     yield FilesSnapped(tuple(snapper.paths), snapper.pictures, tuple(left_out))
 
 
-def _tried(snapper: _Snapper, file: SourceFile, source: Source | None) -> Iterator[Quarantined]:
-    """Copy one file, or tell why it has no copy."""
+def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Iterator[Quarantined]:
+    """Copy one file; yield the reason if the copy fails."""
     try:
         if source is not None:
             snapper.copy(file, source)
@@ -159,7 +159,7 @@ def _tried(snapper: _Snapper, file: SourceFile, source: Source | None) -> Iterat
 
 
 def _named(file: SourceFile, kind: str) -> str:
-    """Return the name of the file with a suffix of the kind of picture."""
+    """Return the file's name, with a suffix of this picture format."""
     return file.file_name if file.suffix in KIND_SUFFIXES[kind] else f"{file.stem}{KIND_SUFFIXES[kind][0]}"
 
 

@@ -37,7 +37,7 @@ from studio.engine.runs import checkpoints, evaluation, queue
 from studio.engine.runs.away import raise_if_away
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, sweep_starts
-from studio.engine.runs.folder import METRICS, RunDir, RunProgress, RunRecord, RunState, is_there, reading, writing
+from studio.engine.runs.folder import METRICS, RunDir, RunProgress, RunRecord, RunState, file_exists, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
@@ -321,7 +321,7 @@ def _load_newest(training: Training) -> None:
         _take_up(training, info, parts["optimizer"])
         training.checkpoint_number = number
         training.set_headline(info.metrics)
-    elif is_there(training.run.path / METRICS):
+    elif file_exists(training.run.path / METRICS):
         title = "No checkpoint was saved: training starts again from step 0."
         training.notices.append(Notice("warning", title))
 

@@ -16,7 +16,7 @@ from studio.data.sprites import Sprites
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 NOTHING: Final = "nothing"
-MOST_SPRITES: Final = 10_000  # drawn in one go
+MOST_SPRITES: Final = 10_000  # that a single request draws
 FEWEST_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None
@@ -108,7 +108,7 @@ class GenerateSettings(Config):
     )
     mix: str = setting(
         "",
-        "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'. A class name with a comma stands in "
+        "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'. Put a class with a comma in "
         "double quotes.",
         label="Mixture",
         absent="",

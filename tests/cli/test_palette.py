@@ -94,7 +94,7 @@ def test_snap_says_what_it_left_out(tmp_path: Path, warm: Path, studio: Studio) 
     assert "and 3 more" in studio("palette", art, "--snap", warm, "--out", tmp_path / "new").out
     (art / "a#1.v2.PNG").unlink()
     refused = studio("palette", art, "--snap", warm, code=FAILED)
-    assert "no pictures in 'art' that can be copied" in refused.err and "b.png" in refused.err
+    assert "'art' has no picture to copy" in refused.err and "b.png" in refused.err
 
 
 def test_snap_refuses_the_settings_of_an_import(folder: Path, warm: Path, studio: Studio) -> None:

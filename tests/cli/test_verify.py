@@ -23,7 +23,7 @@ def test_a_saved_sheet_and_a_model_are_verified(generator_run: Path, tmp_path: P
         path.write_bytes(path.read_bytes() + b"\0")
         said = studio("verify", path, "--run", generator_run, code=FAILED).out
         assert f"NO  {path.name} was changed" in said
-    assert "don't say where they come from" in studio("verify", sheet.with_suffix(".json"), code=FAILED).err
+    assert "hold no note of their origin" in studio("verify", sheet.with_suffix(".json"), code=FAILED).err
     (alone := tmp_path / "alone.safetensors").write_bytes(b"")
     assert "no card beside it" in studio("verify", alone, code=FAILED).err
 

@@ -62,9 +62,7 @@ def _in_use(times: int, work: Callable[..., object], winerror: int | None = 32) 
 
 
 @pytest.mark.parametrize("winerror", [5, 32, 33])
-def test_a_file_that_another_program_has_open_on_windows_is_replaced_and_removed_a_little_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, winerror: int
-) -> None:
+def test_windows_sharing_errors_are_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, winerror: int) -> None:
     monkeypatch.setattr(files, "_PAUSE_S", 0.0)
     target = tmp_path / "state.json"
     write_atomic(target, b"old")
@@ -81,7 +79,7 @@ def test_a_file_that_another_program_has_open_on_windows_is_replaced_and_removed
 
 
 @pytest.mark.parametrize("winerror", [32, None])
-def test_a_file_that_can_not_be_replaced_is_given_up_after_a_while_and_elsewhere_at_once(
+def test_retries_end_after_some_seconds_and_are_for_windows_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, winerror: int | None
 ) -> None:
     now_s, waits = [0.0], list[float]()
@@ -117,7 +115,7 @@ def test_a_network_drive_that_gives_too_few_bytes_is_read_again(monkeypatch: pyt
     monkeypatch.setattr(files, "_PAUSE_S", 0.0)
     content, out = bytes(range(100)), bytearray(60)
     assert read_into(_ShortReads(content), 30, memoryview(out)) == 60 and out == content[30:90]
-    monkeypatch.setattr(files, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(files, "_RETRY_S", 0.01)
     assert read_into(io.BytesIO(content), 80, memoryview(out)) == 20
 
 

@@ -28,6 +28,6 @@ def test_memory_is_handed_back_only_after_the_process_has_grown(monkeypatch: pyt
     assert trims == [900, 2200, 765]
 
 
-def test_nothing_is_done_where_the_c_library_has_no_call_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     MemoryReturn().give_back()

@@ -255,7 +255,7 @@ def test_a_file_that_vanishes_is_no_loss(run_path: Path, mapped: Sprites) -> Non
 def test_a_file_that_can_not_be_read_ends_the_run_in_words(
     run_path: Path, mapped: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PATIENCE_S", 0.02)
+    monkeypatch.setattr(files, "_RETRY_S", 0.02)
     events = train_generator(run_path, mapped, steps=500, data_on_device="no", holdout=0.0)
     next(event for event in events if isinstance(event, LossChunk))
     os.truncate(run_path / "data.safetensors", 2000)

@@ -70,7 +70,7 @@ def test_of_many_that_are_drawn_the_best_are_shown(monkeypatch: pytest.MonkeyPat
             list(best_of(model, settings, Source(drawn.rgba[:few], drawn.labels[:few])))
 
 
-def test_of_more_than_can_be_drawn_at_once_the_best_of_each_part_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_requests_are_drawn_in_parts_that_keep_their_best(monkeypatch: pytest.MonkeyPatch) -> None:
     model, asked = Mock(), list[range]()
     model.spec.class_names = ("a", "b", "c")
     rng = np.random.default_rng(0)

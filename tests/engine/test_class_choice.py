@@ -50,6 +50,6 @@ def test_a_mixture_as_people_type_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["sword", "sword:", ":1", "sword:1,", "sword:-1", "sword:nan", "sword:inf", "a\nb:1"])
-def test_what_is_no_mixture_is_refused(text: str) -> None:
+def test_malformed_mixtures_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"[Mm]ixture"):
         read_mixture(text)

@@ -239,7 +239,7 @@ def test_an_ipv6_address_is_in_brackets_for_rsync_alone(run: Path, far: FarMachi
 OLD_RSYNC = ("sh", "-c", 'case "$*" in --version) echo "openrsync: protocol version 29" ;; *) exit 1 ;; esac', "rsync")
 
 
-def test_an_old_rsync_is_said_with_its_side(far: FarMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_an_old_rsync_names_its_machine(far: FarMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     far.has_rsync(*OLD_RSYNC)
     with pytest.raises(RunError, match=r"me@far has no rsync 3\.1\.3 or newer") as told:
         check(PLACE)
@@ -252,7 +252,7 @@ def test_an_old_rsync_is_said_with_its_side(far: FarMachine, monkeypatch: pytest
     assert "openrsync" in told.value.hint
 
 
-def test_a_login_shell_that_prints_is_said(far: FarMachine) -> None:
+def test_a_login_shell_that_prints_text_is_an_error(far: FarMachine) -> None:
     far.tell("greeting", "Welcome to far!\n")
     with pytest.raises(RunError, match="The login shell on me@far prints text of its own") as told:
         check(PLACE)

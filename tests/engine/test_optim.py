@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
-from studio.engine.optim import EMA, LossScaler, Muon, heeds_found_inf, learning_rate, make_optimizers, orthogonal
+from studio.engine.optim import EMA, LossScaler, Muon, learning_rate, make_optimizers, orthogonal, skips_on_found_inf
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -148,15 +148,15 @@ def deaf_adam(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(
             torch, name, lambda *args, kernel=kernel, **named: kernel(*args, **{**named, "found_inf": None})
         )
-    heeds_found_inf.cache_clear()
+    skips_on_found_inf.cache_clear()
     yield
-    heeds_found_inf.cache_clear()
+    skips_on_found_inf.cache_clear()
 
 
 @pytest.mark.usefixtures("deaf_adam")
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
 def test_a_fused_adam_that_ignores_found_inf_leaves_weights_alone_in_a_skipped_step(optimizer: str) -> None:
-    assert not heeds_found_inf(torch.device("cpu"))
+    assert not skips_on_found_inf(torch.device("cpu"))
     scales = (torch.inf, 1.0, torch.inf, 1.0, 1.0)  # the first step, which creates the state, is skipped, too
     deaf = _trained(optimizer, scales)
     assert all(bool(torch.isfinite(tensor).all()) for tensor in deaf)
@@ -164,8 +164,8 @@ def test_a_fused_adam_that_ignores_found_inf_leaves_weights_alone_in_a_skipped_s
     assert all(torch.equal(*pair) for pair in zip(deaf, sound, strict=True))
 
 
-def test_fused_adam_heeds_found_inf_here() -> None:
-    assert heeds_found_inf(torch.device("cpu"))
+def test_fused_adam_skips_on_found_inf_here() -> None:
+    assert skips_on_found_inf(torch.device("cpu"))
 
 
 def _trained(optimizer: str, scales: Sequence[float]) -> list[Tensor]:

@@ -147,7 +147,7 @@ def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_p
 
 def test_formats_without_a_note_are_named(tmp_path: Path) -> None:
     (tmp_path / "colours.gpl").write_text("GIMP Palette")
-    with pytest.raises(BadInputError, match="don't say where they come from") as refused:
+    with pytest.raises(BadInputError, match="hold no note of their origin") as refused:
         verified(tmp_path / "colours.gpl")
     assert ".aseprite, .gif, .png and .tres" in refused.value.hint
 

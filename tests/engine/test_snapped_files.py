@@ -119,7 +119,7 @@ def test_a_sheet_stays_a_sheet_with_its_description(art: Path) -> None:
     assert in_palette(sheet[None], pixels(art.parent / "new" / "gems.png"))
 
 
-def test_a_still_picture_keeps_its_format_where_that_keeps_each_pixel(art: Path) -> None:
+def test_a_still_picture_keeps_a_lossless_format(art: Path) -> None:
     art.mkdir()
     rgba = noise(3, 6, 4, soft=True)
     names = {"a.bmp": "a.bmp", "a.tga": "a.tga", "a.tif": "a.tif", "b.webp": "b.webp", "c.jpg": "c.png"}
@@ -135,7 +135,7 @@ def test_a_still_picture_keeps_its_format_where_that_keeps_each_pixel(art: Path)
         assert in_palette(pixels(art / before), pixels(art.parent / "new" / after))
 
 
-def test_what_has_no_copy_is_told_and_names_stay_inside_the_folder(art: Path) -> None:
+def test_files_left_out_are_reported_and_copies_stay_inside_the_folder(art: Path) -> None:
     art.mkdir()
     (art / "broken.png").write_bytes(png_of(sprite(0))[:-30])
     with zipfile.ZipFile(art / "pack.zip", "w") as pack:

@@ -406,7 +406,7 @@ def test_a_finished_run_trains_on_for_more_minutes(
     assert np.array_equal(read_history(run_path).series["loss"].steps, np.arange(again.first_step + len(again.losses)))
 
 
-def test_a_run_is_named_in_composed_letters(tmp_path: Path) -> None:
+def test_a_run_record_has_an_nfc_name(tmp_path: Path) -> None:
     path = tmp_path / "e\u0301pe\u0301es"
     list(train_generator(path, make_sprites(), steps=1))
     assert RunDir(path).record().name == "\u00e9p\u00e9es"

@@ -273,7 +273,7 @@ def test_a_training_that_is_lost_is_said_to_be(
     monkeypatch.setattr("studio.engine.runs.watching._QUIET_S", 0.0)
     wait_idle(qtbot, window.session)
     failure = window.session.training.failure
-    assert failure is not None and failure.title == "Nothing is heard of far any more."
+    assert failure is not None and failure.title == "The training of far no longer responds."
     assert failure.title in [card.words[0] for card in window.notices.cards()]
 
 
@@ -493,4 +493,5 @@ def test_a_command_that_is_killed_is_said_to_be_gone(qtbot: QtBot, sprite_folder
         wait_for_state(qtbot, ready, "training")
         process.send_signal(signal.SIGKILL)
     wait_idle(qtbot, ready)
-    assert ready.training.failure is not None and "Nothing is heard of far any more." in ready.training.failure.title
+    failure = ready.training.failure
+    assert failure is not None and "The training of far no longer responds." in failure.title

@@ -1,10 +1,10 @@
 """Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
 
-'Good enough' takes a tenth of the budget, and figures that have stood still for several validations. The advice names
-the best checkpoint by `best_saved`, by which models are loaded, too.
+'Good enough' needs a tenth of the budget, and several validations without a gain. `best_saved` chooses the best
+checkpoint, for the advice and for loading a model.
 
-A training may end on it: then twice as much must have been measured, so that nothing ends by chance. No torch here: a
-run that is read back gets the same advice.
+Advice that ends a training needs twice as many measurements, to rule out chance. A run that is read back gets the same
+advice, without torch.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from studio.engine.runs.history import History
 COUNT = 128  # sprites that are drawn for a measurement
 LAST_COUNT = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
 COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
-EARLIEST_SHARE = 0.1  # of the budget: before, no training is called good enough, and none ends
-_FALLING = 0.02  # a loss falls if it got lower by more than this share of itself
+EARLIEST_SHARE = 0.1  # of the budget: before, no advice says 'good enough' or ends a training
+_FALLING = 0.02  # a loss falls if it drops by more than this share
 _PERFECT = 1.0  # the highest accuracy, and the highest R²
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
 Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
@@ -76,14 +76,14 @@ class Measurement:
 
 
 class Adviser:
-    """Gives advice on a training while it goes on.
+    """Gives advice on a training while it runs.
 
-    advice: the newest; None while nothing can be said.
-    to_end: the advice on which the training may end; None while none is sure enough.
+    advice: the newest advice; None before the first.
+    to_end: advice on which the training may end; None without enough measurements.
     """
 
     def __init__(self, past: History, used_up: Callable[[], float]) -> None:
-        """past: the figures from before the run was resumed. used_up: tells the share of the budget, 0 to 1."""
+        """past: figures from before the run was resumed. used_up: returns the used share of the budget, 0 to 1."""
         self._measured, self._used_up = measurements(past), used_up
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
         self._losses = metric_curve(past, LOSS)
@@ -119,15 +119,15 @@ class Adviser:
         found = _by_what_is_known(self._measured, self._curves, self._losses) or advice_by_loss(self._losses)
         if found is None or (found.verdict == "good enough" and self._used_up() < EARLIEST_SHARE):
             return None
-        return self._naming_checkpoint(found)
+        return self._with_best_checkpoint(found)
 
     def _advice_to_end(self) -> Advised | None:
         """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
         found = _by_what_is_known(self._measured, self._curves, self._losses, _TO_END)
-        return None if found is None or found.verdict == "improving" else self._naming_checkpoint(found)
+        return None if found is None or found.verdict == "improving" else self._with_best_checkpoint(found)
 
-    def _naming_checkpoint(self, found: Advised) -> Advised:
-        """Return the advice with the step of the best checkpoint; with its own step where nothing is saved yet."""
+    def _with_best_checkpoint(self, found: Advised) -> Advised:
+        """Return the advice with the step of the best checkpoint; with its own step before the first checkpoint."""
         metric, curve = next(((metric, curve) for metric, curve in self._curves.items() if curve), (None, []))
         saved = self._all_saved()
         best = best_saved(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
@@ -137,7 +137,7 @@ class Adviser:
         return sorted({*self._saved, *(one.step for one in self._measured)})
 
     def _is_news(self, advised: Advised) -> bool:
-        """Whether to say it: a best checkpoint that moves along with the training is no news."""
+        """Return whether to announce the advice: a best checkpoint that moves along with the training is no news."""
         if self.advice is None or advised.verdict != self.advice.verdict:
             return True
         moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
@@ -145,18 +145,18 @@ class Adviser:
 
 
 def advice_on(history: History, used_up: float) -> Advised | None:
-    """Return the advice by the curves of a run that used this share of its budget; None for too few measurements."""
+    """Return the advice for a recorded run; None after too few measurements. used_up: share of its budget, 0 to 1."""
     return Adviser(history, lambda: used_up).advice
 
 
 def best_saved(
     saved: Sequence[int], measured: Sequence[Measurement], metric: Metric | None, curve: Curve
 ) -> int | None:
-    """Return the step of the best checkpoint; None where no figure tells.
+    """Return the step of the best checkpoint; None without a figure to judge by.
 
-    saved: the steps of all checkpoints, in order. measured: what new sprites of some of them were measured to be.
-    curve: values of `metric` on held-out sprites. Measurements come first: a checkpoint newer than all of them is taken
-    to be no worse than the newest measured one. Else the first of the checkpoints with the best value is the best.
+    saved: steps of all checkpoints, ascending. measured: measurements of new sprites from some of these checkpoints.
+    curve: steps and values of `metric` on held-out sprites; unused where sprites were measured. If the newest measured
+    checkpoint is the best, the newest checkpoint of all counts as the best. Equal values of `metric`: the first wins.
     """
     if measured:
         best = best_step(measured)
@@ -206,9 +206,10 @@ def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
 
 
 def advice_by_metric(metric: Metric, curve: Curve, losses: Curve, evidence: _Evidence = _TO_SAY) -> Advised | None:
-    """Return the advice by a figure on held-out sprites of which more is better; None when there are too few values.
+    """Return the advice by a figure that should rise, such as accuracy; None after too few values.
 
-    losses: on held-out sprites. While the loss falls, a figure that stands still may yet rise: accuracy moves in jumps.
+    curve, losses: steps and values on held-out sprites. While the loss falls, a flat figure may still rise: accuracy
+    moves in jumps.
     """
     if len(curve) < evidence.fewest:
         return None
@@ -222,7 +223,7 @@ def advice_by_metric(metric: Metric, curve: Curve, losses: Curve, evidence: _Evi
 
 
 def _falls(losses: Curve, patience: int) -> bool:
-    """Whether the last `patience` losses brought a lower one than all before."""
+    """Return whether one of the last `patience` losses lies clearly below all earlier losses."""
     before = [loss for _, loss in losses[:-patience]]
     lowest = min(before, default=math.inf)
     return min((loss for _, loss in losses[-patience:]), default=math.inf) < lowest - _FALLING * abs(lowest)
@@ -248,7 +249,7 @@ def advice_by_loss(curve: Curve) -> Advised | None:
 def _by_what_is_known(
     measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve, evidence: _Evidence = _TO_SAY
 ) -> Advised | None:
-    """By new sprites where they were measured often enough, else by what recipes tell of held-out ones."""
+    """Return the advice by new sprites if measured often enough, else by the recipe's figures on held-out sprites."""
     by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
     return advice(measured, evidence) or next(filter(None, by_metrics), None)
 

@@ -108,7 +108,7 @@ def set_aside(path: Path) -> None:
     """Take a damaged checkpoint out of the way of the sound ones. Raises OSError."""
     target = path.with_name(_ASIDE + path.name)
     files.remove(target)
-    files.patiently(lambda: path.rename(target))
+    files.retry_in_use(lambda: path.rename(target))
 
 
 def remove_set_aside(folder: Path) -> None:
@@ -163,9 +163,9 @@ def check(path: Path, info: CheckpointInfo) -> None:
 
 def _content(path: Path, info: CheckpointInfo, part: str) -> bytes:
     """The bytes of a part, which are those that were written. Raises DamagedError, OSError."""
-    for _ in range(2):  # a network drive may have given too few bytes
+    for _ in range(2):  # again after a short read of a network drive
         try:
-            content = (path / f"{part}.safetensors").read_bytes()  # whole: a mapped file can't be replaced on Windows
+            content = (path / f"{part}.safetensors").read_bytes()  # Windows can't replace a mapped file
         except _WRONG_KIND as error:
             raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
         if hashlib.sha256(content).hexdigest() == info.sha256.get(part):
@@ -194,9 +194,9 @@ def check_finite(tensors: Tensors, name: str) -> None:
 
 
 def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None] = ()) -> None:
-    """Remove the checkpoints that are no longer needed. Raises OSError.
+    """Remove old checkpoints. Raises OSError.
 
-    Kept are the checkpoints of `essential`, the last two, the numbers 1, 2, 4, 8, ... and those of the steps `in_use`.
+    Keep the checkpoints of `essential`, the last two, the numbers 1, 2, 4, 8, ... and the steps `in_use`.
     """
     found = find(folder)
     keep = essential(found, best_by) | {path for path, _ in found[-2:]}
@@ -223,11 +223,11 @@ def essential(found: Found, best_by: Metric | None) -> set[Path]:
 
 
 def best_of(found: Found, best_by: Metric | None) -> Path | None:
-    """The checkpoint to use; None when there is none.
+    """Return the checkpoint to use; None without a checkpoint.
 
-    Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
-    measured one. Else the best by this figure on held-out sprites, the first of equals. Where there is none, of those
-    that have learnt enough the newest that is not known to copy or, where all are known to, that which copies least.
+    `advice.best_saved` chooses by the measurements of new sprites, or by the figure `best_by` on held-out sprites.
+    Without both, take the newest of the `learnt_enough` checkpoints that is not known to copy; if all copy, the
+    checkpoint that copies least.
     """
     paths = {info.step: path for path, info in found}
     name = best_by.name if best_by else ""

@@ -104,7 +104,7 @@ def disk_use(path: Path) -> DiskUse:
     """What a file or a folder takes, as far as it can be read; what it links to is not in it."""
     own_bytes, shared = 0, set()
     for about in _files(path):
-        if about.st_nlink > 1 and about.st_ino:  # some drives number no files
+        if about.st_nlink > 1 and about.st_ino:  # some drives report 0 for every file
             shared.add((about.st_dev, about.st_ino, about.st_size))
         else:
             own_bytes += about.st_size

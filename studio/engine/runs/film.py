@@ -25,10 +25,11 @@ _MOST_PIXELS = 1 << 26  # of all frames together
 
 
 def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
-    """A frame for every sample that a run has kept.
+    """Return a frame for every live sample that a run has kept.
 
-    scale: how many pixels a side show one; None: as many as make frames of a usual width. seconds: that all frames but
-    the last's longer stay take; None: a quarter of one each. Raises RunError where no sample moves, and UsageError.
+    scale: side of a sprite pixel in the film, in pixels; None chooses a usual frame width. seconds: length of the film
+    without the longer stay of the last frame; None shows each frame for a quarter of a second. Raises RunError if the
+    run has no samples or they never change, and UsageError.
     """
     record = RunDir(run).record()
     samples = read_samples(run, record.size)
@@ -36,8 +37,8 @@ def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -
     if not samples:
         raise RunError(f"{name} has no samples to show.", "A training draws samples while it runs.")
     if not is_moving(samples):
-        title = f"The samples of {name} never change, which gives no film."
-        raise RunError(title, "They are the same held-out sprites throughout, with what the model predicts of them.")
+        title = f"The samples of {name} never change: there is no film to make."
+        raise RunError(title, "They show the same held-out sprites, with the model's newest predictions.")
     frames = _enlarged(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
     about |= provenance([source_in(RunDir(run), samples[-1].step).to_json()])
@@ -46,7 +47,10 @@ def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -
 
 
 def is_moving(samples: Sequence[SamplesReady]) -> bool:
-    """Return whether the sprites change from sample to sample: a recipe that draws nothing shows the same ones."""
+    """Return whether sprites change from sample to sample; True for a single sample.
+
+    A recipe that draws nothing shows the same held-out sprites in every sample.
+    """
     return len(samples) == 1 or any(
         not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
     )

@@ -60,7 +60,7 @@ Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROLLBACKS)]  # after losse
 
 RECORD, PROGRESS, _LOCK = "run.json", "state.json", ".lock"
 LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
-CHECKPOINT = "step-"  # in front of the step, the name of a checkpoint's folder
+CHECKPOINT = "step-"  # a checkpoint's folder name, before the number of the step
 START_MARK = ".run-being-made"  # is there while a new run's folder is filled: see creating.py
 _WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
 
@@ -143,10 +143,10 @@ class RunDir:
             self._write_json(RECORD, dataclasses.asdict(record))
 
     def acquire(self, wait_s: float = _WAIT_S, *, is_new: bool = False) -> None:
-        """Take the lock, which the system frees when the process ends.
+        """Take the lock; the system frees it when the process ends.
 
-        is_new: create the folder if need be; otherwise the folder must hold a run. Raises RunError when another process
-        holds the lock, and RunGoneError when the run is gone.
+        is_new: create a missing folder; otherwise the folder must hold a run. Raises RunError if another process holds
+        the lock, and RunGoneError if the run is gone.
         """
         with writing(self.path), contextlib.ExitStack() as on_error:
             if not is_new:
@@ -170,7 +170,7 @@ class RunDir:
     def held_on_success(self, *, is_new: bool = False) -> Iterator[contextlib.ExitStack]:
         """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError.
 
-        Gives what is unwound on an error, to which the block can add. is_new: as in `acquire`.
+        Gives a stack of callbacks for an error, to which the block can add. is_new: as in `acquire`.
         """
         self.acquire(is_new=is_new)
         with contextlib.ExitStack() as on_error:
@@ -206,9 +206,9 @@ class RunDir:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn errors of the disk, while the block writes to this folder, into an UnwritableError.
+        """Turn disk errors into UnwritableError while the block writes to this folder.
 
-        Raises RunGoneError when the run is gone: nothing is written into a folder that no list of runs shows.
+        Raises RunGoneError if the run is gone, because a write would bring back a folder that no list of runs shows.
         """
         with writing(self.path):
             self._raise_if_gone()
@@ -238,9 +238,9 @@ class RunDir:
                 files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
 
     def save_samples(self, samples: SamplesReady) -> Path:
-        """Write live samples as one picture, with their captions as text in it. Raises UnwritableError.
+        """Write live samples as one PNG, with their captions in a text chunk. Raises UnwritableError.
 
-        Of very many pictures as many as are evenly spread over the run are kept. A power failure may cost the newest.
+        Pictures beyond MOST_SAMPLES are thinned out. A power failure may cost the newest picture.
         """
         target = self.samples / f"{samples.step:08d}.png"
         text = PngInfo()
@@ -253,7 +253,7 @@ class RunDir:
         return target
 
     def thin_samples(self, in_use: Collection[int] = ()) -> None:
-        """Remove pictures of live samples beyond MOST_SAMPLES, but for those of the steps `in_use`. Raises OSError."""
+        """Remove pictures of live samples beyond MOST_SAMPLES; keep the steps `in_use`. Raises OSError."""
         found = self.sample_paths()
         for step in found.keys() - {*spread(list(found), MOST_SAMPLES), *in_use}:
             files.remove(found[step])
@@ -274,13 +274,13 @@ class RunDir:
         return dict(sorted(found.items()))
 
     def saved_step(self) -> int:
-        """Return the step of the newest checkpoint, by the names of the folders; 0 without a checkpoint."""
+        """Return the step of the newest checkpoint by folder name; 0 without a checkpoint."""
         names = (path.name.removeprefix(CHECKPOINT) for path in self.checkpoints.glob(f"{CHECKPOINT}*"))
         return max((int(name) for name in names if name.isdecimal()), default=0)
 
     def _raise_if_gone(self) -> None:
         """Raise RunGoneError unless the folder holds a run, or a run is being made there. Raises OSError."""
-        if not (is_there(self.path / RECORD) or is_there(self.path / START_MARK)):
+        if not (file_exists(self.path / RECORD) or file_exists(self.path / START_MARK)):
             raise RunGoneError(self.path)
 
     def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
@@ -289,7 +289,7 @@ class RunDir:
     def _read(self, name: str, kind: type[T]) -> T:
         """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
         with reading(self.path / name):
-            text = files.patiently((self.path / name).read_bytes)
+            text = files.retry_in_use((self.path / name).read_bytes)
         with self._naming(name):
             return records.parse(text, kind)
 
@@ -305,8 +305,8 @@ class RunDir:
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
 
 
-def is_there(path: Path) -> bool:
-    """Return whether a file exists. Raises OSError when the drive can't tell."""
+def file_exists(path: Path) -> bool:
+    """Return whether a file exists. Raises OSError if the drive can't tell, where Path.exists would return False."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

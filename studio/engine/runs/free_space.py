@@ -66,7 +66,7 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
 
 
 def _remove(items: Sequence[Removable]) -> Iterator[int]:
-    """Remove files and folders: yields the bytes that each of them has given back."""
+    """Remove files and folders: yields the freed bytes of each."""
     for item in items:
         rest: Path | None = item.path
         with contextlib.suppress(OSError):  # it is in use elsewhere, or not for us to remove

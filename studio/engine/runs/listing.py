@@ -13,7 +13,7 @@ from studio.core import file_systems, files, places, records, wording
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.core.names import composed
-from studio.engine.runs.folder import METRICS, RECORD, RunDir, RunProgress, RunRecord, is_there, reading
+from studio.engine.runs.folder import METRICS, RECORD, RunDir, RunProgress, RunRecord, file_exists, reading
 from studio.engine.runs.metrics import newest_tick
 from studio.engine.runs.notes import RunNotes, called, read_notes
 
@@ -24,10 +24,10 @@ Standing = Literal["queued", "training", "interrupted", "finished", "stopped", "
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One row of the list of runs. `problem` says why a damaged run can't be read; `notes` is what people say of it.
+    """One row of the list of runs.
 
-    saved_step: the step of the newest checkpoint; 0 without a checkpoint.
-    step, elapsed_s: trained so far, also what `progress` does not say yet.
+    problem: why a damaged run can't be read. notes: the user's name, note, star and tags. saved_step: step of the
+    newest checkpoint; 0 without a checkpoint. step, elapsed_s: trained up to now; ahead of `progress` in a training.
     """
 
     path: Path
@@ -85,9 +85,9 @@ def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Whether there is a run.json, or something that keeps one from knowing."""
+    """Return whether the folder has a run.json, or a drive that can't tell."""
     try:
-        return is_there(path / RECORD)
+        return file_exists(path / RECORD)
     except OSError:
         return True
 
@@ -114,7 +114,7 @@ def summarise(path: Path) -> RunSummary:
 
 
 def _trained_so_far(path: Path) -> tuple[int, float] | None:
-    """Return the steps and seconds of a run that is being trained; None where its files say nothing newer."""
+    """Return steps and seconds of a run in training; None if metrics.jsonl has no new steps, or can't be read."""
     try:
         tick = newest_tick(path / METRICS)
     except OSError:
@@ -123,7 +123,7 @@ def _trained_so_far(path: Path) -> tuple[int, float] | None:
 
 
 def resume_words(saved_step: int) -> str:
-    """Return what resuming a run will do, in words for its user. saved_step: as in RunSummary."""
+    """Return a sentence on what Resume will do. saved_step: as in RunSummary."""
     if saved_step:
         return f"Resume continues from the checkpoint at step {wording.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."

@@ -61,7 +61,7 @@ def read_live(run: Path) -> Live | None:
 
 
 def write_live(run: Path, live: Live) -> None:
-    """Write live.json, also on a full disk if the file is there already. Raises UnwritableError."""
+    """Write live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
     path = run / LIVE
     with RunDir(run).writing():
         try:
@@ -82,14 +82,14 @@ def fall_silent(run: Path) -> None:
 
 
 def read_asked(run: Path, known: Asked) -> Asked:
-    """Return the requests in asked.json; return `known` if the file is missing or can't be read."""
+    """Return the requests in asked.json; return `known` if the file is missing or unreadable."""
     return _read(run / ASKED, Asked) or known
 
 
 def ask(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
-    """Ask the training of this run for something; what is None stays as it was asked. Raises RunError."""
+    """Write a request for the training of this run; None leaves a flag unchanged. Raises RunError."""
     before = _asked_before(run / ASKED)
     asked = Asked(
         before.stop if stop is None else stop,
@@ -102,14 +102,14 @@ def ask(
 
 
 def _asked_before(path: Path) -> Asked:
-    """Return the requests in asked.json. Raises RunError: a new file without the old requests would end a pause."""
+    """Return the requests in asked.json. Raises RunError for an unreadable file: to replace it would end a pause."""
     try:
         with reading(path):
-            return records.parse(files.patiently(path.read_bytes), Asked)
+            return records.parse(files.retry_in_use(path.read_bytes), Asked)
     except FileNotFoundError:
         return Asked()
     except ValueError:
-        hint = "Nothing was asked. Remove the file and try again."
+        hint = "The request was not sent. Remove the file and try again."
         raise DamagedError(f"{path.name} of {path.parent.name} is damaged.", hint) from None
 
 

@@ -12,7 +12,7 @@ from studio.core import records
 from studio.core.events import LossChunk, QualityMeasured, SteppedBack, Validated
 from studio.core.metrics import Quality
 
-_TAIL_BYTES = 1 << 18  # room for the steps of a tick, with what is written between two ticks
+_TAIL_BYTES = 1 << 18  # room for the steps of a tick, and for the lines between two ticks
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,15 @@ def parse_line(text: bytes) -> Line | None:
 
 
 def newest_tick(path: Path) -> Tick | None:
-    """Return the last training steps in a metrics.jsonl; None where the file has none since the last resume.
+    """Return the last training steps in a metrics.jsonl; None if it has no steps since the last resume.
 
-    Reads the end of the file alone. Raises OSError.
+    Reads only the end of the file. Raises OSError.
     """
     with path.open("rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(start)
         lines = file.read().split(b"\n")
-    for text in reversed(lines[1 if start else 0 : -1]):  # without a first and a last line that are cut
+    for text in reversed(lines[1 if start else 0 : -1]):  # the first and the last line may be cut
         line = parse_line(text)
         if isinstance(line, Tick):
             return line

@@ -56,9 +56,9 @@ def change_notes(
     starred: bool | None = None,
     tags: Iterable[str] | None = None,
 ) -> RunNotes:
-    """Say this of a run, and leave what is None as it is; returns all that is said of it now.
+    """Change the notes of a run and return the new notes; None leaves a field unchanged.
 
-    A damaged file is not written over: it may hold a note. Raises UsageError for what is too long, RunError.
+    A damaged file is not overwritten: it may hold a note. Raises UsageError as `check_notes`, and RunError.
     """
     before = _read(run)
     notes = RunNotes(
@@ -87,7 +87,7 @@ def split_tags(text: str) -> tuple[str, ...]:
 
 
 def called(run: Path) -> str:
-    """What a run is called: its name, or else that of its folder."""
+    """Return the run's display name: the user's name for it, or its folder's."""
     return read_notes(run).name or composed(run.resolve().name)
 
 

@@ -73,7 +73,7 @@ def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
     shown = [_place_of(one.path, one.record.created) for one in queue if one.record is not None]
     moved = next((place for place in shown if place.run == str(run.resolve())), None)
     if moved is None:
-        raise RunError(f"{run.name} is not in the queue any more.", "The order of the others is as it was.")
+        raise RunError(f"{run.name} is not in the queue any more.", "The other runs keep their order.")
     others = [place for place in shown if place != moved]
     new = [*others[:to], moved, *others[to:]]
     with _changing() as order:  # what is not shown, on a drive that is unplugged, comes after it

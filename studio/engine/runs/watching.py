@@ -74,7 +74,7 @@ class RunWatcher:
         self._run = RunDir(path)
         self._samples = SampleReader(path, self.record.size)
         self._tail: MetricsTail | None = None  # None before the first look
-        self._reached = 0, 0.0  # steps, and seconds of training
+        self._reached = 0, 0.0  # steps and seconds of training
         self._adviser = Adviser(History(), self._used_up)
         self._validated: Validated | None = None  # the newest, whose confusion matrix was not found yet
         self._shown_step = -1  # of the newest samples that were handed on
@@ -196,5 +196,5 @@ class RunWatcher:
             case "failed":
                 return TrainingLost(f"{self._run.path.name} has failed.", progress.message)
         return TrainingLost(
-            f"Nothing is heard of {self._run.path.name} any more.", resume_words(self._run.saved_step())
+            f"The training of {self._run.path.name} no longer responds.", resume_words(self._run.saved_step())
         )

@@ -183,7 +183,7 @@ def test_nothing_is_good_enough_in_the_first_tenth_of_the_budget() -> None:
     assert [one.verdict for one in of_kind(later, Advised)] == ["improving", "good enough"]
 
 
-def test_the_best_is_a_step_that_has_a_checkpoint(tmp_path: Path) -> None:
+def test_the_best_step_has_a_checkpoint(tmp_path: Path) -> None:
     """The accuracy was highest at step 2, which was not saved; of the saved ones it was at step 4."""
     events, saved = validated([1.0] * 9, [0.5, 0.8, 0.6, 0.7, *[0.6] * 5]), {3, 4, 6, 8}
     followed = list[Event]()

@@ -444,16 +444,14 @@ def _resume(run: Path) -> None:
     ],
     ids=["acquire", "live", "ask", "mark", "give up", "notes", "free space", "resume"],
 )
-def test_nothing_brings_the_folder_of_a_run_back_that_is_gone(tmp_path: Path, work: Callable[[Path], object]) -> None:
+def test_no_write_brings_back_the_folder_of_a_removed_run(tmp_path: Path, work: Callable[[Path], object]) -> None:
     run = tmp_path / "gone"
     with contextlib.suppress(RunError):
         work(run)
     assert not run.exists()
 
 
-def test_a_run_without_a_checkpoint_says_that_it_starts_again_and_one_with_a_checkpoint_where_it_goes_on(
-    run_path: Path, sprites: Sprites
-) -> None:
+def test_a_run_says_at_which_step_resume_will_start(run_path: Path, sprites: Sprites) -> None:
     for event in train_classifier(run_path, sprites, steps=9):
         if isinstance(event, LossChunk):
             break  # as if it were killed

@@ -162,7 +162,7 @@ def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Cl
     assert isinstance(until(training, RunFinished)[-1], RunFinished)
 
 
-def test_a_request_that_can_not_be_read_ends_no_pause_and_repeats_no_save(
+def test_an_unreadable_request_file_ends_no_pause_and_repeats_no_save(
     run_path: Path, sprites: Sprites, clock: Clock
 ) -> None:
     control = Control()
@@ -191,7 +191,7 @@ def test_a_request_that_can_not_be_read_ends_no_pause_and_repeats_no_save(
     training.close()
 
 
-def test_a_training_that_is_not_advanced_is_heard_of_and_says_that_it_is_paused(
+def test_a_paused_generator_keeps_its_heartbeat_and_reports_the_pause(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
@@ -207,9 +207,7 @@ def test_a_training_that_is_not_advanced_is_heard_of_and_says_that_it_is_paused(
     assert read_live(run_path) is None
 
 
-def test_a_full_disk_takes_a_heartbeat_in_the_place_of_the_one_before(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_path.parent.mkdir(exist_ok=True)
     bare_run(run_path)
     long, short = live.Live(1, 0, 0.0, 1, 1, halted="Can't write." * 9), live.Live(2, 0, 0.0, 1, 1)
@@ -236,7 +234,7 @@ def test_how_a_training_ends_is_seen(
     assert [*watcher.look()] == [TrainingSeen(read_live(run_path), 5.0)]
     watcher_clock.now_s = 7.0
     (lost,) = watcher.look()
-    assert isinstance(lost, TrainingLost) and "Nothing is heard of trial any more." in lost.title
+    assert isinstance(lost, TrainingLost) and "The training of trial no longer responds." in lost.title
     (run_path / LIVE).unlink()
 
     control = Control()
