@@ -196,12 +196,11 @@ class ModelExport(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> ReadBack:
-        """Return what the model on disk gives at `PROBE`: float32 on the CPU.
+        """Return the outputs of the model on disk at `PROBE`: float32 on the CPU, without the live network.
 
-        Nothing of the live network takes part. `paths` is what `write` returned. Raises ExportError for a file that is
-        damaged or of another model.
-        A format that takes more than a second is a generator: it yields the share done, 0 to 1, ten times a second or
-        more often, and stops its work when it is closed.
+        paths: the files that `write` returned. Raises ExportError for a damaged file, and for a file of another model.
+        A format that needs more than a second returns a generator, which yields the share done, 0 to 1, at least ten
+        times a second, and stops the work when closed.
         """
 
     def live(self, model: ExportableModel, config: ConfigT) -> Tensor:

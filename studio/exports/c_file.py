@@ -97,9 +97,9 @@ def _compiler() -> str:
 
 
 def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Generator[float, None, Tensor]:
-    """Compile and run the C file of that name in this folder; yield the share done and return the file's outputs.
+    """Compile and run the C file `name` in `folder`; yield the share done, and return the outputs.
 
-    Raises ExportError where the file can't be compiled or run.
+    Raises ExportError if the file can't be compiled or run.
     """
     draws, probe = model.makes == "sprites", comparing.probe_for(config)
     check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
@@ -119,15 +119,15 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
 
 
 def compiled(folder: Path, name: str) -> Iterator[float]:
-    """Make check.exe of check.c, which includes the C file of that name. Raises ExportError where that fails."""
+    """Compile check.c, which includes the C file `name`, to check.exe; yield the share done. Raises ExportError."""
     words = [_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"]
     yield from _call(words, folder, f"{name} can't be compiled.", 0.0)
 
 
 def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Generator[float, None, None]:
-    """Run a program in a folder and yield `share` every 50 ms until it ends; kill it when this is closed.
+    """Run a program in a folder; yield `share` every 50 ms until it ends. Closing the generator kills the program.
 
-    Raises ExportError with the title `failure` where it fails.
+    Raises ExportError with the title `failure` if the program fails.
     """
     try:
         done = yield from run_program(words, _PATIENCE_S, share=share, folder=folder)

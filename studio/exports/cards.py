@@ -124,7 +124,7 @@ def read_card(path: Path) -> Card:
 
 
 def _is_file_name(name: str) -> bool:
-    """Return whether a file of this name can lie beside the card, and nowhere else."""
+    """Return whether `name` is a file name without folders, for a file beside the card."""
     try:
         return bool(name) and b"\0" not in os.fsencode(name) and PurePath(name).name == name
     except UnicodeEncodeError:

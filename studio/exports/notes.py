@@ -1,6 +1,6 @@
-"""The note in a saved file: what made the sprites, and a seal that shows whether a byte was changed since.
+"""Write and read the note in a saved file: what made the sprites, and a seal (SHA-256) that reveals later changes.
 
-PNG files have chunks for both (studio.exports.png); the other formats keep one text.
+PNG files have chunks for both (studio.exports.png); other formats hold a single text.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from studio.exports.cards import PROVENANCE, Source, sources_in
 
 HEADING = "Sprite Training Studio"
 _SEAL = "SHA-256"
-_NO_SUM = "0" * 64  # in the place of the sum while the sum is computed
+_NO_SUM = "0" * 64  # stands for the sum while the sum is computed
 _SEALED = re.compile(rf"{_SEAL}: ([0-9a-f]{{64}})".encode())
 
 
 def note_of(about: Mapping[str, object]) -> str:
-    """Return the note of a file; with a seal where `about` tells what the sprites come from."""
+    """Return the text of a note, with room for a seal if `about` has the sprites' provenance."""
     lines = [HEADING]
     if PROVENANCE in about:
         lines += [f"{_SEAL}: {_NO_SUM}", f"{PROVENANCE}: {about[PROVENANCE]}"]  # first: formats may cut a long note
@@ -28,12 +28,12 @@ def note_of(about: Mapping[str, object]) -> str:
 
 
 def sealed(data: bytes) -> bytes:
-    """Return a file with its SHA-256 in the note; a file whose note has no place for a seal stays as it is."""
+    """Return a file's bytes with their SHA-256 in the note; unchanged if the note has no room for a seal."""
     return data.replace(f"{_SEAL}: {_NO_SUM}".encode(), f"{_SEAL}: {hashlib.sha256(data).hexdigest()}".encode(), 1)
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether a file is as it was sealed."""
+    """Return whether a file has a seal and was not changed after sealing."""
     found = _SEALED.search(data)
     if found is None:
         return False
@@ -42,17 +42,17 @@ def is_whole(data: bytes) -> bool:
 
 
 def provenance_in(note: str) -> str:
-    """Return the text that `cards.provenance` wrote into a note; empty where the note has none."""
+    """Return the provenance in a note, in the form of `cards.provenance`; empty without provenance."""
     start = f"{PROVENANCE}: "
     return next((line.removeprefix(start) for line in note.split("\n") if line.startswith(start)), "")
 
 
-def sources_told(name: str, told: str) -> list[Source]:
-    """Return the sources in the text of a file of that name. Raises BadInputError for an empty or damaged text."""
-    if not told:
-        hint = "Pictures tell it that were saved with its texts, and not by another program since."
+def parse_sources(name: str, text: str) -> list[Source]:
+    """Parse the provenance of the file `name` into sources. Raises BadInputError for an empty or damaged text."""
+    if not text:
+        hint = "The studio saved it without a note, or another program removed the note."
         raise BadInputError(f"{name} does not say where it comes from.", hint)
     try:
-        return sources_in(told)
+        return sources_in(text)
     except ValueError as error:
         raise BadInputError(f"What {name} says of where it comes from is damaged.", f"{error}.") from error

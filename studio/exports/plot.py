@@ -186,7 +186,7 @@ class _Drawing:
 
         self._axes.set_xlim(*self._steps)
         few = all(len(line.steps) <= 1 for line in self._lines)
-        smooth = self._smoothing > 0 and len(self._lines) > 1  # of a single run, the raw curve is drawn as well
+        smooth = self._smoothing > 0 and len(self._lines) > 1  # a single run shows its raw curve, too
         skip_early, nothing = not (self._log or few or smooth), (math.nan, math.nan)
         low, high = curves.values_range(
             self._drawn, self._steps, nothing, skip_early=skip_early, skip_outliers=not smooth

@@ -24,7 +24,7 @@ from studio.core.errors import BadInputError, ExportError
 from studio.core.events import Rgba
 from studio.exports import sheets
 from studio.exports.cards import PROVENANCE, Source
-from studio.exports.notes import sources_told
+from studio.exports.notes import parse_sources
 
 LARGEST_SCALE = 64
 _SEAL = b"SHA-256"  # of the text that is the sum of all that comes before it
@@ -167,11 +167,11 @@ def sources_of(path: Path) -> tuple[list[Source], bool]:
             image.load()
             said = getattr(image, "text", {}).get(PROVENANCE, "")
     except (Image.DecompressionBombError, MemoryError) as error:
-        raise BadInputError(f"{path.name} has too many pixels.", "Pictures of the studio are smaller.") from error
+        raise BadInputError(f"{path.name} has too many pixels.", "The studio saves smaller pictures.") from error
     except OSError as error:
         if not isinstance(error, UnidentifiedImageError):
             raise BadInputError(f"{path.name} can't be read.", str(error)) from error
-        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
+        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "Choose another file.") from error
     except pictures.PILLOW_ERRORS as error:
-        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
-    return sources_told(path.name, said), _is_whole(data)
+        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "Choose another file.") from error
+    return parse_sources(path.name, said), _is_whole(data)

@@ -1,4 +1,4 @@
-"""Programs that a check of an exported file runs: they can be given up while they run."""
+"""Run the programs that check an exported file; a check can be cancelled meanwhile."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-_GLANCE_S = 0.05
+_POLL_S = 0.05
 
 
 def run_program(
     words: Sequence[str],
-    patience_s: float,
+    timeout_s: float,
     *,
     share: float = 0.0,
-    given: str = "",
+    stdin: str = "",
     folder: Path | None = None,
-    **how: Any,
+    **options: Any,
 ) -> Generator[float, None, subprocess.CompletedProcess[str]]:
-    """Run a program with the input `given`; yield `share` every 50 ms until it ends, and return how it has ended.
+    """Run a program; yield `share` every 50 ms until it ends, and return its exit code and output.
 
-    Closing the generator kills the program. how: for Popen. Raises OSError, and TimeoutExpired after `patience_s`.
+    Closing the generator kills the program. stdin: text for its standard input. options: further arguments of Popen.
+    Raises OSError, and TimeoutExpired after `timeout_s`.
     """
-    end_s = time.monotonic() + patience_s
+    end_s = time.monotonic() + timeout_s
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace", cwd=folder, **how
+        words, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace", cwd=folder, **options
     ) as process:
-        waiting: str | None = given
+        unsent: str | None = stdin
         try:
             while True:
                 try:
-                    said, problem = process.communicate(waiting, _GLANCE_S)
+                    said, problem = process.communicate(unsent, _POLL_S)
                     return subprocess.CompletedProcess(words, process.returncode, said, problem)
                 except subprocess.TimeoutExpired:
                     if time.monotonic() > end_s:
-                        raise subprocess.TimeoutExpired(words, patience_s) from None
-                    waiting = None  # it is being written
+                        raise subprocess.TimeoutExpired(words, timeout_s) from None
+                    unsent = None  # the first call has taken the text
                     yield share
         finally:
             process.kill()

@@ -142,13 +142,13 @@ def _question(model: ExportableModel) -> dict[str, Any]:
 
 
 def run_probe(script: Path, question: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:
-    """Run a script in a process of its own; yield the share done, and return its answer. Raises ExportError."""
+    """Run a script in its own process; yield the share done, and return its answer. Raises ExportError."""
     words = [sys.executable, "-P", "-c", _CHECK, str(script)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
         done = yield from run_program(
-            words, _CHECKED_S, given=json.dumps(question), env=environment, creationflags=flags
+            words, _CHECKED_S, stdin=json.dumps(question), env=environment, creationflags=flags
         )
         done.check_returncode()
         found: dict[str, Any] = json.loads(done.stdout)

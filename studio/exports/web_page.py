@@ -77,8 +77,8 @@ class WebPage(ModelExport[CConfig]):
         else:
             parts = [partial(engine.predict, pixels) for pixels in PROBE.pixels(model.size).numpy()]
         found = []
-        for place, part in enumerate(parts):
-            found.append((yield from engine.interruptible(part, place / len(parts))))
+        for done, part in enumerate(parts):
+            found.append((yield from engine.interruptible(part, done / len(parts))))
         return torch.from_numpy(np.stack(found))
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:

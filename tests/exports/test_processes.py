@@ -15,8 +15,8 @@ _LOUD = "import sys; print(len(sys.stdin.read())); sys.stderr.write('x' * 300_00
 _ENDLESS = "import pathlib, os, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(1000)"
 
 
-def test_a_program_gets_its_input_and_says_how_it_ended() -> None:
-    running = run_program([sys.executable, "-c", _LOUD], 60, share=0.5, given="y" * 300_000)
+def test_a_program_gets_its_input_and_returns_its_output() -> None:
+    running = run_program([sys.executable, "-c", _LOUD], 60, share=0.5, stdin="y" * 300_000)
     shares = list[float]()
     while True:
         try:

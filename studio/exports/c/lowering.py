@@ -53,12 +53,12 @@ class Builder:
         """A constant tensor becomes one of the weights, a number stands in the source."""
         if isinstance(value, View):
             if value.layout.dtype != torch.float32:
-                raise unsupported(f"This network computes with numbers of {value.layout.dtype}.")
+                raise unsupported(f"This network computes in {value.layout.dtype}.")
             return value
         if not isinstance(value, Tensor):
             return View(Literal(float(value)), contiguous(()))
         if value.is_complex():
-            raise unsupported(f"This network computes with numbers of {value.dtype}.")
+            raise unsupported(f"This network computes in {value.dtype}.")
         return View(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 
     def dense(self, value: View | Tensor) -> View:
@@ -148,7 +148,7 @@ def _clamp(builder: Builder, a: Any, low: float | None = None, high: float | Non
 
 @_lowers("aten.cat.default")
 def _cat(builder: Builder, values: Sequence[Any], axis: int = 0) -> Any:
-    views = [view for view in map(builder.view, values) if view.shape != (0,)]  # torch ignores these on any axis
+    views = [view for view in map(builder.view, values) if view.shape != (0,)]  # torch.cat skips empty 1-D tensors
     joined = torch.cat([view.layout for view in views], axis)
     out, start = builder.new(joined.shape), 0
     for view in views:
@@ -176,7 +176,7 @@ def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> A
 def _embedding(
     builder: Builder, table: Any, rows: View, padding: int = -1, by_frequency: bool = False, is_sparse: bool = False
 ) -> Any:
-    """padding, by_frequency, is_sparse: of gradients alone."""
+    """padding, by_frequency, is_sparse: used by gradients only."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
         raise unsupported("This network looks up more than one row at once.")
     out = builder.new((*rows.shape, table.shape[1]))
@@ -205,7 +205,7 @@ def _reduction(function: str) -> Lowering:
     def lower(
         builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, *, dtype: Any = None
     ) -> Any:
-        """dtype: of the result, which `trace` checks."""
+        """dtype: of the result; `trace` refuses conversions."""
         a = builder.view(a)
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape
@@ -300,7 +300,7 @@ def _convolution(
     builder: Builder, a: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
-    """output_padding: of transposed convolutions alone."""
+    """output_padding: used by transposed convolutions only."""
     settings = [set(stride), set(padding), set(dilation)]
     if transposed or groups != 1 or len(weight.shape) != 4 or any(len(both) > 1 for both in settings):
         raise unsupported("This network has convolutions of a kind that the C file does not know.")

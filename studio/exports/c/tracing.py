@@ -64,9 +64,9 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
 
 
 def _check_dtype(node: Node, value: Any) -> None:
-    """Raise ExportError where torch converts to numbers of another kind, which a lowering leaves as they are."""
+    """Raise ExportError if torch gives a node another dtype than its lowering: lowerings never convert."""
     if isinstance(value, View) and value.layout.dtype != (wanted := node.meta["val"].dtype):
-        raise unsupported(f"This network turns numbers of {value.layout.dtype} into {wanted} ({node.target}).")
+        raise unsupported(f"This network converts {value.layout.dtype} to {wanted} ({node.target}).")
 
 
 def _input(node: Node, name: str) -> View:

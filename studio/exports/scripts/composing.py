@@ -105,15 +105,15 @@ def _heading(model: ExportableModel, target: Path, code: str) -> str:
     torch = "torch, torchvision" if "from torchvision import" in code else "torch"
     paragraphs = [
         f"The run {_plain(model.title)!r} as plain PyTorch: trains it anew with {torch}, numpy and pillow alone.",
-        "The notebook beside it has the same cells. In fp32 on one CPU thread, from the run's own sprites, its losses "
-        "are those of the studio; elsewhere they part slowly, as roundings add up. "
+        "The notebook beside it has the same cells. In fp32 on one CPU thread, with the run's own sprites, its losses "
+        "equal the studio's; elsewhere the losses drift apart slowly, because rounding errors add up. "
         f"Written by Sprite Training Studio, mostly from its own source, the recipe {model.recipe!r}.",
     ]
     if model.ancestors:
         others = ", ".join(_plain(str(one["title"])) for one in model.ancestors)
         paragraphs.append(f"The run itself started from the weights of {others}; this begins anew, and loses more.")
     first, *rest = (textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
-    start = f"Start it with: {command('python', _plain(target.name))}"  # in one line, to be pasted
+    start = f"Start it with: {command('python', _plain(target.name))}"  # not wrapped, to be pasted
     return "\n\n".join([first, start, *rest])
 
 

@@ -113,7 +113,7 @@ def _palette(table: Rgba) -> bytes:
 
 
 def _about(about: Mapping[str, object]) -> list[bytes]:
-    """Return the note of the whole sprite, as it comes after the palette, where there is something to tell."""
+    """Return the chunk with the note of the whole sprite, which follows the palette; empty without `about`."""
     return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(note_of(about)))] if about else []
 
 
@@ -129,7 +129,7 @@ def _tags(sprites: SpriteSet) -> bytes:
 
 
 def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
-    """Yield each tag, or each class as a tag: name, first and last frame, direction."""
+    """Yield the tags, or a tag for each class: name, first frame, last frame, direction."""
     if sprites.tags:
         yield from sprites.tags
         return

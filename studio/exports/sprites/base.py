@@ -31,8 +31,8 @@ class SpriteSet:
     names: one for each sprite, or none. classes: likewise; each may be empty.
     palette: uint8 [K, 3], the colours that the sprites are drawn in, in their order; None where there is no palette.
     duration_ms: how long each is shown; the last one hold_ms longer. Together less than 65,536.
-    own_durations_ms: how long each is shown, where the durations differ; none else.
-    tags: name, first frame, last frame and direction (by Aseprite's numbers) of runs of frames; for formats with tags.
+    own_durations_ms: duration of each sprite if the durations differ; otherwise empty.
+    tags: name, first frame, last frame, and direction (Aseprite's number) of each tag, for formats with tags.
     is_animation: they are the frames of one, not sprites beside each other.
     about: what made them, for the metadata.
     columns: how many are side by side in a sheet.
@@ -103,7 +103,7 @@ class SpriteExport(ABC):
     help: ClassVar[str] = ""  # one sentence: what it is good for
     order: ClassVar[int] = 100  # formats with a lower one come first; of those with one ending the first is meant
     plays: ClassVar[bool] = False  # one file that shows the sprites one after another
-    has_note: ClassVar[bool] = False  # whether the main file holds a text of studio.exports.notes
+    has_note: ClassVar[bool] = False  # whether the main file holds a note (studio.exports.notes)
 
     def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:
         """Write `sprites`, all files or none; returns what was written, the main file first.
@@ -127,7 +127,7 @@ class SpriteExport(ABC):
         """
 
     def note_in(self, data: bytes) -> str:
-        """Return the text that `contents` wrote into a main file, which may be damaged; empty where it has none."""
+        """Return the note in a main file that `contents` made, perhaps damaged since; empty without a note."""
         return ""
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:

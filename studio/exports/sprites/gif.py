@@ -53,7 +53,7 @@ class Gif(SpriteExport):
 
     def note_in(self, data: bytes) -> str:
         place = -1
-        while (place := data.find(_COMMENT, place + 1)) >= 0:  # colours and pixels may have the same bytes
+        while (place := data.find(_COMMENT, place + 1)) >= 0:  # colours and pixels may contain these bytes
             text = _from_blocks(data, place + len(_COMMENT))
             if text.startswith(HEADING.encode()):
                 return text.decode("ascii", "replace")
@@ -134,7 +134,7 @@ def _blocks(data: bytes) -> bytes:
 
 
 def _from_blocks(data: bytes, place: int) -> bytes:
-    """Return what the blocks that begin at `place` hold, up to the empty block or the end of the file."""
+    """Return the data of the blocks from offset `place` to the empty block or the end of the file."""
     parts = []
     while place < len(data) and data[place]:
         parts.append(data[place + 1 : place + 1 + data[place]])

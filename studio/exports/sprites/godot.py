@@ -73,7 +73,7 @@ def _animations(sprites: SpriteSet) -> list[str]:
 
 
 def _note(about: Mapping[str, object]) -> list[str]:
-    """Return the line of the resource's metadata, which Godot keeps, where there is something to tell."""
+    """Return the resource's metadata line with the note, which Godot preserves; empty without `about`."""
     lines = note_of(about).split("\n") if about else []
     return [_NOTE_KEY + '"{}"'.format("\\n".join(_quoted(line)[1:-1] for line in lines))] if lines else []
 

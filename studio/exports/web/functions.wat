@@ -1,10 +1,10 @@
-;; expf for the page's engine where no browser gives it one. A network calls expf for each number of each layer: by Python,
-;; as the rarer functions are, a sprite took seconds.
+;; expf for the page's engine outside a browser. A network calls expf for each number of each layer: calls into Python,
+;; which serve the rarer functions, took seconds per sprite.
 (module
   ;; exp(x) = 2^n * exp(r) with |r| <= ln(2) / 2, where 12 terms of the series are more exact than a float.
   (func (export "expf") (param $x f32) (result f32)
     (local $y f64) (local $n f64) (local $r f64)
-    ;; Beyond 200 a float is infinite or 0. min and max keep what is not a number.
+    ;; Beyond 200 a float is infinite or 0. min and max preserve NaN.
     (local.set $y (f64.min (f64.const 200) (f64.max (f64.const -200) (f64.promote_f32 (local.get $x)))))
     (local.set $n (f64.nearest (f64.mul (local.get $y) (f64.const 1.4426950408889634))))
     (local.set $r (f64.sub (local.get $y) (f64.mul (local.get $n) (f64.const 0.6931471805599453))))

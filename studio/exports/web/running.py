@@ -16,14 +16,14 @@ from studio.core.errors import ExportError
 
 _REAL, _DOUBLE = ("cosf", "erff", "logf", "sinf", "tanhf"), ("cbrt", "pow")
 FUNCTIONS = Path(__file__).with_name("functions.wat")
-_GLANCE_S = 0.05
+_POLL_S = 0.05
 T = TypeVar("T")
 
 
 class Engine:
-    """One model, opened, for sprites of `size`; one that predicts says `outputs` numbers of each.
+    """An opened model for sprites of `size` pixels a side; a predicting model gives `outputs` numbers per sprite.
 
-    Raises ExportError for what is no engine or no model.
+    Raises ExportError for a damaged engine or model.
     """
 
     def __init__(self, engine: bytes, file: bytes) -> None:
@@ -32,7 +32,7 @@ class Engine:
         try:
             settings = wasmtime.Config()
             settings.epoch_interruption = True
-            self._machine = wasmtime.Engine(settings)  # of its own: `interruptible` stops all that it runs
+            self._machine = wasmtime.Engine(settings)  # not shared: `interruptible` stops everything on it
             module, functions = (wasmtime.Module.deserialize(self._machine, part) for part in _compiled(engine))
             store = wasmtime.Store(self._machine)
             store.set_epoch_deadline(1)
@@ -55,15 +55,15 @@ class Engine:
         self.size, self.outputs = self._call("engine_size"), self._call("engine_outputs")
 
     def interruptible(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
-        """Run `work`, which calls this engine, in a thread and return its result; yield `share` every 50 ms meanwhile.
+        """Run `work`, which calls this engine, in a thread; yield `share` every 50 ms, and return the result.
 
-        Closing the generator stops the engine for good, whatever it computes.
+        Closing the generator stops the engine for good.
         """
         with ThreadPoolExecutor(1, "web page") as pool:
             future = pool.submit(work)
             try:
                 yield share
-                while not wait([future], _GLANCE_S).done:
+                while not wait([future], _POLL_S).done:
                     yield share
             finally:
                 if not future.done():
@@ -104,7 +104,7 @@ class Engine:
 
 @functools.lru_cache(1)
 def _compiled(engine: bytes) -> tuple[bytes, bytes]:
-    """Return the engine and functions.wat as machine code. Compiling takes 0.1 s, and is the same for every model."""
+    """Return machine code of the engine and of functions.wat. All models share it; compiling takes 0.1 s."""
     import wasmtime
 
     settings = wasmtime.Config()
@@ -121,7 +121,7 @@ def _signed(seed: int) -> int:
 
 
 def _libm(name: str) -> Any:
-    """A function of C's libm, which gives infinities where Python's raises."""
+    """Return a function of C's libm; it gives infinity where Python's raises."""
     if name == "logf":
         return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
     if name == "cbrt":
