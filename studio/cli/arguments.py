@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def find_run(name: str) -> Path:
-    """Return the folder of a run from its path, its folder's name, or the user's name for the run.
+    """Return a run's folder. name: path, folder name, or the user's name for the run.
 
-    Raises UsageError where several runs are called `name`, and where no run is.
+    Raises UsageError for an unknown name, and for a name that several runs share.
     """
     typed = existing_path(name)
     if typed.name == "run.json":

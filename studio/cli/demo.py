@@ -60,7 +60,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
     reporter.say(f"   {finished(end)}")
     if interrupted:
-        reporter.say(f"   Go on with it:  {command('studio', 'resume', str(folder / RUN))}")
+        reporter.say(f"   Resume it:  {command('studio', 'resume', str(folder / RUN))}")
         return INTERRUPTED
     _make_results(folder, device, reporter)
     return DONE

@@ -20,5 +20,5 @@ def export_log(args: argparse.Namespace) -> int:
     reporter, path = reporter_for(args), find_run(args.run_name)
     done = follow(save_event_log(path, args.out or path / EXPORTS / FORMAT), reporter, EventLogSaved)
     reporter.say(f"Wrote curves, samples and settings into {done.path}")
-    reporter.say(f"Look at them with:  {command('tensorboard', '--logdir', str(done.path.parent))}")
+    reporter.say(f"View them:  {command('tensorboard', '--logdir', str(done.path.parent))}")
     return DONE

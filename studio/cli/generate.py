@@ -158,7 +158,7 @@ def distil(args: argparse.Namespace) -> int:
 
 
 def predict(args: argparse.Namespace) -> int:
-    """Say the class of sprites, or their numbers: for every file, or why a file can't be read."""
+    """Print the class or the numbers of every file, or the reason why a file can't be read."""
     from studio.engine.generate import predict
 
     reporter = reporter_for(args)

@@ -121,7 +121,7 @@ def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, report
 
     if len(args.paths) != 1:
         hint = f"{command('studio', 'lab', chosen.name, 'RUN')}; 'studio runs' lists all."
-        raise UsageError(f"'{chosen.title}' looks into one run.", hint)
+        raise UsageError(f"'{chosen.title}' needs one run.", hint)
     run = find_run(str(args.paths[0]))
     recipe = catalog.recipe(RunDir(run).record().recipe)
     if args.recipe or given(args, catalog.recipe(args.recipe).Config) or given(args, ImportOptions):

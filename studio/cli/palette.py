@@ -20,7 +20,7 @@ from studio.data.reading.finding import roots_of, title_of
 
 _EXTRACTED, _MOST_EXTRACTED = 32, 256  # colours
 _A_ROW = 8  # colours
-_MOST_NAMED = 10  # files without a copy
+_MOST_NAMED = 10  # files left out
 
 
 def palette(args: argparse.Namespace) -> int:

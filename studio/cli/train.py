@@ -190,11 +190,11 @@ def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> i
 
 
 def _say_ended(end: RunFinished, path: Path, where: Sequence[str], interrupted: bool, reporter: Reporter) -> int:
-    """Say how it ended, and what to do next; `where`: the flag with which to go on. Returns the exit code."""
+    """Print how a training ended and what to do next; return the exit code. where: flags for resuming it."""
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Go on with it:  {command('studio', 'resume', name_of(path), *where)}")
+        reporter.say(f"Resume it:  {command('studio', 'resume', name_of(path), *where)}")
     else:
         _say_what_next(path, reporter)
     return INTERRUPTED if interrupted else DONE
@@ -251,7 +251,7 @@ def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> 
 
 
 def name_of(path: Path) -> str:
-    """Return the shortest word that names a run on the command line, not quoted."""
+    """Return the shortest name of a run for the command line, not yet quoted."""
     return path.name if path.parent == places.runs() else str(path)
 
 
@@ -260,7 +260,7 @@ def _say_what_next(path: Path, reporter: Reporter) -> None:
 
     name = name_of(path)
     if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.say(f"Draw sprites with it:  {command('studio', 'generate', name, '--out', 'sheet.png')}")
+        reporter.say(f"Draw sprites:  {command('studio', 'generate', name, '--out', 'sheet.png')}")
     else:
-        reporter.say(f"Let it look at sprites:  {command('studio', 'predict', name, 'FOLDER')}")
-    reporter.say(f"Use it elsewhere:  {command('studio', 'export', name, '--out', 'model.safetensors')}")
+        reporter.say(f"Predict sprites:  {command('studio', 'predict', name, 'FOLDER')}")
+    reporter.say(f"Export the model:  {command('studio', 'export', name, '--out', 'model.safetensors')}")

@@ -28,7 +28,7 @@ def test_the_printed_command_runs_nothing_of_a_folders_name(
 ) -> None:
     logs = tmp_path / "$(touch x) `touch x`"
     said = studio("export", generator_run, "--format", "tensorboard", "--out", logs).out
-    printed = said.rpartition("Look at them with:")[2].replace("tensorboard", "echo", 1)
+    printed = said.rpartition("View them:")[2].replace("tensorboard", "echo", 1)
     done = subprocess.run(["sh", "-c", printed], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"--logdir {logs}\n"
     assert not (tmp_path / "x").exists()

@@ -126,7 +126,7 @@ def test_a_setting_that_is_on_is_turned_off_by_its_flag(tmp_path: Path, studio: 
     assert "test/cat" in studio("inspect", tmp_path / "set", "--no-split-folders").out
 
 
-def test_a_magenta_ground_is_mended_by_its_flag(tmp_path: Path, studio: Studio) -> None:
+def test_the_flag_clears_a_magenta_background(tmp_path: Path, studio: Studio) -> None:
     rgba = sprite(1)
     rgba[rgba[..., 3] == 0] = (255, 0, 255, 255)
     write(tmp_path / "set" / "a.png", rgba)

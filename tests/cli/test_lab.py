@@ -68,6 +68,6 @@ def test_a_run_is_looked_into(
 
 
 def test_a_run_that_is_none_is_said_before_anything_is_read(studio: Studio, folder: Path) -> None:
-    assert "looks into one run" in studio("lab", "layers", code=2).err
+    assert "needs one run" in studio("lab", "layers", code=2).err
     assert "is not a run" in studio("lab", "layers", str(folder), code=2).err
     assert "has no checkpoint" in studio("lab", "threads", str(folder), "--checkpoint", "last", code=2).err

@@ -253,7 +253,7 @@ def test_what_was_broken_is_compared_with_what_was_not() -> None:
     ]
     said = list(break_it._sentences(runs, (0.1, 0.2, 3 << 20)))
     assert said == [
-        "With nothing wrong the loss is 1 after 30 steps, and 2 on held-out sprites.",
+        "Without a fault the loss is 1 after 30 steps, and 2 on held-out sprites.",
         "Learning rate x 100: the loss stopped being a number after 20 steps.",
         "No zero_grad: 3 on held-out sprites, 50 % worse.",
         "20 sprites: 0.5 on them, 2.02 on others, no different in so short a training.",

@@ -30,7 +30,7 @@ from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 _AT_MOST = {"batch_size": 32, "width": 32, "colours": 32}  # of the settings: several networks share the time
 _HELD_OUT = 1 / 8  # of the sprites
 _FEW, _FEWEST_TIMES = 20, 3  # sprites, where there are so many times as many
-_TIMES = 100  # the learning rate: ten times as much can be better in a training as short as this
+_TIMES = 100  # the learning rate: a factor of 10 can even help in a training this short
 _LEAST_STEPS = 12
 _LOOKS = 5  # at the held-out sprites on the way
 _LOOKED_AT = 128  # sprites a look; at most; a generator is shown few of them again, with other noise
@@ -253,8 +253,7 @@ def _sentences(runs: list[_Run], costs: tuple[float, float, int]) -> Iterator[st
     in_training, usual = sound.ends()
     steps = count(len(sound.losses), "step")
     yield (
-        f"With nothing wrong the loss is {decimal(in_training)} after {steps}, and "
-        f"{decimal(usual)} on held-out sprites."
+        f"Without a fault the loss is {decimal(in_training)} after {steps}, and {decimal(usual)} on held-out sprites."
     )
     for run in others:
         in_training, loss = run.ends()
@@ -282,7 +281,7 @@ def _about_size(asked: TrainingConfig, used: TrainingConfig) -> Iterator[str]:
 
 
 def _beside(loss: float, usual: float, steps: str) -> str:
-    """Compare a loss with the usual one, which may be negative. steps: of the training, as '30 steps'."""
+    """Compare a loss with the sound run's loss, which may be negative. steps: length of the training: '30 steps'."""
     if abs(loss - usual) <= _SAME * abs(usual):
         return "no different in so short a training"
     by = f"{percent(abs(loss - usual) / abs(usual))} " if usual else ""
