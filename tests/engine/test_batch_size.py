@@ -27,7 +27,7 @@ from studio.core.events import (
 )
 from studio.data.colour.true_pixels import style_of
 from studio.data.sprites import Sprites
-from studio.engine import pace, train
+from studio.engine import live_samples, pace, train
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
@@ -135,7 +135,7 @@ def test_what_fits_is_found_out_once_for_all_validations_and_over_a_step_back(
     full_in_optimizer(monkeypatch, lambda call: call == 2)
     monkeypatch.setattr(train, "TICK_S", 0.0)
     none = SamplesReady(0, sprites.rgba[:0], ())
-    monkeypatch.setattr(train, "_heldout_samples", lambda *_: none)
+    monkeypatch.setattr(live_samples, "_heldout_samples", lambda *_: none)
     events = list(train_classifier(run_path, sprites, SavingAlways(), steps=6, batch_size=2, holdout=0.5))
     begun, again = of_kind(events, RunStarted)
     assert begun.heldout_count > 1 and len(of_kind(events, Validated)) >= 6 and again.first_step > 0

@@ -39,9 +39,8 @@ from studio.engine.control import Control
 from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.runs import checkpoints
-from studio.engine.runs.film import film_of
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import read_history, read_samples
+from studio.engine.runs.history import read_history
 from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, BatchRng
 from studio.recipes.generator import Generator, GeneratorConfig
@@ -87,20 +86,6 @@ def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
     lines = [json.loads(line) for line in (run_path / "metrics.jsonl").read_text().splitlines()]
     assert sum(len(line.get("loss", ())) for line in lines) == 8
     assert not list(run_path.rglob("*.pkl")) + list(run_path.rglob("*.pt"))
-
-
-def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, sprites: Sprites) -> None:
-    shown = of_kind(list(train_classifier(run_path, sprites)), SamplesReady)
-    saved = read_samples(run_path, sprites.size)
-    assert [sample.step for sample in saved] == [sample.step for sample in shown] == [0, 8]
-    for one, other in zip(saved, shown, strict=True):
-        np.testing.assert_array_equal(one.sprites, other.sprites)
-        assert one.captions == other.captions
-    names = list(sprites.class_names)
-    known = {*names, *(f"✗ {wrong} (is {name})" for wrong in names for name in names)}
-    assert set(saved[-1].captions) <= known
-    with pytest.raises(RunError, match="never change"):
-        film_of(run_path)
 
 
 @pytest.mark.parametrize(
@@ -168,15 +153,6 @@ def test_epochs_end_a_run_and_adam_goes_on_as_it_was(tmp_path: Path, sprites: Sp
     assert of_kind(events, LossChunk)[-1].epoch == pytest.approx(5, abs=7 / started.train_count)
     train_in_two_pieces(train_classifier, tmp_path / "parts", sprites, **changes)
     torch.testing.assert_close(learnt(tmp_path / "parts"), learnt(tmp_path / "whole"), rtol=0, atol=0)
-
-
-def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:
-    control, events = Control(), []
-    for event in train_generator(run_path, sprites, control):
-        events.append(event)
-        control.stop |= isinstance(event, Progress)
-    assert not of_kind(events, SamplesReady)
-    assert of_kind(events, RunFinished)[0].step == 0
 
 
 class _CountReadBacks(TorchDispatchMode):
