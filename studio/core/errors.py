@@ -60,13 +60,13 @@ class UnwritableError(RunError):
 
 
 class RunGoneError(UnwritableError):
-    """A run folder that was moved, removed, or disconnected with its drive."""
+    """A run folder that was moved or removed, or whose drive was disconnected."""
 
     remedy = "Put the folder back, from the trash perhaps."
     while_halted = "Training waits with the model in memory. Put the folder back, from the trash perhaps, then go on."
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "The run's folder was moved, removed, or disconnected with its drive")
+        super().__init__(path, "The run's folder was moved or removed, or its drive was disconnected")
 
 
 class DamagedError(RunError):

@@ -52,7 +52,7 @@ def best_of(
 
 
 def _parts(count: int, most: int, classes: int) -> list[range]:
-    """Divide `count` indices into ranges of at most `most`, each with all classes equally often where `most` allows."""
+    """Divide `count` indices into ranges of at most `most`, with all classes equally often if `most` allows."""
     length = most // classes * classes or most
     return [range(start, min(count, start + length)) for start in range(0, count, length)]
 

@@ -151,5 +151,5 @@ def test_files_left_out_are_reported_and_copies_stay_inside_the_folder(art: Path
 
 def test_a_folder_without_pictures_is_refused(art: Path) -> None:
     art.mkdir()
-    with pytest.raises(BadInputError, match="no pictures in 'art'"):
+    with pytest.raises(BadInputError, match="'art' has no picture to copy"):
         snapped(art)
