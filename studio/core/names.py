@@ -18,7 +18,7 @@ def composed(name: str) -> str:
 def existing_path(text: str) -> Path:
     """Return the path that a user typed, in the Unicode form of the existing file.
 
-    Linux tells the composed form of a name from the decomposed form, which folders copied from macOS may have.
+    On Linux the composed and the decomposed form of a name are different files; copies from macOS may be decomposed.
     """
     forms = () if text.isascii() else (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
     return Path(next(filter(os.path.exists, forms), text))  # Path.exists raises OSError for long names
