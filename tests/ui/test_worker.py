@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import shiboken6
 from PySide6.QtCore import QThread, QTimer
 from pytestqt.qtbot import QtBot
 
@@ -331,6 +332,42 @@ def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) ->
     qtbot.waitUntil(lambda: log.count(Notice) == 1)
     assert not job_queue.shut_down(100)
     free.set()
+    assert job_queue.shut_down(5000)
+
+
+def test_a_queue_that_is_deleted_while_a_job_hangs_does_not_abort_the_process(qtbot: QtBot, log: Log) -> None:
+    job_queue, free = JobQueue(), threading.Event()
+
+    def events() -> Events:
+        yield Notice("info", "begun")
+        free.wait(20)
+
+    job_queue.start("engine", "stuck", events(), log.take)
+    qtbot.waitUntil(lambda: log.count(Notice) == 1)
+    engine = job_queue._workers["engine"]
+    assert not job_queue.shut_down(10)
+    shiboken6.delete(job_queue)  # as the collection of the session does; Qt deletes the children of the queue
+    assert engine.isRunning()
+    free.set()
+    assert engine.shut_down(5000)
+
+
+def test_both_workers_close_their_jobs_while_one_of_them_is_awaited(qtbot: QtBot, log: Log) -> None:
+    job_queue, free = JobQueue(), threading.Event()
+
+    def waits() -> Events:
+        yield Notice("info", "begun")
+        free.wait(20)
+
+    def frees() -> Events:
+        try:
+            yield from endless()
+        finally:
+            free.set()
+
+    job_queue.start("files", "freeing", frees(), log.take)
+    job_queue.start("engine", "stuck", waits(), log.take)
+    qtbot.waitUntil(lambda: log.count(Notice) == 1 and log.count(Progress) > 0)
     assert job_queue.shut_down(5000)
 
 

@@ -119,6 +119,8 @@ class JobQueue(QObject):
 
     def shut_down(self, wait_ms: int) -> bool:
         """Close all jobs and end both threads. False when one is still busy after the wait."""
+        for worker in self._workers.values():  # first, or else the second worker starts jobs while the first is awaited
+            worker.begin_shut_down()
         ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - both, always
         self._submit_delayed()  # to be closed
         return ended

@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 _STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
 _MERGE_AT = 64  # `LossChunk`s
 _CAPACITY = 2000  # entries of a mailbox
+_outliving: list[Worker] = []  # workers whose threads were still busy when `shut_down` gave up waiting
 _LONGEST_WAIT_S = 0.5  # for room in it: a main thread that waits for the worker must not wait for ever
 
 
@@ -131,12 +132,23 @@ class Worker(QThread):
         """Empty the mailbox: all events since the last call, those of each job in order."""
         return self._mailbox.take()
 
-    def shut_down(self, wait_ms: int) -> bool:
-        """Close all jobs and end the thread. False when it is still busy after `wait_ms`: then keep this object."""
+    def begin_shut_down(self) -> None:
+        """Tell the thread to close all jobs and to end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
-        return self.wait(wait_ms)
+
+    def shut_down(self, wait_ms: int) -> bool:
+        """Close all jobs, end the thread and return True; return False if the thread is still busy after `wait_ms`.
+
+        A busy worker leaves its parent and stays in memory: Qt aborts the process if a running thread is deleted.
+        """
+        self.begin_shut_down()
+        has_ended = self.wait(wait_ms)
+        if not has_ended:
+            self.setParent(None)
+            _outliving.append(self)
+        return has_ended
 
     def run(self) -> None:
         """The thread: take the most urgent job, advance it by one event, repeat."""
