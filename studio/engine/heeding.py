@@ -40,7 +40,8 @@ def heeding(events: Events, control: Control, *, can_pause: bool) -> Events:
 class _Speaker:
     """Writes one training's heartbeat and executes its requests.
 
-    A daemon thread writes the heartbeat while nothing advances the training, for example during the window's pause.
+    A daemon thread writes the heartbeat and reads asked.json while nothing advances the training, for example during
+    the window's pause.
     """
 
     def __init__(self, started: RunStarted, control: Control, *, can_pause: bool) -> None:
@@ -53,7 +54,7 @@ class _Speaker:
         self._waits = False  # for the end of a requested pause
         self._beats = 0
         self._looked_s = self._spoke_s = -math.inf
-        self._lock = threading.Lock()  # two threads write live.json
+        self._lock = threading.Lock()  # two threads write live.json and read asked.json
         self._has_ended = threading.Event()
         fall_silent(self._run)  # what was asked of an earlier training of this run counts no more
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
@@ -95,15 +96,18 @@ class _Speaker:
         self._speak(at_once=True)
 
     def _beat(self) -> None:
-        """Write heartbeats until the training ends. Runs in the daemon thread."""
+        """Read asked.json and write heartbeats until the training ends. Runs in the daemon thread."""
         while not self._has_ended.wait(BEAT_S):
+            self._listen()
             self._speak()
 
     def _listen(self) -> None:
-        now_s = time.monotonic()
-        if now_s - self._looked_s >= _LOOK_S:
-            self._looked_s = now_s
-            self._heed(read_asked(self._run, self._done))
+        """Read asked.json, if a look is due, and set the flags of the control."""
+        with self._lock:
+            now_s = time.monotonic()
+            if not self._has_ended.is_set() and now_s - self._looked_s >= _LOOK_S:
+                self._looked_s = now_s
+                self._heed(read_asked(self._run, self._done))
 
     def _speak(self, *, at_once: bool = False) -> None:
         """Write live.json, if the next heartbeat is due or `at_once`."""

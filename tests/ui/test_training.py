@@ -33,6 +33,7 @@ from studio.core.events import (
 from studio.engine.quality import features
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.listing import summarise
+from studio.engine.runs.live import ask
 from studio.engine.types import DeviceMeasured, GenerateSettings
 from tests.engine.tools import of_kind
 from tests.ui.conftest import (
@@ -84,6 +85,20 @@ def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
     assert sum(len(event.losses) for event in of_kind(listener.events, LossChunk)) == 6
     assert ready.training.path is not None
     assert summarise(ready.training.path).standing == "finished"
+
+
+def test_a_stop_request_of_another_process_ends_a_paused_run(
+    qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.heeding.BEAT_S", 0.02)
+    listener, training = Listener(ready), start_endless(qtbot, ready)
+    training.pause()
+    qtbot.waitUntil(lambda: JobPaused in listener.kinds(), timeout=LONG_MS)
+    path = training.path
+    assert path is not None
+    ask(path, stop=True)
+    wait_idle(qtbot, ready)
+    assert listener.states[-2:] == ["stopping", "idle"] and summarise(path).standing == "stopped"
 
 
 def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: Session) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from studio.app.background import job_events, jobs, watch_jobs
 from studio.app.background.job_queue import JobQueue
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
 _QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
+_STOP_POLL_MS = 500
 
 
 class CurrentTraining(QObject):
@@ -71,6 +72,9 @@ class CurrentTraining(QObject):
         self.failure: JobFailed | None = None  # what ended the run
         self.end: RunFinished | None = None  # how it has ended otherwise
         self.is_left = False  # it is being ended because the window closes
+        self._stop_poll = QTimer(self)  # active while the run is paused
+        self._stop_poll.setInterval(_STOP_POLL_MS)
+        self._stop_poll.timeout.connect(self._stop_if_asked)
 
     def is_busy(self) -> bool:
         """Whether a run is open."""
@@ -285,6 +289,12 @@ class CurrentTraining(QObject):
             kind = record.device.partition(":")[0]
             self.device = Device(record.device, kind, record.device_name, 0, 0)
 
+    @Slot()
+    def _stop_if_asked(self) -> None:
+        """Stop the paused run if another process has asked for that: the paused job can't read the request itself."""
+        if self.control is not None and self.control.is_paused and self.control.stop:
+            self.stop()
+
     def _set_state(self, state: State, *, is_news: bool = False) -> None:
         """is_news: it is told also where it is the same."""
         if self.halted is not None and state != "paused":
@@ -292,4 +302,8 @@ class CurrentTraining(QObject):
             self.halted = None
         if state != self.state or is_news:
             self.state = state
+            if state == "paused":
+                self._stop_poll.start()
+            else:
+                self._stop_poll.stop()
             self.state_changed.emit()

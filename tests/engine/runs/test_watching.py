@@ -207,6 +207,19 @@ def test_a_paused_generator_keeps_its_heartbeat_and_reports_the_pause(
     assert read_live(run_path) is None
 
 
+def test_a_training_that_is_not_advanced_reads_a_stop_request(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "BEAT_S", 0.01)
+    monkeypatch.setattr(speaking, "_LOOK_S", 0.01)
+    control = Control()
+    training = heeding(train_generator(run_path, sprites, control), control, can_pause=False)
+    until(training, LossChunk)
+    ask(run_path, stop=True)
+    wait_until(lambda: control.stop)
+    training.close()
+
+
 def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_path.parent.mkdir(exist_ok=True)
     bare_run(run_path)
