@@ -34,8 +34,13 @@ def to_the_end(path: Path, place: Place, device: str, more_min: float, reporter:
     Raises KeyboardInterrupt for a second Ctrl+C, and for other signals at once: the training goes on there.
     """
     control = Control()
+    again = f"Take it up again: {command('studio', 'resume', str(path), '--on', str(place))}"
+    words = (
+        f"Asking {place} to stop and save the training, as soon as the link allows it.\n"
+        f"Ctrl+C again ends this command alone: a training that runs there goes on. {again}"
+    )
     try:
-        with stopping(control, numbers=[signal.SIGINT]) as interruption:
+        with stopping(control, words=words, numbers=[signal.SIGINT]) as interruption:
             events = train_elsewhere(path, place, control, device=device, more_min=more_min)
             end = follow(events, reporter, RunFinished)
     except KeyboardInterrupt:
@@ -45,8 +50,7 @@ def to_the_end(path: Path, place: Place, device: str, more_min: float, reporter:
             what = "It may not have heard there that it is to stop."
         else:
             what = "The training goes on there."
-        again = command("studio", "resume", str(path), "--on", str(place))
-        sys.stderr.write(f"{what} Take it up again: {again}\n")
+        sys.stderr.write(f"{what} {again}\n")
         raise
     finally:
         remember(path)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from studio.core.process import detach_lost_terminal, end_signals
 
-_SAVING = b"\nStopping and saving the work. Ctrl+C again gives up at once.\n"
+_SAVING = "Stopping and saving the work. Ctrl+C again gives up at once."
 
 
 class Stoppable(Protocol):
@@ -29,14 +29,15 @@ class Interruption:
 
 @contextlib.contextmanager
 def stopping(
-    control: Stoppable, *, says_so: bool = True, numbers: Sequence[signal.Signals] | None = None
+    control: Stoppable, *, words: str = _SAVING, numbers: Sequence[signal.Signals] | None = None
 ) -> Iterator[Interruption]:
     """Inside the block the signals that ask for an end set `control.stop`; Ctrl+C after that raises KeyboardInterrupt.
 
-    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for. numbers: the
-    signals that are meant; None: all of them.
+    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for. words: a line
+    for stderr at the first signal, may be empty. numbers: the signals that are meant; None: all of them.
     """
     interruption = Interruption()
+    line = os.fsencode(f"\n{words}\n") if words else b""
 
     def ask(number: int, frame: FrameType | None) -> None:
         detach_lost_terminal()
@@ -47,7 +48,7 @@ def stopping(
         interruption.asked = True
         control.stop = True
         with contextlib.suppress(OSError):
-            os.write(2, _SAVING if says_so else b"")  # print is not safe in a handler: it may have interrupted a print
+            os.write(2, line)  # print is not safe in a handler: it may have interrupted a print
 
     with _handling(ask, end_signals() if numbers is None else numbers):
         yield interruption

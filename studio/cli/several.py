@@ -56,7 +56,7 @@ def _along(args: argparse.Namespace, group: Group) -> int:
 
     control = Control()
     try:
-        with stopping(control, says_so=False):
+        with stopping(control, words=""):
             train_along(find_device(args), control, group)
     except (KeyboardInterrupt, ProcessGoneError):  # the first process, or torchrun, says so
         return FAILED

@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from studio.cli import interrupts
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import places
 from studio.engine import elsewhere
@@ -71,11 +73,17 @@ def test_ctrl_c_stops_it_there_and_once_more_leaves_it_alone(
     run = places.runs() / "mine"
     press = CtrlC(run / "metrics.jsonl", 2)
     monkeypatch.setattr(elsewhere, "time", press)
+    lines: list[str] = []  # written at the first signal, past Python's stderr
+    monkeypatch.setattr(
+        interrupts, "os", Mock(write=lambda end, line: lines.append(os.fsdecode(line)), fsencode=os.fsencode)
+    )
     far.tell("deaf")  # so that there is time for another one
     err = studio(*training(folder, run, "classifier"), "--on", "me@far:runs", code=INTERRUPTED).err
     assert (
         f"It may not have heard there that it is to stop. Take it up again: studio resume {run} --on me@far:runs" in err
     )
+    assert len(lines) == 1 and "Asking me@far:runs to stop and save the training" in lines[0]
+    assert "Ctrl+C again ends this command alone" in lines[0] and f"studio resume {run} --on me@far:runs" in lines[0]
     assert away.place_of(run) == "me@far:runs"
     assert "is being trained on me@far:runs" in studio("resume", "mine", code=FAILED).err
     press.times, press.then = 1, partial(far.forget, "deaf")  # it may have heard before that it is to stop
