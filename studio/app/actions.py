@@ -93,15 +93,15 @@ class Menus(QObject):
         """Enable what can be done now, and say what it would undo."""
         undone, redone = self._steps()
         for action, words, step in ((self.undo, "Undo", undone), (self.redo, "Redo", redone)):
-            _enable(action, "" if step else f"There is nothing to {words.lower()}.")
+            _enable(action, "" if step else f"Nothing to {words.lower()}.")
             action.setText(f"{words}: {step}" if step else words)
         training = self._session.training
-        busy = "A run is being trained: stop it first." if training.has_own_run() else ""
+        busy = "Stop the current training first." if training.has_own_run() else ""
         _enable(self.start, busy)
         _enable(self.pause, training.why_no_pause())
         self.pause.setText("Go on\tSpace" if training.state == "paused" else "Pause\tSpace")
         _enable(self.stop, training.why_no_stop())
-        _enable(self.checkpoint, "" if training.state == "training" else "Nothing is being trained.")
+        _enable(self.checkpoint, "" if training.state == "training" else "No run is being trained.")
         _enable(self.watch, busy)
 
     def follow(self, page: Page) -> None:
@@ -141,7 +141,7 @@ class Menus(QObject):
         edit.addActions([self.undo, self.redo])
         training = self._bar.addMenu("&Training")
         for menu in (edit, training):
-            menu.setToolTipsVisible(True)  # of disabled entries, they say why
+            menu.setToolTipsVisible(True)  # a tool tip says why its entry is disabled
         training.addActions([self.start, self.pause, self.stop, self.checkpoint, self.watch])
         training.addSeparator()
         training.addAction(self.notifies)
@@ -199,7 +199,7 @@ class Menus(QObject):
 
 
 def _enable(action: QAction, reason_against: str) -> None:
-    """Enable an action, or disable it with the reason as the tool tip of its entry."""
+    """Enable an action, or disable the action and show the reason as its tool tip."""
     action.setEnabled(not reason_against)
     action.setToolTip(reason_against)
 

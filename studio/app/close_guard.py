@@ -15,8 +15,8 @@ from studio.core.events import Halted, Notice
 
 _LONGEST_SAVE_MS = 60_000
 _SAVED = "Its work is saved when you leave, and you can resume it next time."
-_LOST = "What it has learnt since its last checkpoint is lost when you leave now."
-_ALL_LOST = "It has no checkpoint: all of its work is lost when you leave now."
+_LOST = "Leaving now loses the progress since the last checkpoint."
+_ALL_LOST = "The run has no checkpoint: leaving now loses all of its progress."
 
 
 class CloseGuard(QObject):
@@ -107,7 +107,7 @@ class CloseGuard(QObject):
         elif failure is not None:
             self._leaving = False
             title = f"The window stays open: '{self._training.title}' ended with an error."
-            saved = "Its last checkpoint is saved." if self._training.has_checkpoint else "It has no checkpoint."
+            saved = "The last checkpoint is saved." if self._training.has_checkpoint else "The run has no checkpoint."
             self.stayed.emit(Notice("warning", title, f"{saved} Close again to leave."))
             return
         self.ready.emit()

@@ -58,8 +58,8 @@ class BusNotifier(Notifier):
         super().__init__(parent)
         self._bus: DBusConnection | None = None
         self._readable: QSocketNotifier | None = None
-        self._asked: dict[int, bool] = {}  # by the serial of a Notify call without an answer: is it still wanted?
-        self._shown: set[int] = set()  # such numbers
+        self._asked: dict[int, bool] = {}  # by serial of a Notify call without an answer: still wanted?
+        self._shown: set[int] = set()  # ids of the notifications on show
 
     def notify(self, title: str, text: str) -> None:
         """Ask for a notification. What comes of it is heard later: nothing waits for the desktop."""
@@ -73,7 +73,7 @@ class BusNotifier(Notifier):
             self._asked[self._call("Notify", "susssasa{sv}i", values)] = True
 
     def withdraw(self) -> None:
-        """Close the notifications that are still shown; those without a number yet when their number comes."""
+        """Close the notifications on show, and close each notification without an id once the id arrives."""
         self._asked = dict.fromkeys(self._asked, False)
         if not self._shown:
             return

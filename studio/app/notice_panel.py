@@ -24,7 +24,7 @@ def _always() -> bool:
 
 
 class NoticeCard(QFrame):
-    """One message in full. acted, other_acted: one of its buttons was pressed. closed: it is to go."""
+    """A message in full. acted, other_acted: the first or second button was pressed. closed: remove the card."""
 
     acted = Signal()
     other_acted = Signal()
@@ -34,13 +34,13 @@ class NoticeCard(QFrame):
         self, level: Level, title: str, hint: str, details: str = "", button: str = "", other: str = "", *,
         passes: bool = True,
     ) -> None:  # fmt: skip
-        """passes: it goes by itself once it was on show for long enough to be read, unless it is an error."""
+        """passes: the message leaves after enough time to read it; errors always stay."""
         super().__init__()
         self.level = level
         self.words = (title, hint)
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
-        self.fix: Fix | None = None  # of the import, for the button
+        self.fix: Fix | None = None  # what the first button changes about the import
         self.passes = level in _TO_NOTICE_MS and passes
         self.time = QTimer(self)
         self.time.setSingleShot(True)
@@ -98,13 +98,13 @@ class NoticeCard(QFrame):
 
     @Slot()
     def act(self) -> None:
-        """What its button does."""
+        """Send `acted`, then `closed`."""
         self.acted.emit()
         self.closed.emit()
 
     @Slot()
     def act_otherwise(self) -> None:
-        """What its other button does."""
+        """Send `other_acted`, then `closed`."""
         self.other_acted.emit()
         self.closed.emit()
 
@@ -179,7 +179,7 @@ class NoticeLine(QWidget):
         return self._whole_title_px() + self._hint_px()
 
     def title_px(self) -> int:
-        """Pixels for the title: a title with a long path leaves room for the hint, which says the cause."""
+        """Return the title's width in pixels: a long title leaves up to half of the line to the hint."""
         room = self.width()
         return min(self._whole_title_px(), max(room // 2, room - self._hint_px()))
 
@@ -205,11 +205,11 @@ class NoticeLine(QWidget):
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
 
     def _whole_title_px(self) -> int:
-        # elidedText shortens a text to the rounded width that horizontalAdvance returns.
+        # One pixel more than horizontalAdvance, which rounds: elidedText would shorten the text.
         return QFontMetrics(self._bold()).horizontalAdvance(self._title) + 1
 
     def _hint_px(self) -> int:
-        """Pixels that the hint needs, with the gap before it."""
+        """Return the width in pixels of the hint and of the gap before the hint."""
         return 2 * factory.GRID + QFontMetrics(self.font()).horizontalAdvance(self._hint) if self._hint else 0
 
     def _bold(self) -> QFont:

@@ -25,13 +25,13 @@ _MOST_CARDS = 3
 
 
 class NoticeBar(QWidget):
-    """The newest message in a line, and all of them in a list that opens over the page on demand.
+    """A line with the newest message; its button opens the list of all messages over the page.
 
-    The line has its place even while it is hidden: no message moves a page. When there are too many messages the oldest
-    goes, one that passes first. The time of a message runs while it is in the line of the active window and nobody
-    points at it.
-    retry_wanted, end_wanted: a job that has halted is to go on, or to end, whatever is lost. undo_wanted: what was done
-    last is to be taken back. fix_wanted: (Fix) of the import.
+    The hidden line keeps its space: no message moves a page. When there are too many messages, the oldest leaves, first
+    of the messages with a time limit. The time of a message runs while the line shows the message, the window is active
+    and the pointer is outside the line.
+    retry_wanted, end_wanted: resume a halted job, or end the job without saving. undo_wanted: undo the last action.
+    fix_wanted: (Fix) import the open files again with this fix.
     """
 
     retry_wanted = Signal()
@@ -45,8 +45,8 @@ class NoticeBar(QWidget):
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
         self._sign, self._line = QLabel(), NoticeLine()
-        self._act = factory.button("Act", "What can be done about it.")
-        self._other = factory.button("Other", "Another thing that can be done about it.")
+        self._act = factory.button("Act", "First action for this message.")
+        self._other = factory.button("Other", "Second action for this message.")
         self._more = factory.button("More", "Read this message, and those before it, in full.", role="flat")
         self._close = factory.tool("close", "Close message", "Close this message.")
         self._close.setIconSize(QSize(16, 16))
@@ -85,7 +85,7 @@ class NoticeBar(QWidget):
 
     @Slot(object)
     def show_notice(self, notice: Notice) -> None:
-        """Show what a job has to say."""
+        """Show a message, with the buttons for its kind."""
         if isinstance(notice, Halted):
             card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
             card.acted.connect(self.retry_wanted)
@@ -104,7 +104,7 @@ class NoticeBar(QWidget):
 
     @Slot()
     def review(self) -> None:
-        """Remove the messages whose state is over."""
+        """Remove each message whose `holds` returns False."""
         for card in [card for card in self._cards if not card.holds()]:
             self._remove(card)
 
@@ -125,10 +125,9 @@ class NoticeBar(QWidget):
         other: str = "",
         passes: bool | None = None,
     ) -> NoticeCard:
-        """Show a message, with buttons that send the card's `acted` and `other_acted`; the same message is not shown
-        twice.
+        """Show a message, once; its buttons send the card's `acted` and `other_acted`.
 
-        passes: it goes by itself after a while; by default one with a button does not.
+        passes: the message leaves after a while; by default a message with a button stays.
         """
         self.withdraw(Notice(level, title, hint))
         card = NoticeCard(level, title, hint, details, button, other, passes=not button if passes is None else passes)

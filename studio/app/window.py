@@ -87,8 +87,8 @@ class Window(QMainWindow):
         self.resize(1280, 800)
         self.restoreGeometry(session.settings.layout("window"))
         self._fit_screen()
-        self._unstored = ""  # the error that storing ended with last
-        self._knows_unstored = False  # the user was told so on closing
+        self._unstored = ""  # the last error of storing; empty after a success
+        self._was_warned = False  # on closing, about the error
         self._keeper = QTimer(self)
         self._keeper.setInterval(_KEEP_MS)
         self._keeper.timeout.connect(self.keep)
@@ -217,21 +217,21 @@ class Window(QMainWindow):
     def _save(self) -> None:
         pages = (self.page(), self.generate, self.train)
         if not any(page.save_samples() for page in pages):
-            self._say_missing("There are no samples to save yet.", "Train a model or generate sprites first.")
+            self._say_missing("No samples to save yet.", "Train a model or generate sprites first.")
 
     @Slot()
     def _export(self) -> None:
         pages = (self.page(), self.train, self.runs)
         if not any(page.export_model() for page in pages):
-            self._say_missing("There is no model to export yet.", "Train one, or choose a run on the Runs page.")
+            self._say_missing("No model to export yet.", "Train one, or choose a run on the Runs page.")
 
     def _say_missing(self, title: str, hint: str) -> None:
-        """Say what is missing, until another page is on show, sprites were made or a training has a model."""
-        before = self._where()
-        self.session.notify(title, hint, holds=lambda: self._where() == before)
+        """Say what is missing; the message leaves when the page, the samples or the model change."""
+        before = self._exportable_state()
+        self.session.notify(title, hint, holds=lambda: self._exportable_state() == before)
 
-    def _where(self) -> tuple[object, ...]:
-        """What decides whether the window has samples and a model."""
+    def _exportable_state(self) -> tuple[object, ...]:
+        """Return the state that decides whether the window has samples to save and a model to export."""
         training, chosen = self.session.training, [run.path for run in self.runs.selected()]
         made = self.generate.results.made()
         return self.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
@@ -242,9 +242,9 @@ class Window(QMainWindow):
             event.ignore()
             return
         self._store(leaving=True)
-        if self._unstored and not (self._may_close or self._knows_unstored):
-            self._knows_unstored = True
-            title, hint = "The window stays open: your last work is not stored.", "Close again to leave without it."
+        if self._unstored and not (self._may_close or self._was_warned):
+            self._was_warned = True
+            title, hint = "The window stays open: your last changes are not saved.", "Close again to discard them."
             self.session.noticed.emit(StateNotice("error", title, hint, holds=lambda: bool(self._unstored)))
             event.ignore()
             return
@@ -254,7 +254,7 @@ class Window(QMainWindow):
 
     @Slot()
     def keep(self) -> None:
-        """Store what changed, so that a crash loses nothing; report an error once until storing works again."""
+        """Store changes before a crash can lose them; report an error once until storing works again."""
         self._store(leaving=False)
 
     def _store(self, *, leaving: bool) -> None:
@@ -269,7 +269,7 @@ class Window(QMainWindow):
             except OSError as error:
                 failed = error
         before, self._unstored = self._unstored, str(failed or "")
-        self._knows_unstored = self._knows_unstored and bool(failed)
+        self._was_warned = self._was_warned and bool(failed)
         if failed is not None and self._unstored != before:
             title, reason = f"Can't write {failed.filename or 'the file'}.", failed.strerror or str(failed)
             self.session.noticed.emit(StateNotice("error", title, reason, holds=lambda: bool(self._unstored)))
@@ -287,13 +287,13 @@ class Window(QMainWindow):
 
     @Slot()
     def _fit_screen(self) -> None:
-        """Shrink and move the window until it lies inside its screen, with its frame."""
+        """Shrink and move the window until its frame lies inside the screen."""
         if self.isMaximized() or self.isFullScreen() or self.isMinimized():
             return
         screen = QGuiApplication.screenAt(self.geometry().center()) or self.screen()
         room, size, place = screen.availableGeometry(), self.size(), self.pos()
         around = self.frameGeometry().size() - size
-        if around.height() == 0:  # the system has not told the frame yet
+        if around.height() == 0:  # the window manager has not reported the frame yet
             around = _FRAME
         fitted = size.boundedTo(room.size() - around)
         right, low = (room.bottomRight() + QPoint(1, 1) - QPoint(*(fitted + around).toTuple())).toTuple()

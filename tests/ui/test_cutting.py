@@ -474,7 +474,7 @@ def test_cells_that_were_left_out_are_counted_and_the_canvas_that_fits_is_offere
     kept = len(sprites_of(page.session))
     assert line.words.text() == (
         f"8 pictures were cut into {kept} sprites. "
-        f"Left out: {63 - kept} found twice, 4 larger than the canvas of 16 × 16 pixels."
+        f"Left out: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
     )
     assert line.larger.text() == "Make the canvas 48 x 48"
     with qtbot.waitSignal(open_sprites.imported):
@@ -548,7 +548,7 @@ def test_one_sheet_is_set_apart_from_all_others_and_back(qtbot: QtBot, page: Spr
     view = seen(qtbot, page)
     view.form.boxes["tile"].setValue(12)
     assert view.form.alone.isChecked() and view.form.own_grid() == Grid(12, 24)
-    assert "for this sheet alone" in view.hint.text() and not view.form.packed.isEnabled()
+    assert "to this sheet only" in view.hint.text() and not view.form.packed.isEnabled()
     click(view.after)
     assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next one is read
     assert not view.cut.isEnabled() and view.canvas._cells is None

@@ -345,7 +345,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     shown, answer = answered.args
     assert shown.rgba.shape == (4, 8, 8, 4)  # the duplicate has an answer, too
     assert answer.probabilities.shape == (4, 2)
-    assert "No answer for 1 file that can't be used." in [notice.title for notice in noticed]
+    assert "No prediction for 1 unusable file." in [notice.title for notice in noticed]
 
 
 @pytest.mark.slow

@@ -54,13 +54,13 @@ def test_the_window_fits_its_screen_at_the_first_start_and_when_its_size_comes_b
 
 def test_a_message_leaves_with_its_state(qtbot: QtBot, window: Window) -> None:
     window.menus.export.trigger()
-    assert titles(window) == ["There is no model to export yet."]
+    assert titles(window) == ["No model to export yet."]
     window.notices.review()
-    assert titles(window) == ["There is no model to export yet."]
+    assert titles(window) == ["No model to export yet."]
     window.session.training.has_checkpoint = True
     qtbot.waitUntil(lambda: titles(window) == [], timeout=LONG_MS)  # by itself
     window.menus.save.trigger()
-    assert titles(window) == ["There are no samples to save yet."]
+    assert titles(window) == ["No samples to save yet."]
     window.show_page("lab")
     window.notices.review()
     assert titles(window) == []
@@ -191,7 +191,7 @@ def test_what_the_menus_cannot_do_now_says_why(window: Window) -> None:
 
 def test_keys_for_what_cannot_be_done_now_say_why(window: Window) -> None:
     window.show_page("runs")
-    window.runs._trash_by_key()
+    window.runs.actions_row.trash_by_key()
     assert titles(window) == ["Choose a run in the table."]
     window.generate.editing.paste()
     assert titles(window)[-1] == "The chosen model can't edit sprites."

@@ -172,7 +172,7 @@ class RunsRestored(Event):
 
 @dataclass(frozen=True)
 class StateNotice(Notice):
-    """A message about a state of the window: it leaves once `holds` returns False."""
+    """A message about a state of the window; the window removes the message once `holds` returns False."""
 
     holds: Callable[[], bool] = field(kw_only=True)
 

@@ -24,7 +24,7 @@ class JobQueue(QObject):
     """Two workers, 'engine' for everything that uses torch and 'files' for the rest.
 
     jobs_changed: a job began or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
-    withdrawn: (Notice) a message of an earlier job, whose cause is gone.
+    withdrawn: (Notice) remove this message of an earlier job: its cause is gone.
     """
 
     jobs_changed = Signal()
@@ -37,7 +37,7 @@ class JobQueue(QObject):
         super().__init__(parent)
         self._workers: dict[Place, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, Place] = {}
-        self._said: list[tuple[Job, Notice]] = []  # messages of jobs that have a kind
+        self._messages: list[tuple[Job, Notice]] = []  # on show, of jobs with a kind
         self._delayed: list[Job] = []  # background jobs, not submitted yet
         self._submit_timer = QTimer(self)
         self._submit_timer.setSingleShot(True)
@@ -63,11 +63,11 @@ class JobQueue(QObject):
         kind: str = "",
         about: str = "",
     ) -> Job:
-        """Submit a job to a worker, a background job after a short delay.
+        """Submit a job to a worker; a background job is submitted after a short delay.
 
-        `receive` is called with each of its events in the main thread, with `JobEnded` last. cancellable: by the user;
-        one in the background only if that is said. kind: when a job of the same kind starts, the messages of
-        this job are withdrawn. about: what the job is for, a sentence or two.
+        receive: called in the main thread with each event of the job, `JobEnded` last. cancellable: whether the user
+        can cancel the job; by default background jobs can't be cancelled. kind: the start of a job withdraws the
+        messages of earlier jobs of the same kind. about: the purpose of the job, in a sentence or two.
         """
         self._withdraw(kind)
         cancellable = not background if cancellable is None else cancellable
@@ -161,34 +161,34 @@ class JobQueue(QObject):
         job.receive(event)
         if isinstance(event, JobEnded):
             if event.outcome == "done":
-                self._withdraw(job.kind, but=job)
+                self._withdraw(job.kind, except_of=job)
             self.jobs_changed.emit()
         elif job.receive is _ignore:
             return
         elif isinstance(event, JobFailed):
-            self._note(job, Notice("error", event.title, event.hint))
+            self._remember(job, Notice("error", event.title, event.hint))
             self.failed.emit(event)
         elif isinstance(event, Notice):
-            self._note(job, event)
+            self._remember(job, event)
             self.noticed.emit(event)
         elif isinstance(event, Progress):
             self.progressed.emit(job, event)
 
-    def _note(self, job: Job, notice: Notice) -> None:
-        """Remember a message of a job until the next job of the same kind starts, or is done."""
+    def _remember(self, job: Job, notice: Notice) -> None:
+        """Remember the message of a job until a later job of the same kind starts or succeeds."""
         if job.kind:
-            self._said.append((job, notice))
+            self._messages.append((job, notice))
 
-    def withdraw(self, kinds: str) -> None:
-        """Withdraw the messages of all jobs whose kind begins so."""
-        for kind in {job.kind for job, _ in self._said if job.kind.startswith(kinds)}:
+    def withdraw(self, prefix: str) -> None:
+        """Withdraw the messages of all jobs whose kind starts with `prefix`."""
+        for kind in {job.kind for job, _ in self._messages if job.kind.startswith(prefix)}:
             self._withdraw(kind)
 
-    def _withdraw(self, kind: str, but: Job | None = None) -> None:
-        """Withdraw the messages of all jobs of a kind, of one job excepted."""
-        for said in [(job, notice) for job, notice in self._said if job.kind == kind and job is not but]:
-            self._said.remove(said)
-            self.withdrawn.emit(said[1])
+    def _withdraw(self, kind: str, except_of: Job | None = None) -> None:
+        """Withdraw the messages of all jobs of a kind, except the messages of the job `except_of`."""
+        for message in [each for each in self._messages if each[0].kind == kind and each[0] is not except_of]:
+            self._messages.remove(message)
+            self.withdrawn.emit(message[1])
 
 
 def _ignore(event: Event) -> None:

@@ -77,7 +77,7 @@ def _move_to_trash(path: Path) -> Path | None:
         )
     if RunDir(path).is_busy():
         raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
-    with contextlib.suppress(OSError):  # Qt creates the trash, but not the folder around the trash
+    with contextlib.suppress(OSError):  # Qt creates the trash, but not its parent folder
         data = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)
         Path(data).mkdir(parents=True, exist_ok=True)
     folder = QFile(str(path))

@@ -60,14 +60,14 @@ def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
 
 
 def read_for_model(paths: Sequence[Path], options: ImportOptions) -> Events:
-    """Import sprites for a model to predict, and warn about the files without an answer."""
+    """Import sprites for a prediction, and warn about unusable files."""
     from studio.data.arranging import commonest
     from studio.data.importing import SpritesImported, import_sprites
 
     with contextlib.closing(import_sprites(paths, options, places.cache())) as events:
         for event in events:
             if isinstance(event, SpritesImported) and event.quarantine:
-                title = f"No answer for {count(len(event.quarantine), 'file')} that can't be used."
+                title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."
                 yield Notice("warning", title, f"{commonest(event.quarantine)}.")
             yield event
 

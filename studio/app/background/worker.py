@@ -58,7 +58,7 @@ class JobState(enum.Enum):
 
 @dataclass(eq=False)
 class Job:
-    """A generator of events that a worker advances. The main thread calls `receive` with each of them.
+    """A generator of events that a worker advances. The main thread calls `receive` with each event.
 
     A background job runs only while no other job is ready. The worker owns `state`, the job queue owns `receive` and
     `is_cancelled`.
@@ -69,11 +69,11 @@ class Job:
     receive: Callable[[Event], None]
     background: bool = False
     cancellable: bool = True  # by the user
-    kind: str = ""  # the start of a job of the same kind withdraws the messages of this job
-    about: str = ""  # what it is for, where its title does not say that
-    is_cancelled: bool = False  # it ends after its current event
+    kind: str = ""  # a job's start withdraws earlier messages of its kind
+    about: str = ""  # the purpose of the job, where the title is not enough
+    is_cancelled: bool = False  # the worker closes the generator after the current event
     state: JobState = JobState.READY
-    urged: int = 0  # how often it was resumed or prioritized
+    urged: int = 0  # calls of `resume` and `prioritize`
 
 
 class Worker(QThread):
@@ -206,7 +206,7 @@ class Worker(QThread):
             self._fail(job, error)
             self._end(job, "failed")
         else:
-            if isinstance(event, Halted | JobRests):  # one that has halted, until the user wants to try again
+            if isinstance(event, Halted | JobRests):  # a halted job waits until the user tries again
                 self._pause_unless_urged(job, urged)
             self._post(job, event)
 

@@ -71,7 +71,7 @@ class Page(QWidget):
         """Store layouts, settings and work that changed; the window calls this about twice a second. Raises OSError."""
 
     def leave(self) -> None:
-        """Store what waits to be stored: the window is about to close. Raises OSError."""
+        """Store all changes, half-typed texts too, before the window closes. Raises OSError."""
         self.keep()
 
     def save_samples(self) -> bool:

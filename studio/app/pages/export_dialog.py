@@ -52,8 +52,8 @@ class ExportDialog(QDialog):
         self._name = files.safe_name(title)
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
         self.path = QLineEdit()
-        self.path_reason = factory.Reason(self.path, _WHERE)
-        self.failure = factory.text("", "error")  # of the export that was tried last
+        self.path_reason = factory.FieldError(self.path, _WHERE)
+        self.failure = factory.text("", "error")  # why the last export failed
         self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
         self.start = factory.button("Export", _START, "export", "primary")
         self.cancel = factory.button("Cancel", "Close without exporting.")
@@ -149,7 +149,7 @@ class ExportDialog(QDialog):
             self.path.setText(str(files.free_path(self._folder() / f"{self._name}{form.suffix}")))
 
     def _folder(self) -> Path:
-        """The folder of the last save."""
+        """Return the folder that the user saved to last."""
         return Path(self._session.settings.text("last_save_folder", str(Path.home())))
 
     @Slot()
@@ -208,16 +208,16 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _look(self) -> None:
-        """Offer Export when it can begin; close when the export was cancelled elsewhere."""
+        """Enable Export when an export can start; close the dialog when the status bar cancelled the export."""
         busy = self._session.inference.is_busy()
         why_not = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
-        factory.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
+        factory.enable(self.start, "A model is busy. Try again shortly." if busy else why_not, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
             super().reject()
 
     @Slot()
     def reject(self) -> None:
-        """Close and cancel the export; the status bar says so until it has ended."""
+        """Close the dialog and cancel the export; the status bar shows the cancelled export until its end."""
         if self._stages.currentIndex() == _WRITING:
             self._session.inference.cancel()
         super().reject()

@@ -1,4 +1,4 @@
-"""The sprites that are edited, one after the other: where they came from, and the file that remembers the last one."""
+"""The sprites in the editor, one after another, and the file that remembers the last sprite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.core import file_systems, files, places
 from studio.core.events import Event
 from studio.data.editing import Edit, History, KeptEdit, NamedSprite
 
-_MOST_WINDOWS = 9  # whose editors are remembered
+_MOST_WINDOWS = 9  # further windows do not remember their editor
 
 
 class SpriteEditing(QObject):
@@ -113,7 +113,7 @@ class SpriteEditing(QObject):
         self._file.store(self.current)
 
     def end(self) -> None:
-        """Let another window take this window's file."""
+        """Release this window's file for other windows."""
         self._file.release()
 
     def _step(self, offer: UndoOffered | None = None) -> None:
@@ -139,9 +139,9 @@ class SpriteEditing(QObject):
 
 
 class EditFile:
-    """The file of the sprite in a window's editor: each window that is open holds a file of its own.
+    """The file that remembers the sprite in a window's editor. Each open window locks a file of its own.
 
-    A new window takes the first free file that holds a sprite, else the first free name. stored: the sprite in it.
+    A new window takes the first unlocked file with a sprite, else the first unlocked name. stored: the file's sprite.
     """
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class EditFile:
         stored: KeptEdit | None = None
         for number in range(1, _MOST_WINDOWS + 1):
             path = places.home() / (f"edit {number}.json" if number > 1 else "edit.json")
-            lock = _locked(path) if path.exists() or self._lock is None else None
+            lock = _take_lock(path) if path.exists() or self._lock is None else None
             if lock is not None:
                 self.release()
                 self._path, self._lock, stored = path, lock, _read(path)
@@ -171,14 +171,14 @@ class EditFile:
         self.stored = edit
 
     def release(self) -> None:
-        """Let another window take the file."""
+        """Release the file for other windows."""
         if self._lock is not None:
             self._lock.release()
         self._lock = self._path = None
 
 
-def _locked(path: Path) -> BaseFileLock | None:
-    """Lock the file of an editor; return None when another window holds it or its folder can't be written."""
+def _take_lock(path: Path) -> BaseFileLock | None:
+    """Lock the file of an editor; return None if another window holds the lock or the folder is read-only."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return file_systems.take_lock(path.with_name(f".{path.stem}.lock"), 0.0)

@@ -37,10 +37,10 @@ from studio.exports.sprites.base import SpriteExport
 
 
 class Inference(QObject):
-    """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
+    """Runs one request to a model at a time. busy_changed: a request started or ended. progressed: (Progress).
 
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
-    saved: (FilesSaved). failed: (JobFailed) the question that was asked last has no answer.
+    saved: (FilesSaved). failed: (JobFailed) the last request failed.
     checkpoints_listed: (CheckpointsListed). distilled: (Distilled). neighbours_found: (NeighboursFound).
     verified: (Verified).
     """

@@ -1,4 +1,4 @@
-"""Sprites that were kept: the file of kept sprites, which all windows share."""
+"""The sprites that the user kept: one file, shared by all windows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from studio.core.events import Rgba
 from studio.data.editing import Edit, KeptEdit, NamedSprite
 
 _MOST = 1000  # the oldest go
-_Stamp = tuple[int, int, int]
-_WAIT_S = 1.0  # for another window that writes the file
-_Key = bytes  # a digest of a sprite's side and pixels
+_WAIT_S = 1.0  # at most, while another window writes the file
+_Stamp = tuple[int, int, int]  # of a file: time of the last change in ns, size in bytes, inode
+_Key = bytes  # digest of a square sprite's pixels
 
 
 class KeptSprites(QObject):
-    """Kept sprites of all sizes, the oldest first, each once. changed: a sprite was added or removed.
+    """Kept sprites of all sizes, oldest first, each sprite once. changed: a sprite was added or removed.
 
-    Windows share one file. `keep` merges the changes of this window into the sprites that other windows kept.
+    All windows share one file. `keep` merges the changes of this window into the sprites that other windows kept.
     """
 
     changed = Signal()
@@ -32,7 +32,7 @@ class KeptSprites(QObject):
         super().__init__(parent)
         self._path = places.home() / "kept.jsonl"
         self._lock = places.home() / ".kept.lock"
-        self._stamp: _Stamp | None = None  # of the file as this window read or wrote it last
+        self._stamp: _Stamp | None = None  # of the file when this window last read or wrote it
         self._kept: list[KeptEdit] = []
         with contextlib.suppress(OSError):  # `keep` reads an unreadable file again before it writes
             stamp = self._file_stamp()
@@ -96,14 +96,12 @@ class KeptSprites(QObject):
         self.changed.emit()
 
     def _write(self, now: list[_Key]) -> None:
-        """Bring the file to the state `now`, with the changes of other windows merged in. Raises OSError."""
+        """Write the sprites, with the keys `now`, and merge in the changes of other windows. Raises OSError."""
         count = len(self._stored)
         is_unchanged = self._file_stamp() == self._stamp
         if is_unchanged and count and now[:count] == self._stored:
-            for kept in self._kept[count:]:
-                files.append_line(
-                    self._path, f"\n{kept.to_json().decode()}"
-                )  # a torn last line stays a line of its own
+            for kept in self._kept[count:]:  # each after a line break, in case a crash tore the last line
+                files.append_line(self._path, f"\n{kept.to_json().decode()}")
             self._stored = now
             return
         merged = self._kept if is_unchanged else self._merged(self._read(), set(now))
@@ -117,14 +115,14 @@ class KeptSprites(QObject):
             self._set(merged)
 
     def _merged(self, others: list[KeptEdit], now: set[_Key]) -> list[KeptEdit]:
-        """The sprites in the file without those that this window removed, then those that it added."""
+        """Return the sprites in the file without the ones this window removed, then the ones this window added."""
         stored, known = set(self._stored), {_key(kept) for kept in others}
         standing = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
         added = [kept for kept in self._kept if (key := _key(kept)) not in stored and key not in known]
         return [*standing, *added][-_MOST:]
 
     def _file_stamp(self) -> _Stamp | None:
-        """Return numbers that change when the file is written; None without a file. Raises OSError."""
+        """Return the file's stamp, which changes with every write; None without a file. Raises OSError."""
         try:
             found = self._path.stat()
         except FileNotFoundError:

@@ -49,9 +49,9 @@ class ParentChoice:
         return None if sprites is None else suggested(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource, *, remember: bool = True) -> None:
-        """Start trainings of this recipe from another model.
+        """Start trainings of this recipe from `source`.
 
-        remember: store the choice for the next time, unless it is a run, which may be gone by then.
+        remember: store the choice for the next session. A run is never stored, because its folder may be gone by then.
         """
         self._followed.pop(recipe.name, None)
         self._chosen[recipe.name] = source

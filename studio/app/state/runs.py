@@ -121,7 +121,7 @@ class RunList(QObject):
             self._start_at_once("Taking back from the trash", events, self._receive, cancellable=False)
 
     def usable(self, recipe: str) -> list[RunSummary]:
-        """The runs of a recipe that have learnt something, the newest first."""
+        """Return the runs of a recipe with a saved checkpoint, newest first."""
         return [run for run in self.runs if run.record is not None and run.record.recipe == recipe and run.saved_step]
 
     def interrupted(self) -> RunSummary | None:
@@ -135,7 +135,7 @@ class RunList(QObject):
     def _start_at_once(
         self, title: str, events: Events, receive: Callable[[Event], None], *, cancellable: bool = True
     ) -> Job:
-        """Start a short job before all other file jobs: an import, which takes minutes, waits for it."""
+        """Start a short job ahead of other file jobs, which take minutes for an import."""
         job = self._job_queue.start("files", title, events, receive, cancellable=cancellable)
         self._job_queue.prioritize(job)
         return job

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -33,9 +32,6 @@ from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.naming import is_archive
 from studio.engine.runs.listing import resume_words
 
-if TYPE_CHECKING:
-    pass
-
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
 
@@ -43,9 +39,9 @@ _DEMO_MINUTES = 3.0
 class Session(QObject):
     """The state of the application and what can be done with it; pages read the one and call the other.
 
-    noticed: (Notice) and failed: (JobFailed), from whatever part or job, for the window to show.
-    run_offered: (Path, Notice) an interrupted run, and what resuming it would do. queue_offered: (str)
-    runs wait from before, says the sentence.
+    noticed: (Notice) and failed: (JobFailed), messages of all parts and jobs for the window to show.
+    run_offered: (Path, Notice) an interrupted run, and where Resume would continue. queue_offered: (str) a sentence
+    about runs that wait in the queue since an earlier session.
     """
 
     noticed = Signal(object)
@@ -110,7 +106,7 @@ class Session(QObject):
             self.open_sprites.open_demo()
 
     def notify(self, title: str, hint: str = "", *, holds: Callable[[], bool] | None = None) -> None:
-        """Tell the user something that stops nothing. holds: whether it is still true; the message leaves when not."""
+        """Show an info message. holds: the window removes the message once this returns False."""
         self.noticed.emit(
             Notice("info", title, hint) if holds is None else StateNotice("info", title, hint, holds=holds)
         )
@@ -144,7 +140,7 @@ class Session(QObject):
         if self.training.is_busy() and self.training.path == path:
             return
         if self.training.has_own_run():
-            title = "This window trains a run: others can be watched when that has ended."
+            title = "This window trains a run: watch others when the training has ended."
             self.notify(title, holds=self.training.has_own_run)
             return
         self.training.watch(path)

@@ -84,16 +84,16 @@ class Settings:
 
     def keep_recent(self, path: Path) -> None:
         """Put a folder or an archive at the head of the recent ones."""
-        self.sync()  # another window may have opened folders, too
+        self.sync()  # read the folders that other windows opened
         others = [other for other in self.recent() if other != str(path)]
         self.keep_text("recent", json.dumps([str(path), *others][:_RECENT]))
 
     def sync(self) -> None:
-        """Write the file now, and read what other windows stored."""
+        """Write the file now, and read the values that other windows stored."""
         self._file.sync()
 
     def _store(self, name: str, value: QByteArray | str) -> None:
-        """Store a value that this window has changed; Qt writes the file soon after."""
+        """Store a value if this window changed it; Qt writes the file soon after."""
         if self._stored.get(name) != value:
             self._stored[name] = value
             self._file.setValue(name, value)

@@ -62,7 +62,7 @@ class SheetReader(QObject):
         self._job_queue.give_up(self._job)
         self.trouble = ""
         self._job = self._job_queue.start("files", title, events, self._receive)
-        self._job_queue.prioritize(self._job)  # the user looks at the sheet, whatever is imported meanwhile
+        self._job_queue.prioritize(self._job)  # ahead of a long import: the user waits for the sheet
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.SheetSeen):

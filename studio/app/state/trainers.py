@@ -22,7 +22,7 @@ from studio.engine.runs.watching import TrainingSeen
 State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
 
 _LOOK_MS = 1000  # between two looks at a run that is watched
-TRAINING = "Training "  # before a run's title: the kind of the job that trains or watches the run
+TRAINING = "Training "  # with a run's title: the kind of the job that trains or watches the run
 _SAVING = "The run is being saved."
 _PAUSING = "The training is asked to pause."
 _UNHEARD = "Nothing has been heard of this training yet."

@@ -163,7 +163,7 @@ class CurrentTraining(QObject):
             self.path = path  # not before, as with any other run
 
     def withdraw_messages(self) -> None:
-        """Withdraw the messages of earlier trainings because the user starts a run. The queue leaves them on show."""
+        """Withdraw the messages of earlier trainings when the user starts a run; queued runs leave them on show."""
         self._job_queue.withdraw(TRAINING)
 
     @Slot()

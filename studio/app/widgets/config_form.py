@@ -49,7 +49,7 @@ class ConfigForm(QWidget):
         self._showing = False
         self._settings = tuple(item for item in settings_of(type(initial)) if item.name not in exclude)
         self._controls: dict[str, QWidget] = {}
-        self._reasons: dict[str, factory.Reason] = {}
+        self._reasons: dict[str, factory.FieldError] = {}
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(factory.GRID)
@@ -120,7 +120,7 @@ class ConfigForm(QWidget):
             label = QLabel(item.label)
             label.setToolTip(item.help)
             label.setBuddy(control)
-            reason = self._reasons[item.name] = factory.Reason(control, item.help)
+            reason = self._reasons[item.name] = factory.FieldError(control, item.help)
             layout.addWidget(label, 2 * row, 0)
             layout.addWidget(control, 2 * row, 1)
             layout.addWidget(reason, 2 * row + 1, 0, 1, 2)
@@ -157,13 +157,13 @@ class ConfigForm(QWidget):
         return item.check(control.text())
 
     def _mark_invalid(self) -> None:
-        """Mark each value that can't be used, and show the reason under its field."""
+        """Mark each invalid value, and show the reason under its field."""
         for item in self._settings:
             if item.name in self._reasons:
                 self._reasons[item.name].say(self._problem_of(item))
 
     def _problem_of(self, item: Setting) -> str:
-        """Return why the value of one control can't be used, alone or in the config; empty when it can."""
+        """Return why a setting's value is invalid, alone or with the other settings; empty for a valid value."""
         try:
             self._initial.replace(**{item.name: self._read(item)})
         except UsageError as error:

@@ -17,7 +17,7 @@ _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
 _MEASURE = "Take real training steps on every device and show which is the fastest."
 _CANCEL = "End the measurement; what is known stays."
-_LOCKED = "A run is being trained: stop it first."
+_LOCKED = "Stop the current training first."
 _BAR = 8  # pixels high
 _GAP = 8
 _WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
@@ -146,7 +146,7 @@ class DeviceRow(QWidget):
         self.setLayout(factory.column(self.radio, below, spacing=0))
 
     def enable(self, reason_against: str) -> None:
-        """Offer the device, unless something speaks against a choice or the device does not work."""
+        """Enable a device that works; with a reason against any choice, disable the device and show the reason."""
         factory.enable(self.radio, reason_against, self._about)
         self.radio.setEnabled(self.works and not reason_against)
 

@@ -82,11 +82,11 @@ def enable(widget: QWidget, reason_against: str, tip: str) -> None:
     widget.setToolTip(reason_against or tip)
 
 
-class Reason(QLabel):
-    """A red line under a field that says why its value can't be used; hidden while the value can be used."""
+class FieldError(QLabel):
+    """A red line under a field with the reason why its value is invalid; hidden for a valid value."""
 
     def __init__(self, field: QWidget, tip: str) -> None:
-        """tip: the field's tool tip while its value can be used."""
+        """tip: the field's tool tip for a valid value."""
         super().__init__()
         self._field, self._tip = field, tip
         self.setTextFormat(Qt.TextFormat.PlainText)
@@ -121,7 +121,7 @@ def title(words: str) -> QLabel:
 
 
 def elided_title(words: str = "") -> RunningLabel:
-    """Return the title of a page for a name of any length: a long name is shortened in its middle."""
+    """Return a page title that shortens a long name in the middle."""
     made = RunningLabel("title", Qt.TextElideMode.ElideMiddle)
     made.say(words)
     return made
@@ -226,7 +226,7 @@ def scroll_past(widget: QWidget) -> None:
 class RunningLabel(QLabel):
     """A line that changes often: nothing beside it moves with its length.
 
-    What doesn't fit is shortened, and whole in the tool tip. elide: where the dots of a shortened text are.
+    A text that doesn't fit is shortened, and its tool tip shows the whole text. elide: where the ellipsis goes.
     """
 
     def __init__(self, role: theme.Role = "", elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:

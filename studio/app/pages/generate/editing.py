@@ -56,8 +56,8 @@ class EditorPanel(QWidget):
         super().__init__()
         self._session = session
         self._size = 0  # of the model's sprites; 0 while there is no model
-        self._page_problem = ""  # with the settings of the page
-        self._can_edit = False  # the model
+        self._page_problem = ""  # why the page's settings can't be drawn
+        self._can_edit = False  # whether the model can
         self._waiting: NamedSprite | None = None  # of another size, and not in the editor yet
         self._shown = (False, False)  # whether there is a sprite, and a question
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
@@ -94,7 +94,7 @@ class EditorPanel(QWidget):
         return self._waiting is not None
 
     def set_model(self, size: int, can: frozenset[Ability]) -> None:
-        """The chosen model draws sprites of so many pixels a side, 0 for no model, and can do this beside."""
+        """Set the chosen model's sprite size in pixels, 0 for no model, and its abilities."""
         self.shape.setVisible("silhouette" in can)
         self._can_edit = "vary" in can
         self._size = size
@@ -103,7 +103,7 @@ class EditorPanel(QWidget):
         self._refresh()
 
     def set_problem(self, problem: str) -> None:
-        """Say why nothing can be drawn with the settings of the page; empty when it can."""
+        """Set the reason why the page's settings can't be drawn; empty for usable settings."""
         if problem != self._page_problem:
             self._page_problem = problem
             self._refresh()
@@ -154,7 +154,7 @@ class EditorPanel(QWidget):
     def paste(self) -> None:
         """Take the picture that is in the clipboard."""
         if not self._can_edit:
-            self._say_not_edited("The chosen model can't edit sprites.", self._is_useless)
+            self._say_not_edited("The chosen model can't edit sprites.", self._cannot_edit)
         elif not self.take_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
             self._session.notify("There is no picture in the clipboard.", "Copy a sprite in another program first.")
 
@@ -170,7 +170,7 @@ class EditorPanel(QWidget):
     def _say_not_edited(self, title: str, holds: Callable[[], bool]) -> None:
         self._session.notify(title, "Choose a generator under Model.", holds=holds)
 
-    def _is_useless(self) -> bool:
+    def _cannot_edit(self) -> bool:
         return not self._can_edit
 
     def _hides_sprite(self) -> bool:

@@ -264,19 +264,19 @@ class GeneratePage(Page):
                 self._draw(settings)
 
     def _can_draw(self) -> bool:
-        """Return whether the model can draw with these settings; tell the user why not."""
+        """Return whether the model can draw with the page's settings; tell the user why it can't."""
         problem = self._problem()
         if problem:
             self.session.notify(problem, holds=lambda: self._problem() == problem)
         return not problem
 
     def _draw_best(self, settings: GenerateSettings) -> None:
-        """Draw more than are shown: those most like the kept sprites are."""
+        """Draw more sprites than the page shows, and show the sprites most like the kept ones."""
         record = self.choice.record()
         kept = self.session.kept.of_size(record.size) if record is not None else []
         if len(kept) < FEWEST_LIKED:
             self.session.notify(
-                f"The best of many are those like sprites that you kept: {len(kept)} of this size are too few.",
+                f"'Best of' compares with kept sprites: {len(kept)} of this size are too few.",
                 f"Keep {FEWEST_LIKED} or more with K, or set 'Best of' to 1.",
                 holds=lambda: record is not None and len(self.session.kept.of_size(record.size)) < FEWEST_LIKED,
             )

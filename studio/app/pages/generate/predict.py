@@ -24,7 +24,7 @@ from studio.data.sprites import Sprites
 
 _BROWSE = "Choose files for the model to look at."
 _EVERY = ImportOptions(duplicates="keep")  # the user asks about each file
-_WAITS = "A model is at work: this can be asked once it is done."
+_WAITS = "A model is busy. Try again shortly."
 _OPEN = "Let the model look at the sprites of the Sprites page."
 
 
@@ -93,7 +93,7 @@ class PredictPanel(QWidget):
         self._stack.setCurrentIndex(1)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take files; `_ask` tells why they can't be looked at now."""
+        """Accept files; `_ask` tells the user why a prediction is impossible now."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 

@@ -52,7 +52,7 @@ class QuickDrawing(QWidget):
         self.setVisible(recipe is not None and "distil" in recipe.can)
         factory.enable(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
         self.teach.setVisible(saved and not taught)
-        busy = "A model is at work: wait until it is done." if inference.is_busy() else ""
+        busy = "A model is busy. Try again shortly." if inference.is_busy() else ""
         no_device = "" if self._models.device() is not None else "Devices are still being looked for."
         factory.enable(self.teach, no_device or busy, _TEACH)
         result = self._result if source == self._pupil else ""

@@ -106,6 +106,14 @@ class RunActions(QWidget):
         return True
 
     @Slot()
+    def trash_by_key(self) -> None:
+        """Move the chosen runs to the trash, or say why they stay."""
+        if self.trash.isEnabled():
+            self.trash.click()
+        else:
+            self._session.notify(self.trash.toolTip(), holds=lambda: not self.trash.isEnabled())
+
+    @Slot()
     def _refresh(self) -> None:
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
         factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
@@ -158,7 +166,7 @@ class RunActions(QWidget):
             return "Choose one run that is being trained."
         training = self._session.training
         if training.has_own_run() and training.path != self._runs[0].path:
-            return "This window trains a run: others can be watched when that has ended."
+            return "This window trains a run: watch others when the training has ended."
         return ""
 
     @Slot()

@@ -24,7 +24,7 @@ _TIPS = {
 _ONE_RUN = "Choose one run in the table."
 _TAGS_PX = 220
 _MOST_LINES = 3  # then it scrolls
-_SOON_MS = 500  # typed text is stored after this time
+_STORE_MS = 500  # from typing to storing
 _AROUND_PX = 12  # of the lines: margin, padding and border, so that one line is as high as the field of tags
 
 
@@ -54,7 +54,7 @@ class NoteField(QPlainTextEdit):
 
 
 class RunNotesRow(QWidget):
-    """The fields store what is typed after a moment, when they lose the focus, and when the window closes."""
+    """The tags and the note of a run, stored shortly after typing, when a field loses the focus, and on closing."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -71,16 +71,16 @@ class RunNotesRow(QWidget):
         for field in (self.tags, self.note):
             row.setAlignment(field, Qt.AlignmentFlag.AlignTop)
         self._reasons = {
-            "tags": factory.Reason(self.tags, _TIPS["tags"]), "note": factory.Reason(self.note, _TIPS["note"]),
+            "tags": factory.FieldError(self.tags, _TIPS["tags"]), "note": factory.FieldError(self.note, _TIPS["note"]),
         }  # fmt: skip
         self.setLayout(factory.column(row, *self._reasons.values(), spacing=4))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MS)
-        self._soon.timeout.connect(self._keep_usable)
-        self.tags.textEdited.connect(self._keep_soon)
-        self.note.textChanged.connect(self._keep_soon)
+        self._store_timer = QTimer(self)
+        self._store_timer.setSingleShot(True)
+        self._store_timer.setInterval(_STORE_MS)
+        self._store_timer.timeout.connect(self._store_valid)
+        self.tags.textEdited.connect(self._store_later)
+        self.note.textChanged.connect(self._store_later)
         self.tags.editingFinished.connect(self.keep)
         self.note.left.connect(self.keep)
         self.show_runs(())
@@ -95,7 +95,7 @@ class RunNotesRow(QWidget):
         tags, note = self._typed() if same else (None, None)
         self._shown = run
         known_tags, known_note = (run.notes.tags, run.notes.note) if run is not None else ((), "")
-        # A comma or a blank that was typed last stays in its field, though it is not stored.
+        # A trailing comma or blank is not stored, but stays in its field while the user types.
         if tags is None and not (same and split_tags(self.tags.text()) == known_tags):
             self.tags.setText(", ".join(known_tags))
         if note is None and not (same and self._note() == known_note) and known_note != self.note.toPlainText():
@@ -103,13 +103,13 @@ class RunNotesRow(QWidget):
         self._mark()
 
     @Slot()
-    def _keep_soon(self) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
+    def _store_later(self) -> None:
+        if not self._store_timer.isActive():
+            self._store_timer.start()
 
     @Slot()
-    def _keep_usable(self) -> None:
-        """Show what can't be stored; store the fields otherwise."""
+    def _store_valid(self) -> None:
+        """Store valid fields; show why an invalid one can't be stored."""
         self._mark()
         if not self._reasons["tags"].text():
             self.keep()
@@ -128,17 +128,17 @@ class RunNotesRow(QWidget):
             self._runs.change_notes_now(self._shown.path, note=note, tags=tags)
 
     def _mark(self) -> None:
-        """Show under each field why its text can't be stored; without a run, the tool tips say what to choose."""
+        """Show under each field why its text is invalid; without a run, disable the fields with a tool tip."""
         self._reasons["tags"].say(_problem_of(split_tags(self.tags.text())))
         is_long = len(self.note.toPlainText().strip()) > LONGEST_NOTE
-        self._reasons["note"].say(f"Only the first {LONGEST_NOTE:,} letters are stored." if is_long else "")
+        self._reasons["note"].say(f"Only the first {LONGEST_NOTE:,} characters are stored." if is_long else "")
         for field in (self.tags, self.note):
             field.setEnabled(self._shown is not None)
             if self._shown is None:
                 field.setToolTip(_ONE_RUN)
 
     def _typed(self) -> tuple[tuple[str, ...] | None, str | None]:
-        """The tags and the note as they are in the fields; None where they are those of the run."""
+        """Return the tags and the note in the fields; None for a value that the run already has."""
         if self._shown is None:
             return None, None
         tags, note = split_tags(self.tags.text()), self._note()
@@ -146,12 +146,12 @@ class RunNotesRow(QWidget):
         return None if tags == notes.tags else tags, None if note == notes.note else note
 
     def _note(self) -> str:
-        """Return the text of the note field, without blanks around it."""
+        """Return the text of the note field without surrounding blanks, cut to LONGEST_NOTE characters."""
         return self.note.toPlainText().strip()[:LONGEST_NOTE]
 
 
 def _problem_of(tags: tuple[str, ...]) -> str:
-    """Return why these tags can't be stored; empty when they can."""
+    """Return why these tags can't be stored; empty for valid tags."""
     try:
         check_notes(RunNotes(tags=tags))
     except UsageError as error:

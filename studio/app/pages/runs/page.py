@@ -139,7 +139,7 @@ class RunsPage(Page):
         star.activated.connect(self._star_selected)
         trash = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.table)
         trash.setContext(Qt.ShortcutContext.WidgetShortcut)
-        trash.activated.connect(self._trash_by_key)
+        trash.activated.connect(self.actions_row.trash_by_key)
         self.table.selectionModel().selectionChanged.connect(self._show_selected)
         self.actions_row.train_wanted.connect(self._go_to_training)
         self.actions_row.use_wanted.connect(self.model_wanted)
@@ -218,15 +218,6 @@ class RunsPage(Page):
         if index.column() == Column.STAR:
             run = self._rows.at(self._sorted.mapToSource(index).row())
             self.session.runs.change_notes(run.path, starred=not run.notes.starred)
-
-    @Slot()
-    def _trash_by_key(self) -> None:
-        """Move the chosen runs to the trash, or say why they stay."""
-        button = self.actions_row.trash
-        if button.isEnabled():
-            button.click()
-        else:
-            self.session.notify(button.toolTip(), holds=lambda: not button.isEnabled())
 
     @Slot()
     def _star_selected(self) -> None:

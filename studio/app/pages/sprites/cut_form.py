@@ -15,22 +15,24 @@ from studio.data.sheets.slicing import given_grid
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
 _USUAL_TILE = 16
 _LABEL_WIDTH = 96
-_AUTOMATIC = "Take the grid that is seen in each sheet."
-_PACKED = "Cut the sheet where emptiness parts its sprites."
-_ALONE = "Cut this sheet alone along these numbers, and all other sheets as before."
-_IS_ALONE = "These numbers are for this sheet alone: untick that first."
+_AUTOMATIC = "Detect each sheet's grid."
+_PACKED = "Split the sheet at transparent gaps."
+_ALONE = "Use these numbers for this sheet only. The other sheets keep their settings."
+_IS_ALONE = "Untick 'This sheet alone' first."
 _CLASSES = {"sheet": "Each sheet is a class", "row": "Each row is a class"}
 
 
 class CutForm(QWidget):
-    """Changes those settings of an import that are about sheets, or the grid of one sheet. `changed`: by the user."""
+    """Edits an import's settings for sheets, or the grid of a single sheet. `changed`: by the user."""
 
     changed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._base = ImportOptions()
-        self._shared: ImportOptions | None = None  # settings of the other sheets, while the sheet on show is set apart
+        self._shared: ImportOptions | None = (
+            None  # the other sheets' settings, while the sheet on show has its own grid
+        )
         self._has_others = False
         self._showing = False
         self.grid = QRadioButton("Grid")
@@ -63,12 +65,12 @@ class CutForm(QWidget):
         self.boxes["gap"].valueChanged.connect(self._edited)
 
     def set_options(self, options: ImportOptions, *, has_others: bool = False) -> None:
-        """Show the settings of an import. has_others: whether the settings cut other sheets too."""
+        """Show the settings of an import. has_others: whether the settings also cut other sheets."""
         self._has_others = has_others
         self._show_shared(options)
 
     def show_grid(self, grid: Grid | None) -> None:
-        """Show the grid of a single sheet; None shows the settings of all other sheets."""
+        """Show a sheet's own grid; None shows the settings shared by the other sheets."""
         if grid is not None:
             self._shared = self.options()
             self._show_alone(grid)
@@ -76,7 +78,7 @@ class CutForm(QWidget):
             self._show_shared(self._shared)
 
     def own_grid(self) -> Grid | None:
-        """Return the grid of the sheet on show, where it is cut along numbers of its own."""
+        """Return the own grid of the sheet on show; None when the sheet has the shared settings."""
         return None if self._shared is None else given_grid(self._numbered(ImportOptions()))
 
     def _show_shared(self, options: ImportOptions) -> None:
@@ -93,7 +95,7 @@ class CutForm(QWidget):
         self._fold()
 
     def options(self) -> ImportOptions:
-        """Return the settings of all sheets without a grid of their own."""
+        """Return the shared settings: they cut each sheet without its own grid."""
         classes = str(self.classes.currentData())
         if self._shared is not None:
             return self._shared.replace(sheet_classes=classes)
@@ -137,7 +139,10 @@ class CutForm(QWidget):
 
     @Slot(bool)
     def _set_alone(self, alone: bool) -> None:
-        """Set the sheet on show apart, or cut all sheets alike: by the shared numbers, else by the numbers on show."""
+        """Give the sheet on show its own grid, or remove the own grid.
+
+        After that, all sheets share the numbers of the other sheets, or the numbers on show if those are automatic.
+        """
         if self._showing:
             return
         if alone:
@@ -150,13 +155,13 @@ class CutForm(QWidget):
 
     @Slot(bool)
     def _set_automatic(self, automatic: bool) -> None:
-        """Detect the grid of each sheet, and drop the numbers of the sheet on show."""
+        """Detect every sheet's grid, and drop the own grid of the sheet on show."""
         if automatic and self._shared is not None and not self._showing:
             self._show_shared(self._shared)
         self._edited()
 
     def _show_alone(self, grid: Grid | None) -> None:
-        """Set the sheet on show apart: show the numbers of `grid`; None keeps the numbers on show."""
+        """Give the sheet on show its own grid: `grid`, or the numbers on show for None."""
         self._showing = True
         self.grid.setChecked(True)
         self.automatic.setChecked(False)
@@ -167,7 +172,7 @@ class CutForm(QWidget):
         self._fold()
 
     def _leave_automatic(self) -> None:
-        """Switch Automatic off; where there are other sheets, the numbers become those of the sheet on show."""
+        """Switch Automatic off; next to other sheets, the numbers become the own grid of the sheet on show."""
         if not self.automatic.isChecked():
             return
         if self._has_others:

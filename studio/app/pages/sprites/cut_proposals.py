@@ -14,6 +14,7 @@ from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.cut_words import Sheets, cells_left_out, done, proposal
 from studio.app.state.sprites import OpenSprites
 from studio.app.widgets import factory
+from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.data.doctor.findings import cutting, larger_canvas
 from studio.data.importing import ImportOptions, SpritesImported
@@ -90,9 +91,10 @@ class WaysToCut(QObject):
         self.opened.emit()
 
 
+_WORDS_PX = 160  # lowest width; in a narrow window the buttons wrap
 _CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
 _SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
-_LARGER = "Import once more with a canvas that holds all sprites, also those that were left out."
+_LARGER = "Import again with a canvas large enough for the sprites that were left out."
 _UNDO = "Take the pictures whole again. (Ctrl+Z)"
 
 
@@ -101,7 +103,7 @@ def _cut_sheets(result: SpritesImported) -> list[str]:
 
 
 class SheetProposal(QFrame):
-    """Shown while it is about what is open. cells_wanted: the name of the first sheet, whose cells are to be seen."""
+    """A line that offers to cut the open sheets, or to undo the cut. cells_wanted: (str) show this sheet's cells."""
 
     cells_wanted = Signal(str)
 
@@ -117,7 +119,11 @@ class SheetProposal(QFrame):
         self.undo = factory.button("Undo", _UNDO)
         self.close_line = factory.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
         theme.set_role(self, "card")
-        line = factory.row(self.words, self.cut, self.larger, self.see_cells, self.undo, self.close_line)
+        self.words.setMinimumWidth(_WORDS_PX)
+        buttons = Flow(factory.GRID, factory.GRID)
+        for button in (self.cut, self.larger, self.see_cells, self.undo):
+            buttons.addWidget(button)
+        line = factory.row(self.words, buttons, self.close_line)
         line.setStretch(0, 1)
         line.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
         self.setLayout(line)
@@ -159,7 +165,7 @@ class SheetProposal(QFrame):
 
     @Slot()
     def _enlarge(self) -> None:
-        """Make the canvas hold the sprites that were left out as too large."""
+        """Enlarge the canvas until the sprites fit that were left out as too large."""
         result, options = self._open_sprites.result, self._open_sprites.newest.options
         if result is not None and (fix := larger_canvas(result)) is not None:
             self._open_sprites.change_options(options.replace(**fix.changes), fix.title)

@@ -31,7 +31,6 @@ from studio.data.sheets.slicing import given_grid
 _CUT = "Read the files again and cut all sheets like this; the files stay as they are."
 _READING = "Reading the sheet…"
 _UNSURE = "This picture may be one sprite, so Automatic leaves it whole. Change a number to cut it anyway."
-_NAME_WIDTH = 320  # logical pixels
 _PROBLEM, _SHEET = range(2)
 
 
@@ -47,7 +46,7 @@ class CutView(QWidget):
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened
         self._outcome = Outcome(0, "")
-        self._own: dict[str, Grid] = {}  # grids of single sheets, by name
+        self._own: dict[str, Grid] = {}  # own grids of single sheets, by sheet name
         self.is_open = False
         self.canvas = SheetCanvas()
         self.form = CutForm()
@@ -65,7 +64,8 @@ class CutView(QWidget):
         self.zoom = ZoomBar(self.canvas)
         self.problem = factory.text()
         self.hint = factory.caption("")
-        self._title, self._reason = factory.heading(""), factory.caption("")
+        self._title = factory.RunningLabel("heading", Qt.TextElideMode.ElideMiddle)
+        self._reason = factory.caption("")
         self._which = factory.text("", "muted", wrap=False)
         self._stack = QStackedWidget()
         self._lay_out()
@@ -92,7 +92,7 @@ class CutView(QWidget):
         self.canvas.show_cells(None)
 
     def options(self) -> ImportOptions:
-        """What Cut would import with."""
+        """Return the settings that Cut imports with."""
         options, sheet = self.form.options(), self._reader.sheet
         if self._own != self._own_before():
             grids = with_grids(options.sheet_grids, self._known_names(), self._own)
@@ -105,7 +105,7 @@ class CutView(QWidget):
         return {*self._sheets.names, *self._sheets.grids}
 
     def _own_before(self) -> dict[str, Grid]:
-        """Return the grids of single sheets that the import has."""
+        """Return the own grids of single sheets in the import's settings."""
         return own_grids(self._sheets.options.sheet_grids, self._known_names())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -122,7 +122,8 @@ class CutView(QWidget):
         side = factory.scrolling(factory.panel(numbers))
         side.setFixedWidth(320)
         sheets = factory.row(self.before, self._which, self.after, spacing=4)
-        head = factory.row(self.back, self._title, 1, sheets, self.zoom, spacing=2 * factory.GRID)
+        head = factory.row(self.back, self._title, sheets, self.zoom, spacing=2 * factory.GRID)
+        head.setStretch(1, 1)
         self._stack.addWidget(factory.panel(factory.column(1, self.problem, 1, margin=4 * factory.GRID)))
         self._stack.addWidget(self.canvas)
         self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -156,7 +157,7 @@ class CutView(QWidget):
         self._reader.read(self._sheets.paths, name, recognised)
         if self._fresh:
             self._show_problem(_READING, "")
-        else:  # the last sheet stays, under its own name and without cells, until this one is there
+        else:  # until the new sheet is read, the last sheet stays under its own name, without cells
             self.canvas.show_cells(None)
             self._outcome = Outcome(0, f"Reading {name}…")
             self._say()
@@ -175,7 +176,7 @@ class CutView(QWidget):
     def _show_sheet(self) -> None:
         sheet = self._reader.sheet
         assert sheet is not None
-        self._show_name(self._sheets.names[self._at])
+        self._title.say(self._sheets.names[self._at])
         self.form.show_grid(self._own.get(sheet.name))
         grid = self._grid(sheet)
         height, width = sheet.rgba.shape[:2]
@@ -188,18 +189,14 @@ class CutView(QWidget):
             self._fresh = False
             self.canvas.setFocus()
 
-    def _show_name(self, name: str) -> None:
-        self._title.setText(self._title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH))
-        self._title.setToolTip(name)
-
     def _grid(self, sheet: Sheet) -> Grid | None:
-        """Return the grid along which the sheet on show is cut."""
+        """Return the grid that cuts the sheet on show; None for a sheet without a grid."""
         options = self.form.options()
         return self.form.own_grid() or (given_grid(options) if options.tile else sheet.proposed)
 
     @Slot()
     def _edit(self) -> None:
-        """Note whether the sheet on show has numbers of its own, and show what they give."""
+        """Store the own grid of the sheet on show, if any, and draw its cells."""
         sheet, grid = self._reader.sheet, self.form.own_grid()
         if sheet is None:
             return
@@ -210,7 +207,7 @@ class CutView(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        """Draw the cells of the numbers as they are now, and say what they give."""
+        """Draw the cells of the current numbers, and say how many sprites they give."""
         sheet = self._reader.sheet
         if sheet is None:
             return
@@ -234,7 +231,7 @@ class CutView(QWidget):
     @Slot(str, str)
     def _show_problem(self, title: str, hint: str) -> None:
         """In place of a sheet."""
-        self._show_name(self._sheets.names[self._at])
+        self._title.say(self._sheets.names[self._at])
         self.form.proposal.clear()
         self.problem.setText(f"{title}\n\n{hint}".strip())
         self._stack.setCurrentIndex(_PROBLEM)

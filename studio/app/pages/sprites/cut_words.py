@@ -48,7 +48,7 @@ class Outcome:
 
 
 def outcome_of_cells(cells: GridCells | None, left_over: str = "") -> Outcome:
-    """Return what cutting along a grid gives. left_over: the sentence about pixels outside all whole cells."""
+    """Describe the cut along a grid. left_over: a sentence about pixels outside the whole cells, or empty."""
     if cells is None:
         return Outcome(0, "No grid is seen in this sheet: it would stay whole.")
     if cells.filled.size < 2:
@@ -95,17 +95,17 @@ def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int)
 
 
 def consequences(options: ImportOptions, sheets: Sheets, *, alone: bool = False) -> str:
-    """Return what else a cut does: to the other sheets, and to single sprites.
+    """Describe what a cut does to the other sheets and to single sprites.
 
-    alone: whether the numbers on show are those of the sheet on show alone.
+    alone: whether the sheet on show has its own grid.
     """
     words, automatic, many = [], options.cuts_each_by_its_own, len(sheets.names)
     if alone:
-        others = "each along the grid seen in it" if automatic else "as before"
-        words.append(f"These numbers are for this sheet alone. All others are cut {others}.")
+        others = "along their detected grids" if automatic else "as before"
+        words.append(f"These numbers apply to this sheet only. The other sheets are cut {others}.")
     elif many > 1:
-        each = f"Each of the {many:,} sheets is cut along its own grid."
-        words.append(each if automatic else f"These numbers hold for all {many:,} sheets.")
+        each = f"Each of the {many:,} sheets is cut along its detected grid."
+        words.append(each if automatic else f"These numbers apply to all {many:,} sheets.")
     if automatic and sheets.grids and not options.size:
         others = f"{_others(sheets)} whole, and the" if sheets.singles else "The"
         words.append(f"{others} canvas is made to fit.")
@@ -124,22 +124,22 @@ def _others(sheets: Sheets) -> str:
 
 
 def done(found: SpritesImported) -> str:
-    """Return how many sprites were cut out of how many sheets, and how many cells were left out for which reasons."""
+    """Describe a finished cut: number of sheets, of sprites, and of cells left out for each reason."""
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
     were = "was" if len(sheets) == 1 else "were"
     words = f"{wording.count(len(sheets), 'picture')} {were} cut into {wording.count(kept, 'sprite')}."
     size = found.sprites.size
-    reasons = {"duplicate": "found twice", "wrong size": f"larger than the canvas of {size} × {size} pixels"}
     left_out = []
-    for group, reason in reasons.items():
-        if cells := cells_left_out(found, group):
-            left_out.append(f"{cells:,} {reason}")
+    if cells := cells_left_out(found, "duplicate"):
+        left_out.append(wording.count(cells, "duplicate"))
+    if cells := cells_left_out(found, "wrong size"):
+        left_out.append(f"{cells:,} larger than the canvas of {size} × {size} pixels")
     return f"{words} Left out: {', '.join(left_out)}." if left_out else words
 
 
 def cells_left_out(found: SpritesImported, group: str) -> int:
-    """Return how many cells of sheets that were cut are in a group of what was left out."""
+    """Count the cells of cut sheets in a quarantine group, such as 'duplicate'."""
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
 

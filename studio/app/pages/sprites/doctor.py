@@ -110,7 +110,7 @@ class DoctorView(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        """List the findings anew once seen; the chosen group stays chosen while there is such a one."""
+        """List the findings again and keep the chosen one; a hidden view waits until it is shown."""
         self._stale = not self.isVisible()
         if self._stale:
             return
@@ -134,7 +134,7 @@ class DoctorView(QWidget):
         self._refresh_undo()
 
     def _row_of_wanted(self) -> int:
-        """Return the row of the finding that the user chose, or of its neighbour once it is mended."""
+        """Return the row of the chosen finding, the nearest row once that finding is fixed, or -1 without findings."""
         found = {row: data for row in range(self.groups.count()) if (data := self.groups.item(row).data(_GROUP))}
         name, row = self._wanted
         same = next((place for place, data in found.items() if data[:2] == name), None)
@@ -153,7 +153,9 @@ class DoctorView(QWidget):
         data = item.data(_GROUP) if item else None
         if data is None:
             return
-        if not (self._is_listing and self._doctor.is_looking):  # a finding may come back with what is found next
+        if not (
+            self._is_listing and self._doctor.is_looking
+        ):  # until the doctor is done, a missing finding may come back
             self._wanted = data[:2], self.groups.currentRow()
         before, finding = self._finding, self._doctor.findings[data[2]]
         self._finding = finding

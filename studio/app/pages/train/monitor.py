@@ -46,7 +46,9 @@ class Monitor(QWidget):
         self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
-        self.spacing = factory.text("", "muted", wrap=False)  # of live samples, where it is not the one that was asked
+        self.spacing = factory.text(
+            "", "muted", wrap=False
+        )  # the interval of live samples, where it is longer than the setting
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
         self.scatter: Scatter | None = None  # made when there is something to show: it needs the library of the plots
@@ -163,11 +165,13 @@ class Monitor(QWidget):
                 self.tabs.setCurrentIndex(2)
 
     def _show_spacing(self, event: SamplesSpaced) -> None:
-        """Say how far apart live samples come, where drawing is too slow for the interval that the user asked for."""
+        """Show the actual interval of live samples where drawing is too slow for the interval in the settings."""
         is_slower = event.actual_s > 1.1 * event.asked_s
         self.spacing.setText(f"Every {wording.duration(event.actual_s)}" if is_slower else "")
-        drawing = f"Drawing samples takes {wording.duration(event.drawing_s)}, and at most 4 % of the training time."
-        self.spacing.setToolTip(f"{drawing} 'Samples now' draws some at the next step." if is_slower else "")
+        drawing = (
+            f"Drawing samples takes {wording.duration(event.drawing_s)}; drawing gets at most 4 % of the training time."
+        )
+        self.spacing.setToolTip(f"{drawing} 'Samples now' draws at the next step." if is_slower else "")
 
     def _hide_tabs(self) -> None:
         """Only samples are there in every run."""

@@ -22,14 +22,14 @@ from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.watching import TrainingSeen
 
 _SHEET_COLUMNS = 8
-_GENERATE = "Make new sprites with the model of this run."
-_PREDICT = "Let the model of this run look at sprites."
+_GENERATE = "Draw new sprites with this run's model."
+_PREDICT = "Predict from sprites with this run's model."
 
 
 class TrainPage(Page):
-    """Left: what Start will do. Right: what the training does.
+    """Left: the settings of the next training. Right: the current training.
 
-    model_wanted: (Path, str) use the model of this run; the name of a checkpoint, or empty for the usual one.
+    model_wanted: (Path, str) use the model of this run, from the named checkpoint or, for '', from the default one.
     """
 
     model_wanted = Signal(object, str)
@@ -146,7 +146,7 @@ class TrainPage(Page):
         self.controls.set_problem(problem)
         self.controls.say_aim(f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else "")
         self.setup.set_locked(training.has_own_run())
-        is_on_show = training.is_busy() or training.path is not None  # not a run that failed before it was created
+        is_on_show = training.is_busy() or training.path is not None  # hides a run that failed before its creation
         title = training.title if is_on_show else ""
         self._title.say(title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
@@ -185,7 +185,7 @@ class TrainPage(Page):
         factory.enable(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
 
     def _predicts(self, name: str) -> bool:
-        """Return whether models of this recipe look at sprites instead of drawing them."""
+        """Return whether models of this recipe predict from sprites instead of drawing sprites."""
         recipe = self.session.catalog.recipes.get(name)
         return recipe is not None and recipe.makes != "sprites"
 

@@ -33,8 +33,8 @@ _LAYERS: dict[Layer, tuple[str, str]] = {
     "mark": ("Mark", "Mark what is to be redrawn; the right button takes marks away. (Q)"),
     "paint": ("Paint", "Paint colours into the sprite, roughly; the right button erases. (Q)"),
 }
-_UNDO = "Take the last step back; it may be to open another sprite. (Ctrl+Z)"
-_REDO = "Take the step again. (Ctrl+Y)"
+_UNDO = "Undo the last step, such as opening another sprite. (Ctrl+Z)"
+_REDO = "Redo the undone step. (Ctrl+Y)"
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
 _OWN, _OF_MODEL = "in this sprite", "the model's"
@@ -148,8 +148,8 @@ class SpriteEditor(QWidget):
         self._actual.show_sprite(now.edit.sprite)
         self._tiled.show_sprite(now.edit.sprite)
         self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
-        factory.enable(self.undo, "" if self._history.before() is not None else "There is no step to undo.", _UNDO)
-        factory.enable(self.redo, "" if self._history.after() is not None else "There is no step to redo.", _REDO)
+        factory.enable(self.undo, "" if self._history.before() is not None else "Nothing to undo.", _UNDO)
+        factory.enable(self.redo, "" if self._history.after() is not None else "Nothing to redo.", _REDO)
 
     def choose_layer(self, layer: Layer) -> None:
         """Mark, or paint."""

@@ -163,7 +163,7 @@ class PlotCanvas(QWidget):
         kinds = [line.style.kind for line, _, _ in self._lines]
         rough = [points for kind, points in zip(kinds, drawn, strict=True) if kind != "bold"]
         few = all(kind == "dots" for kind in kinds)
-        smooth = not rough  # nothing of a smoothed curve is noise
+        smooth = not rough  # a smoothed curve has no outliers to skip
         skip_early = not (self._log or few or smooth)
         return curves.values_range(
             rough or drawn, steps, self.ranges()[1], skip_early=skip_early, skip_outliers=not smooth

@@ -154,12 +154,12 @@ class Filmstrip(QWidget):
         factory.enable(self.save, self._why_no_film(), _SAVE)
 
     def _why_no_film(self) -> str:
-        """Return why there is no film to save; empty where there is one."""
+        """Return why no film can be saved; empty for a film that can."""
         if len(self._film) < 2:
-            return "There are too few samples for a film."
+            return "Too few samples for a film."
         first = self._film[0][1]
         is_still = all(np.array_equal(first, sprites) for _, sprites, _ in reversed(self._film[1:]))
-        return "These sprites stay the same, only what the model says of them changes." if is_still else ""
+        return "These sprites never change: only the predictions do." if is_still else ""
 
 
 def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
