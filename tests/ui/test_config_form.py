@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QCheckBox, QComboB
 from pytestqt.qtbot import QtBot
 
 from studio.app.widgets.config_form import ConfigForm, NumberBox
-from studio.app.widgets.factory import Reason
+from studio.app.widgets.factory import FieldError
 from studio.core.config import Config, TrainingConfig, setting, settings_of
 from studio.core.errors import UsageError
 from studio.engine.types import GenerateSettings
@@ -139,7 +139,7 @@ def test_what_cannot_be_used_is_said_and_marked(qtbot: QtBot, name: str, text: s
         type_in(box, text)
     assert form.problem() == words
     assert box.property("invalid") is True and box.toolTip() == words
-    (reason,) = [label for label in form.findChildren(Reason) if not label.isHidden()]
+    (reason,) = [label for label in form.findChildren(FieldError) if not label.isHidden()]
     assert reason.text() == words
     with pytest.raises(UsageError):
         form.config()
@@ -154,7 +154,7 @@ def test_a_value_that_only_the_whole_config_refuses_is_marked_at_its_field(qtbot
     outline = form.findChild(QLineEdit, "outline")
     assert outline is not None
     outline.setText("banana")
-    (reason,) = [label for label in form.findChildren(Reason) if not label.isHidden()]
+    (reason,) = [label for label in form.findChildren(FieldError) if not label.isHidden()]
     assert reason.text() == form.problem() == "Outline: 'banana' is no colour."
     assert outline.property("invalid") is True
     outline.setText("dark")

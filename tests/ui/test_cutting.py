@@ -30,6 +30,7 @@ from tests.data.sheets.test_grids import drawn
 from tests.ui.conftest import click, endless, sprites_of
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
+_ROOM = 690  # pixels for a page in a window of 800
 
 
 def sheet_of(seed: int, columns: int, rows: int, grid: Grid, empty: int = 0) -> Pixels:
@@ -108,7 +109,7 @@ def test_a_sheet_that_was_found_opens_and_is_cut_as_it_is_drawn(qtbot: QtBot, pa
     files.activated.emit(files.model().index(0, 0))
     view = seen(qtbot, page)
     assert view.count.text() == "29 sprites, 3 empty cells left out"
-    assert "own grid" in view.hint.text() and "8 other sprites stay whole" in view.hint.text()
+    assert "detected grid" in view.hint.text() and "8 other sprites stay whole" in view.hint.text()
     assert numbers(view) == [16, 16, 2, 1]
     sprites = cut(qtbot, page)
     assert len(sprites) == 29 + 36 + 8 and sprites.size == 16
@@ -477,6 +478,7 @@ def test_cells_that_were_left_out_are_counted_and_the_canvas_that_fits_is_offere
         f"Left out: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
     )
     assert line.larger.text() == "Make the canvas 48 x 48"
+    assert page.minimumSizeHint().width() <= _ROOM
     with qtbot.waitSignal(open_sprites.imported):
         click(line.larger)
     assert len(sprites_of(page.session)) == kept + 4 and sprites_of(page.session).size == 48
@@ -510,7 +512,7 @@ def test_the_cells_are_seen_before_anything_is_cut(qtbot: QtBot, page: SpritesPa
     view = seen(qtbot, page)
     assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells left out"
     assert view.form.automatic.isChecked() and numbers(view, "tile") == [24]
-    assert "own grid" in view.hint.text() and "2 other sprites stay whole" in view.hint.text()
+    assert "detected grid" in view.hint.text() and "2 other sprites stay whole" in view.hint.text()
     sprites = cut(qtbot, page)
     assert sprites.size == 24 and "strip5.png#r1 c12" in sprites.names
 
@@ -546,6 +548,7 @@ def test_one_sheet_is_set_apart_from_all_others_and_back(qtbot: QtBot, page: Spr
     load(qtbot, page, strips)
     click(page.proposal.see_cells)
     view = seen(qtbot, page)
+    assert page.minimumSizeHint().width() <= _ROOM
     view.form.boxes["tile"].setValue(12)
     assert view.form.alone.isChecked() and view.form.own_grid() == Grid(12, 24)
     assert "to this sheet only" in view.hint.text() and not view.form.packed.isEnabled()

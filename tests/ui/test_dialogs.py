@@ -235,7 +235,7 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     assert first.isVisible()
     click(first.stop)
     second = dialog(ready, parent, "second")
-    assert not second.start.isEnabled() and "at work" in second.start.toolTip()
+    assert not second.start.isEnabled() and "is busy" in second.start.toolTip()
     ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, {"Python": "load()"}, 9))  # what was on its way
     assert second.start.isVisible() and not second.outcome.text()
     qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)

@@ -91,7 +91,7 @@ def test_a_setting_that_cannot_be_used_says_so_at_its_field_and_at_the_buttons(
     words = "Outline: 'banana' is no colour."
     assert not page.generate.isEnabled() and page.generate.toolTip() == words == page._reason.text()
     assert form._reasons["outline"].text() == words
-    page._draw_like()  # as a key or a button asks for it
+    page.drawing.draw_like()  # as a key or a button asks for it
     assert [notice.title for notice in told] == [words]
     form._controls["outline"].setText("none")  # type: ignore[attr-defined]
     assert page.generate.isEnabled() and page._reason.isHidden()

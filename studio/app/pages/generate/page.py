@@ -6,19 +6,18 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import EditRequest, SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
-from studio.app.pages.generate.batches import Asked, origin_of
-from studio.app.pages.generate.editing import COUNT, EditorPanel, picture_in
+from studio.app.pages.generate.batches import Asked
+from studio.app.pages.generate.drawing import Drawing
+from studio.app.pages.generate.editing import EditorPanel, picture_in
 from studio.app.pages.generate.neighbours import Neighbours
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
@@ -28,8 +27,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
 from studio.core.events import Progress
-from studio.data.editing import NamedSprite
-from studio.engine.types import FEWEST_LIKED, GenerateSettings
+from studio.engine.types import GenerateSettings
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; in a lower window they are scrolled
 _MODEL = "generate_model"  # the run that was used last
@@ -49,6 +47,7 @@ class GeneratePage(Page):
         self.results = Results(session.kept, session.carried, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
+        self.drawing = Drawing(session, self.choice, self.request, self.results, self.editing, self)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = factory.button("Cancel", "Stop generating.")
         self._reason = factory.text("", "muted")
@@ -56,7 +55,6 @@ class GeneratePage(Page):
         self._bar.setTextVisible(False)
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
-        self._asked: Asked | None = None  # what is drawn or was drawn last
         self._has_edited_last = True  # since sprites were rejected
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
@@ -94,7 +92,7 @@ class GeneratePage(Page):
 
     def _connect(self) -> None:
         models = self.session.inference
-        self.generate.clicked.connect(self._generate)
+        self.generate.clicked.connect(self.drawing.draw)
         self.cancel.clicked.connect(models.cancel)
         self.results.save_files.clicked.connect(self._save_files)
         self.results.save_sheet.clicked.connect(self.save_samples)
@@ -102,13 +100,13 @@ class GeneratePage(Page):
         self.results.open.clicked.connect(self.editing.browse)
         self.results.blank.clicked.connect(self.editing.begin_blank)
         self.results.edit_wanted.connect(self._edit)
-        self.results.between_wanted.connect(self._draw_between)
-        self.results.like_wanted.connect(self._draw_like)
-        self.results.roll_wanted.connect(self._roll)
+        self.results.between_wanted.connect(self.drawing.draw_between)
+        self.results.like_wanted.connect(self.drawing.draw_like)
+        self.results.roll_wanted.connect(self.drawing.draw_again)
         self.results.failed.connect(self.session.report)
         self.results.grid.selection_changed.connect(self._look_around)
         self.results.undo_changed.connect(self._note_rejected)
-        self.editing.draw_wanted.connect(self._draw_from_sprite)
+        self.editing.draw_wanted.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         self.session.editing.changed.connect(self._note_edited)
         self.session.editing.closed.connect(self._leave_editor)
@@ -159,15 +157,6 @@ class GeneratePage(Page):
         box.setContentsMargins(2 * factory.GRID, factory.GRID, 3 * factory.GRID, factory.GRID)
         return factory.panel(box)
 
-    def _problem(self) -> str:
-        if not self.choice.is_known():
-            return "Looking for models…"
-        if self.choice.source() is None or self.choice.record() is None:
-            return "There is no model yet. Train one on the Train page."
-        if self.choice.device() is None:
-            return "Devices are still being looked for."
-        return self.request.problem()
-
     def _predicts(self) -> bool:
         recipe = self.choice.recipe()
         return recipe is not None and recipe.makes != "sprites"
@@ -194,7 +183,7 @@ class GeneratePage(Page):
 
     @Slot()
     def _refresh_busy(self) -> None:
-        busy, problem = self.session.inference.is_busy(), self._problem()
+        busy, problem = self.session.inference.is_busy(), self.drawing.problem()
         predicts = self._predicts()
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
         shown.setVisible(busy or not predicts)
@@ -225,7 +214,7 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        self.results.show_sprites(made, self._asked or Asked(GenerateSettings(), None, "", "", made.model, ()))
+        self.results.show_sprites(made, self.drawing.asked or Asked(GenerateSettings(), None, "", "", made.model, ()))
         self._look_around()
 
     @Slot()
@@ -243,92 +232,6 @@ class GeneratePage(Page):
             self.neighbours.look_at(sprite)
             if source is not None and run is not None:
                 self.session.inference.find_neighbours(run, sprite)
-
-    @Slot()
-    def _roll(self) -> None:
-        """The same again with another seed; while a key is held, as soon as the last ones are there."""
-        asked = self.results.asked()
-        if asked is not None and not self.session.inference.is_busy() and self._can_draw():
-            settings = asked.settings.replace(seed=self.request.next_seed())
-            self._draw(settings, asked.request, asked.title, asked.origin)
-
-    @Slot()
-    def _generate(self) -> None:
-        if self._can_draw():
-            settings = self.request.next_settings()
-            if settings.corner_tiles:
-                self._draw(settings.replace(best_of=1), title="A set of corner tiles")
-            elif settings.best_of > 1:
-                self._draw_best(settings)
-            else:
-                self._draw(settings)
-
-    def _can_draw(self) -> bool:
-        """Return whether the model can draw with the page's settings; tell the user why it can't."""
-        problem = self._problem()
-        if problem:
-            self.session.notify(problem, holds=lambda: self._problem() == problem)
-        return not problem
-
-    def _draw_best(self, settings: GenerateSettings) -> None:
-        """Draw more sprites than the page shows, and show the sprites most like the kept ones."""
-        record = self.choice.record()
-        kept = self.session.kept.of_size(record.size) if record is not None else []
-        if len(kept) < FEWEST_LIKED:
-            self.session.notify(
-                f"'Best of' compares with kept sprites: {len(kept)} of this size are too few.",
-                f"Keep {FEWEST_LIKED} or more with K, or set 'Best of' to 1.",
-                holds=lambda: record is not None and len(self.session.kept.of_size(record.size)) < FEWEST_LIKED,
-            )
-            return
-        liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)
-        title = f"The best {settings.count:,} of {settings.count * settings.best_of:,} new sprites"
-        self._draw(settings, EditRequest("best_of", liked, classes), title)
-
-    @Slot()
-    def _draw_from_sprite(self) -> None:
-        if self._can_draw():
-            request, origin = self.editing.request(), origin_of([self.editing.sprite()])
-            settings = self._settings_for(COUNT).replace(strength=self.editing.strength_share())
-            kind = "variations of" if request.keep is None else "ways to redraw a part of"
-            self._draw(settings, request, f"{COUNT} {kind} {origin}", origin)
-
-    @Slot(int)
-    def _draw_between(self, count: int) -> None:
-        ends = [self.results.sprite(number) for number in self.results.grid.selected()]
-        if len(ends) == 1:
-            ends.insert(0, self.editing.sprite())
-        self._begin_with("between", ends, count, f"{wording.count(count, 'frame')} in between")
-
-    @Slot()
-    def _draw_like(self) -> None:
-        chosen = [self.results.sprite(number) for number in self.results.grid.selected()]
-        self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {wording.count(len(chosen), 'other')}")
-
-    def _begin_with(
-        self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str
-    ) -> None:
-        """Draw what begins with these."""
-        if len({one.rgba.shape for one in chosen}) > 1:
-            self.session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
-        elif self._can_draw():
-            sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
-            self._draw(
-                self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title, origin_of(chosen)
-            )
-
-    def _settings_for(self, count: int) -> GenerateSettings:
-        """Those on show, for so many sprites that begin with others: of the classes of these, if no class is chosen."""
-        settings = self.request.next_settings().replace(count=count, quick=False, in_proportion=False)
-        return settings.replace(corner_tiles=False, best_of=1)
-
-    def _draw(
-        self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "", origin: str = ""
-    ) -> None:
-        source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
-        if source is not None and device is not None and record is not None:
-            self._asked = Asked(settings, request, title, origin, self.choice.name(), record.class_names)
-            self.session.inference.generate(source, device, settings, self.request.colour_choice(), request)
 
     @Slot(int)
     def _edit(self, number: int) -> None:

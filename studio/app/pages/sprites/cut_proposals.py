@@ -91,7 +91,7 @@ class WaysToCut(QObject):
         self.opened.emit()
 
 
-_WORDS_PX = 160  # lowest width; in a narrow window the buttons wrap
+_WORDS_PX = 80  # minimum width; in a narrow window the buttons wrap
 _CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
 _SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
 _LARGER = "Import again with a canvas large enough for the sprites that were left out."

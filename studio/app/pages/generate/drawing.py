@@ -1,0 +1,137 @@
+"""The requests of the Generate page: what the chosen model is told to draw."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from PySide6.QtCore import QObject, Slot
+
+from studio.app.background.model_jobs import EditRequest
+from studio.app.pages.generate.batches import Asked, origin_of
+from studio.app.pages.generate.editing import COUNT, EditorPanel
+from studio.app.pages.generate.request import RequestPanel
+from studio.app.pages.generate.results import Results
+from studio.app.pages.model_choice import ModelChoice
+from studio.app.state.session import Session
+from studio.core import wording
+from studio.data.editing import NamedSprite
+from studio.engine.types import FEWEST_LIKED, GenerateSettings
+
+
+class Drawing(QObject):
+    """Draws with the chosen model and the settings of the page; a message says why a request is impossible."""
+
+    def __init__(
+        self,
+        session: Session,
+        choice: ModelChoice,
+        request: RequestPanel,
+        results: Results,
+        editing: EditorPanel,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._session, self._choice, self._request = session, choice, request
+        self._results, self._editing = results, editing
+        self.asked: Asked | None = None  # the current or the last request
+
+    def problem(self) -> str:
+        """Return why the chosen model can't draw with the page's settings; empty when drawing is possible."""
+        if not self._choice.is_known():
+            return "Looking for models…"
+        if self._choice.source() is None or self._choice.record() is None:
+            return "There is no model yet. Train one on the Train page."
+        if self._choice.device() is None:
+            return "Devices are still being looked for."
+        return self._request.problem()
+
+    @Slot()
+    def draw_again(self) -> None:
+        """Draw the sprites on show again, with another seed; do nothing while a model is busy."""
+        asked = self._results.asked()
+        if asked is not None and not self._session.inference.is_busy() and self._can_draw():
+            settings = asked.settings.replace(seed=self._request.next_seed())
+            self._submit(settings, asked.request, asked.title, asked.origin)
+
+    @Slot()
+    def draw(self) -> None:
+        """Draw new sprites."""
+        if self._can_draw():
+            settings = self._request.next_settings()
+            if settings.corner_tiles:
+                self._submit(settings.replace(best_of=1), title="A set of corner tiles")
+            elif settings.best_of > 1:
+                self._draw_best(settings)
+            else:
+                self._submit(settings)
+
+    def _can_draw(self) -> bool:
+        """Return whether the model can draw with the page's settings; tell the user why it can't."""
+        problem = self.problem()
+        if problem:
+            self._session.notify(problem, holds=lambda: self.problem() == problem)
+        return not problem
+
+    def _draw_best(self, settings: GenerateSettings) -> None:
+        """Draw more sprites than the page shows, and show the sprites most like the kept ones."""
+        record = self._choice.record()
+        kept = self._session.kept.of_size(record.size) if record is not None else []
+        if len(kept) < FEWEST_LIKED:
+            self._session.notify(
+                f"'Best of' compares with kept sprites: {len(kept)} of this size are too few.",
+                f"Keep {FEWEST_LIKED} or more with K, or set 'Best of' to 1.",
+                holds=lambda: record is not None and len(self._session.kept.of_size(record.size)) < FEWEST_LIKED,
+            )
+            return
+        liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)
+        title = f"The best {settings.count:,} of {settings.count * settings.best_of:,} new sprites"
+        self._submit(settings, EditRequest("best_of", liked, classes), title)
+
+    @Slot()
+    def draw_from_sprite(self) -> None:
+        """Draw variations of the sprite in the editor, or redraw its marked part."""
+        if self._can_draw():
+            request, origin = self._editing.request(), origin_of([self._editing.sprite()])
+            settings = self._settings_for(COUNT).replace(strength=self._editing.strength_share())
+            kind = "variations of" if request.keep is None else "ways to redraw a part of"
+            self._submit(settings, request, f"{COUNT} {kind} {origin}", origin)
+
+    @Slot(int)
+    def draw_between(self, count: int) -> None:
+        """Draw `count` frames between two selected sprites, or between the editor's and the selected one."""
+        ends = [self._results.sprite(number) for number in self._results.grid.selected()]
+        if len(ends) == 1:
+            ends.insert(0, self._editing.sprite())
+        self._begin_with("between", ends, count, f"{wording.count(count, 'frame')} in between")
+
+    @Slot()
+    def draw_like(self) -> None:
+        """Draw sprites like the selected ones."""
+        chosen = [self._results.sprite(number) for number in self._results.grid.selected()]
+        self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {wording.count(len(chosen), 'other')}")
+
+    def _begin_with(
+        self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str
+    ) -> None:
+        """Draw sprites that start from the chosen ones."""
+        if len({one.rgba.shape for one in chosen}) > 1:
+            self._session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
+        elif self._can_draw():
+            sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
+            self._submit(
+                self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title, origin_of(chosen)
+            )
+
+    def _settings_for(self, count: int) -> GenerateSettings:
+        """Return the page's settings for `count` sprites that start from others and take their classes by default."""
+        settings = self._request.next_settings().replace(count=count, quick=False, in_proportion=False)
+        return settings.replace(corner_tiles=False, best_of=1)
+
+    def _submit(
+        self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "", origin: str = ""
+    ) -> None:
+        source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
+        if source is not None and device is not None and record is not None:
+            self.asked = Asked(settings, request, title, origin, self._choice.name(), record.class_names)
+            self._session.inference.generate(source, device, settings, self._request.colour_choice(), request)
