@@ -30,7 +30,7 @@ from tests.data.sheets.test_grids import drawn
 from tests.ui.conftest import click, endless, sprites_of
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
-_ROOM = 690  # pixels for a page in a window of 800
+_ROOM = 700  # pixels for a page in a window of 800
 
 
 def sheet_of(seed: int, columns: int, rows: int, grid: Grid, empty: int = 0) -> Pixels:

@@ -91,7 +91,6 @@ class WaysToCut(QObject):
         self.opened.emit()
 
 
-_WORDS_PX = 80  # minimum width; in a narrow window the buttons wrap
 _CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
 _SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
 _LARGER = "Import again with a canvas large enough for the sprites that were left out."
@@ -119,14 +118,14 @@ class SheetProposal(QFrame):
         self.undo = factory.button("Undo", _UNDO)
         self.close_line = factory.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
         theme.set_role(self, "card")
-        self.words.setMinimumWidth(_WORDS_PX)
         buttons = Flow(factory.GRID, factory.GRID)
         for button in (self.cut, self.larger, self.see_cells, self.undo):
             buttons.addWidget(button)
-        line = factory.row(self.words, buttons, self.close_line)
+        line = factory.row(self.words, self.close_line)
         line.setStretch(0, 1)
-        line.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
-        self.setLayout(line)
+        box = factory.column(line, buttons)
+        box.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
+        self.setLayout(box)
         self.hide()
         self.cut.clicked.connect(self._cut)
         self.larger.clicked.connect(self._enlarge)

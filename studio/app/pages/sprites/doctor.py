@@ -70,7 +70,7 @@ class DoctorView(QWidget):
         )
         self.undo = factory.button("Undo", _UNDO)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
-        self._title, self._advice = factory.heading(""), factory.caption("")
+        self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
         self._stack, self._pages = QStackedWidget(), QStackedWidget()
         self._lay_out()
@@ -92,7 +92,8 @@ class DoctorView(QWidget):
         buttons = Flow(factory.GRID, factory.GRID)
         for button in (*self.fixes, self.see_cells, self.leave_out):
             buttons.addWidget(button)
-        head = factory.row(self._title, 1, self.undo)
+        head = factory.row(self._title, self.undo)
+        head.setStretch(0, 1)
         for page in (self.grid, self.files):
             self._pages.addWidget(page)
         side = factory.column(head, self._advice, buttons, self.threshold, self._pages)
