@@ -468,6 +468,7 @@ def test_cells_that_were_left_out_are_counted_and_the_canvas_that_fits_is_offere
         write(where / f"strip{number}.png", laid([*cells, cells[0]], Grid(16, 16), 9))
     large = [np.pad(sprite(seed, 36), ((2, 2), (2, 2), (0, 0))) for seed in range(4)]
     write(where / "boss.png", laid(large, Grid(40, 40), 4))
+    write(where / "cover.png", np.pad(sprite(9, 300), ((10, 10), (10, 10), (0, 0))))  # larger than all canvases
     load(qtbot, page, where)
     line, open_sprites = page.proposal, page.session.open_sprites
     with qtbot.waitSignal(open_sprites.imported):

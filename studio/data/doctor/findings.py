@@ -143,9 +143,9 @@ def cutting(options: ImportOptions) -> Fix:
 
 
 def larger_canvas(found: SpritesImported) -> Fix | None:
-    """Return the fix that makes the canvas hold every picture; None where no larger canvas does."""
-    largest = max(max(size) for size in found.sizes)
-    fitting = next((size for size in COMMON_SIZES if size >= largest), 0)
+    """Return the fix that makes the canvas hold every picture of up to 256 pixels; None if the canvas does."""
+    largest = max((max(size) for size in found.sizes if max(size) <= COMMON_SIZES[-1]), default=0)
+    fitting = next(size for size in COMMON_SIZES if size >= largest)
     if fitting <= found.sprites.size:
         return None
     return Fix(f"Make the canvas {fitting} x {fitting}", {"size": fitting, "other_sizes": "pad"})

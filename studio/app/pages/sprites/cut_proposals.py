@@ -17,6 +17,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.data.doctor.findings import cutting, larger_canvas
+from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.options import Grid
 
@@ -93,7 +94,7 @@ class WaysToCut(QObject):
 
 _CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
 _SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
-_LARGER = "Import again with a canvas large enough for the sprites that were left out."
+_LARGER = f"Import again with a canvas that holds all sprites of up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
 _UNDO = "Take the pictures whole again. (Ctrl+Z)"
 
 
