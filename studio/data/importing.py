@@ -85,7 +85,7 @@ def import_sprites(
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
-    roots, options = roots_of(paths), _with_palette(options)
+    roots, options = roots_of(paths), with_palette(options)
     grids_by_name(options.sheet_grids)  # refused here, before the files are read
     shared = [root.home for root in roots if root.is_folder and root.shares_name]
     if shared:
@@ -132,8 +132,8 @@ def import_sprites(
     yield _imported(mended, origin, started, from_cache=recalled is not None)
 
 
-def _with_palette(options: ImportOptions) -> ImportOptions:
-    """The options with the whole path of their palette, for the record. Raises BadInputError if it can't be used."""
+def with_palette(options: ImportOptions) -> ImportOptions:
+    """Return the options with the whole path of the palette. Raises BadInputError if the palette can't be used."""
     if not options.palette:
         return options
     named = os.path.expanduser(options.palette)  # noqa: PTH111 - Path.expanduser fails where there is no such user

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -59,6 +59,19 @@ def press(view: PaletteView, number: int) -> str:
     index = view.swatches.model().index(number, 0)
     QTest.mouseClick(view.swatches.viewport(), LEFT, NO_KEY, view.swatches.visualRect(index).center())
     return str(index.data()).split(" ", 1)[0]
+
+
+def test_a_palette_file_that_cannot_be_read_is_reported_at_its_field(page: SpritesPage) -> None:
+    summary, open_sprites = page.summary, page.session.open_sprites
+    field, failed = summary.form.findChild(QLineEdit, "palette"), list[JobFailed]()
+    assert field is not None
+    page.session.failed.connect(failed.append)
+    field.setText("no such file.gpl")
+    summary.apply.click()
+    assert "no such file.gpl" in field.toolTip() and field.property("invalid")
+    assert not open_sprites.is_busy() and not failed
+    field.setText("")
+    assert not field.property("invalid")
 
 
 def users(rgba: Rgba, code: str) -> int:

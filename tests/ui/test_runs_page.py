@@ -27,7 +27,7 @@ from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
 from studio.engine.runs.listing import RunSummary, summarise
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
-from tests.ui.conftest import LONG_MS
+from tests.ui.conftest import LONG_MS, click
 
 
 def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
@@ -153,6 +153,16 @@ def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
     plot = choose(qtbot, page, "new")
     assert plot.canvas.ranges()[0][0] <= 0 and plot.canvas.ranges()[0][1] >= 99
     assert page.comparison.filmstrip.is_live()
+
+
+def test_a_filter_without_a_match_is_reported_and_cleared_by_its_button(page: RunsPage) -> None:
+    assert not page.show_all.isVisible()
+    page.filter.setText("olde")
+    page.filter.setText("nothing like it")
+    page.starred.setChecked(True)
+    assert page.table.model().rowCount() == 0 and "No run matches the filter." in shown_texts(page)
+    click(page.show_all)
+    assert page.table.model().rowCount() == 3 and page.filter.text() == "" and not page.show_all.isVisible()
 
 
 def test_runs_are_listed_and_read_while_an_import_goes_on(

@@ -94,6 +94,10 @@ class ConfigForm(QWidget):
             return error.title
         return ""
 
+    def refuse(self, name: str, reason: str) -> None:
+        """Show at the field of a setting why its value can't be used, until the next edit."""
+        self._reasons[name].say(reason)
+
     def set_locked(self, locked: bool, names: Collection[str]) -> None:
         """Make the controls of these settings read-only or editable; labels stay readable."""
         for name in names:

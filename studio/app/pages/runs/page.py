@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 _LOOKING = "Looking for runs…"
+_NO_MATCH = "No run matches the filter."
 _LIST_MS = 5000  # while a run is being trained: its steps and curves grow
 
 
@@ -46,6 +47,8 @@ class RunsPage(Page):
         self.queue = QueuePanel(session)
         self.comparison = Comparison(session)
         self._use = factory.text("", "muted", wrap=False)
+        self.show_all = factory.button("Clear filter", "Show all runs again.")
+        self._no_match = factory.panel(factory.row(factory.caption(_NO_MATCH), self.show_all))
         self._rows = RunTable(self)
         self._sorted = RunFilter(self._rows, self)
         self._restored: set[Path] = set()  # runs that are to be chosen when they are listed again
@@ -116,7 +119,7 @@ class RunsPage(Page):
         head = factory.row(factory.title("Runs"), self._use, 1, self.free, self.starred, self.filter)
         runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID)
         runs.setStretch(0, 1)
-        self._splitter.addWidget(factory.panel(factory.column(runs, self.notes, self.actions_row)))
+        self._splitter.addWidget(factory.panel(factory.column(self._no_match, runs, self.notes, self.actions_row)))
         self._splitter.addWidget(self.comparison)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setSizes([380, 300])
@@ -131,6 +134,7 @@ class RunsPage(Page):
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._filter)
         self.starred.toggled.connect(self._filter)
+        self.show_all.clicked.connect(self._clear_filter)
         self.free.clicked.connect(self._free_space)
         self.table.clicked.connect(self._clicked)
         self._rows.renamed.connect(self._rename)
@@ -201,6 +205,7 @@ class RunsPage(Page):
         chosen = self.selected()
         self.actions_row.set_runs(chosen)
         self.notes.show_runs(chosen)
+        self._no_match.setVisible(not self._sorted.rowCount())
         self.comparison.show_runs([run for run in chosen if run.record is not None])
 
     @Slot()
@@ -212,6 +217,11 @@ class RunsPage(Page):
         self._sorted.look_for(self.filter.text(), starred=self.starred.isChecked())
         self._choose_any(0)
         self._show_selected()  # rows that go do not say that they are no longer chosen
+
+    @Slot()
+    def _clear_filter(self) -> None:
+        self.starred.setChecked(False)
+        self.filter.clear()
 
     @Slot(QModelIndex)
     def _clicked(self, index: QModelIndex) -> None:

@@ -15,7 +15,8 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.layout import Disclosure
 from studio.core import wording
-from studio.data.importing import ImportOptions, SpritesImported
+from studio.core.errors import BadInputError
+from studio.data.importing import ImportOptions, SpritesImported, with_palette
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
@@ -104,7 +105,12 @@ class Summary(QWidget):
     def _apply(self) -> None:
         options = self.form.config()
         assert isinstance(options, ImportOptions)
-        self._open_sprites.change_options(options)
+        try:
+            with_palette(options)
+        except BadInputError as error:
+            self.form.refuse("palette", f"{error.title} {error.hint}".strip())
+        else:
+            self._open_sprites.change_options(options)
 
     @Slot(object)
     def _choose_class(self, indices: NDArray[np.int64] | None) -> None:
