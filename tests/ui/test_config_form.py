@@ -148,7 +148,7 @@ def test_what_cannot_be_used_is_said_and_marked(qtbot: QtBot, name: str, text: s
     assert form.config() == TrainingConfig()
 
 
-def test_a_value_that_only_the_whole_config_refuses_is_marked_at_its_field(qtbot: QtBot) -> None:
+def test_a_value_rejected_by_the_whole_config_marks_its_field(qtbot: QtBot) -> None:
     form = ConfigForm(GenerateSettings())
     qtbot.addWidget(form)
     outline = form.findChild(QLineEdit, "outline")

@@ -348,7 +348,7 @@ def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
     assert view.count.minimumSizeHint().width() <= 400  # the sentence wraps
 
 
-def test_the_undescribed_tiles_of_a_sheet_are_seen_and_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_undescribed_tiles_of_a_sheet_are_shown_and_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     write_sheet(tmp_path / "tiles.png", sheet_of(5, 4, 4, Grid(16, 16)), [frame("coin", 16, 0, 16, 16)])
     view = opened(qtbot, page, tmp_path)
     assert view.count.text() == "15 sprites, 1 empty cell left out"
@@ -458,7 +458,7 @@ def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPa
     assert not line.isVisible() and page.tabs.isVisible()
 
 
-def test_cells_that_were_left_out_are_counted_and_the_canvas_that_fits_is_offered(
+def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
     qtbot: QtBot, page: SpritesPage, tmp_path: Path
 ) -> None:
     where, rng = tmp_path / "set", np.random.default_rng(0)
@@ -545,7 +545,7 @@ def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, pa
     assert words["wide.png"] == "cut into 2 tiles of 32 x 24 pixels" and "24 x 24" in words["strip5.png"]
 
 
-def test_one_sheet_is_set_apart_from_all_others_and_back(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     click(page.proposal.see_cells)
     view = seen(qtbot, page)

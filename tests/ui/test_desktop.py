@@ -209,7 +209,7 @@ def test_a_desktop_gets_the_notification_over_d_bus_and_a_click_comes_back(
 
 
 @pytest.mark.usefixtures("bus")
-def test_a_notification_whose_number_comes_after_the_user_is_closed(qtbot: QtBot) -> None:
+def test_a_notification_id_that_arrives_after_withdraw_is_closed(qtbot: QtBot) -> None:
     from jeepney import HeaderFields, message_bus, new_method_return
     from jeepney.io.blocking import Proxy, open_dbus_connection
 

@@ -380,7 +380,7 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     page.results.grid.select([2])
     with qtbot.waitSignal(page.session.noticed) as said:
         page.results._frames.actions()[0].trigger()
-    assert "not of one size" in said.args[0].title
+    assert "differ in size" in said.args[0].title
     page.results.edit.click()  # it is no candidate of the larger one, and takes its place
     assert page.editing.sprite()[0].shape == (SIZE, SIZE, 4)
     editing, record = page.editing, page.choice.record()

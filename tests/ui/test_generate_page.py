@@ -80,9 +80,7 @@ def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: Q
     assert not about.isVisible()
 
 
-def test_a_setting_that_cannot_be_used_says_so_at_its_field_and_at_the_buttons(
-    qtbot: QtBot, page: GeneratePage
-) -> None:
+def test_an_invalid_setting_shows_an_error_at_its_field_and_the_buttons(qtbot: QtBot, page: GeneratePage) -> None:
     told: list[Notice] = []
     page.session.noticed.connect(told.append)
     form = page.request._form

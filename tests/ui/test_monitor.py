@@ -43,9 +43,7 @@ def said() -> list[Event]:
     ]
 
 
-def test_samples_that_come_more_rarely_than_asked_say_so_while_the_run_trains(
-    session: Session, monitor: Monitor
-) -> None:
+def test_samples_slower_than_the_setting_show_their_interval(session: Session, monitor: Monitor) -> None:
     session.training.state = "training"
     for actual_s, words in ((50.0, "Every 50 s"), (10.0, ""), (50.0, "Every 50 s")):
         session.training.event_received.emit(SamplesSpaced(10.0, actual_s, actual_s / 25))

@@ -182,7 +182,7 @@ def test_runs_are_listed_and_read_while_an_import_goes_on(
     is_over.set()
 
 
-def test_a_page_without_runs_says_whether_they_are_still_looked_for(qtbot: QtBot, session: Session) -> None:
+def test_an_empty_runs_page_tells_loading_from_no_runs(qtbot: QtBot, session: Session) -> None:
     page = RunsPage(session)
     qtbot.addWidget(page)
     page.show()
@@ -192,7 +192,7 @@ def test_a_page_without_runs_says_whether_they_are_still_looked_for(qtbot: QtBot
     assert any(text.startswith("Nothing has been trained yet") for text in shown_texts(page))
 
 
-def test_the_list_follows_a_run_that_trains_while_it_is_seen(page: RunsPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visible_runs_page_polls_a_training_run(page: RunsPage, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[bool] = []
     monkeypatch.setattr(page.session.runs, "list_runs", lambda: listed.append(True))
     page.list_timer.timeout.emit()

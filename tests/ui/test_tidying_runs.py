@@ -142,9 +142,7 @@ def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page:
     assert not page.notes.note.isEnabled() and "one run" in page.notes.note.toolTip()
 
 
-def test_notes_that_cannot_be_stored_say_why_at_their_field_and_stay(
-    qtbot: QtBot, page: RunsPage, runs: list[Path]
-) -> None:
+def test_invalid_notes_show_an_error_and_stay_in_their_field(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     _choose(page, "a")
     row, reason = page.notes, page.notes._reasons["tags"]
     row.tags.clear()

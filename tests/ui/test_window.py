@@ -182,14 +182,14 @@ def test_generate_on_the_train_page_opens_the_run_on_show(
     assert settled.page() is settled.generate and choice.run() == own_run
 
 
-def test_what_the_menus_cannot_do_now_says_why(window: Window) -> None:
+def test_disabled_menu_entries_have_a_reason(window: Window) -> None:
     menus = window.menus
     for action in (menus.undo, menus.redo, menus.pause, menus.stop, menus.checkpoint):
         assert not action.isEnabled() and action.toolTip().endswith(".")
     assert menus.start.isEnabled()
 
 
-def test_keys_for_what_cannot_be_done_now_say_why(window: Window) -> None:
+def test_unavailable_keys_show_a_reason(window: Window) -> None:
     window.show_page("runs")
     window.runs.actions_row.trash_by_key()
     assert titles(window) == ["Choose a run in the table."]

@@ -172,9 +172,7 @@ def test_others_run_while_the_training_is_paused(qtbot: QtBot, job_queue: JobQue
 
 
 @pytest.mark.parametrize("wish", ["resume", "prioritize"])
-def test_what_is_wanted_between_a_halt_and_its_pause_is_done(
-    qtbot: QtBot, job_queue: JobQueue, log: Log, wish: str
-) -> None:
+def test_a_request_between_halt_and_pause_is_kept(qtbot: QtBot, job_queue: JobQueue, log: Log, wish: str) -> None:
     def events() -> Events:
         getattr(job_queue, wish)(job)  # the user does so after the training has found the disk full
         yield Halted("error", "Can't write.", "The disk is full.")
@@ -440,7 +438,7 @@ def test_the_mailbox_does_not_join_what_is_apart() -> None:
     assert not box.claim_announcement()
 
 
-def test_the_memory_of_a_job_goes_back_when_it_has_ended(
+def test_an_ended_job_returns_its_memory(
     qtbot: QtBot, job_queue: JobQueue, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given_back: list[str] = []

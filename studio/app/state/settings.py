@@ -84,7 +84,7 @@ class Settings:
 
     def keep_recent(self, path: Path) -> None:
         """Put a folder or an archive at the head of the recent ones."""
-        self.sync()  # read the folders that other windows opened
+        self.sync()  # first read what other windows stored
         others = [other for other in self.recent() if other != str(path)]
         self.keep_text("recent", json.dumps([str(path), *others][:_RECENT]))
 

@@ -1,4 +1,4 @@
-"""The requests of the Generate page: what the chosen model is told to draw."""
+"""Drawing requests of the Generate page to the chosen model."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Drawing(QObject):
     ) -> None:
         """Draw sprites that start from the chosen ones."""
         if len({one.rgba.shape for one in chosen}) > 1:
-            self._session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
+            self._session.notify("These sprites differ in size.", "Choose others, or close the editor.")
         elif self._can_draw():
             sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
             self._submit(

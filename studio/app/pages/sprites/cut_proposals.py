@@ -165,7 +165,7 @@ class SheetProposal(QFrame):
 
     @Slot()
     def _enlarge(self) -> None:
-        """Enlarge the canvas until the sprites fit that were left out as too large."""
+        """Enlarge the canvas to fit the left-out sprites."""
         result, options = self._open_sprites.result, self._open_sprites.newest.options
         if result is not None and (fix := larger_canvas(result)) is not None:
             self._open_sprites.change_options(options.replace(**fix.changes), fix.title)

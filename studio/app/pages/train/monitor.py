@@ -46,9 +46,7 @@ class Monitor(QWidget):
         self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
-        self.spacing = factory.text(
-            "", "muted", wrap=False
-        )  # the interval of live samples, where it is longer than the setting
+        self.spacing = factory.text("", "muted", wrap=False)  # interval of live samples, shown if longer than set
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
         self.scatter: Scatter | None = None  # made when there is something to show: it needs the library of the plots
