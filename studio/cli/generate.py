@@ -26,7 +26,7 @@ from studio.core.wording import agreement, count, decimal, memory, number, perce
 from studio.data import corner_tiles
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
-from studio.data.options import ImportOptions
+from studio.data.options import options_for_prediction
 from studio.data.palettes.files import load_palette
 from studio.engine.runs.event_log import FORMAT as TENSORBOARD
 from studio.engine.runs.folder import EXPORTS, RunDir
@@ -162,8 +162,10 @@ def predict(args: argparse.Namespace) -> int:
     from studio.engine.generate import predict
 
     reporter = reporter_for(args)
-    model = load_model(find_run(args.run_name), args, find_device(args), reporter)
-    read = import_with(args.paths, ImportOptions(size=model.spec.size, duplicates="keep"), reporter)
+    path = find_run(args.run_name)
+    model = load_model(path, args, find_device(args), reporter)
+    options = options_for_prediction(model.spec.size, RunDir(path).record().data_origin)
+    read = import_with(args.paths, options, reporter)
     for item in read.quarantine:
         reporter.record({"type": "FileLeftOut", "name": item.name, "reason": item.reason})
     sprites = read.sprites

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from studio.core.config import Config, setting, settings_of
+from studio.core.errors import UsageError
 from studio.core.events import Event
 from studio.data.notation import AUTO, MARKS
 from studio.data.source_files import Quarantined
@@ -14,6 +16,11 @@ from studio.data.sprites import Sprites
 LARGEST_CANVAS = 256
 MOST_IN_SHEET = 30_000  # sprites
 MOST_COLOURS_ASKED = 256
+_OF_ONE_PICTURE = (
+    "clear_magenta",
+    "shrink",
+    "alpha_threshold",
+)  # they change each picture by itself
 
 
 @dataclass(frozen=True)
@@ -334,3 +341,17 @@ class Grid:
     def rows(self, height: int) -> int:
         """How many whole tiles fit into a picture that is this high."""
         return max(0, (height - self.top + self.spacing) // (self.tile_height + self.spacing))
+
+
+def options_for_prediction(size: int, origin: Mapping[str, Any]) -> ImportOptions:
+    """Return options that read every given file, and change single pictures as the training's import did.
+
+    size: side of the model's canvas in pixels. origin: of the training's sprites, as in Sprites.
+    """
+    options, trained = ImportOptions(size=size, duplicates="keep"), origin.get("options")
+    if not isinstance(trained, Mapping):
+        return options
+    try:
+        return options.replace(**{name: trained[name] for name in _OF_ONE_PICTURE if name in trained})
+    except UsageError:  # run.json was changed by hand
+        return options

@@ -131,6 +131,23 @@ def test_classify_answers_for_every_file(classifier_run: Path, folder: Path, tmp
     assert all(abs(sum(item["classes"].values()) - 1) < 1e-4 for item in found)
 
 
+def test_predict_clears_a_magenta_ground_as_the_import_of_the_training_did(
+    classifier_run: Path, folder: Path, tmp_path: Path, studio: Studio
+) -> None:
+    origin = {"options": {"clear_magenta": True}}
+    run = copy_of(classifier_run, tmp_path / "copy", data_origin=origin)
+    rgba = np.array(Image.open(folder / "class0" / "sprite 001.png").convert("RGBA"))
+    given = tmp_path / "given"
+    given.mkdir()
+    Image.fromarray(rgba).save(given / "clear.png")
+    rgba[rgba[..., 3] == 0] = (255, 0, 255, 255)
+    rgba[..., 3] = 255
+    Image.fromarray(rgba).save(given / "magenta.png")
+    found = [item for item in studio("predict", run, given, "--json").objects() if item["type"] == "SpriteClassified"]
+    clear, magenta = (item["classes"] for item in found)
+    assert magenta == pytest.approx(clear, abs=1e-5)
+
+
 def test_predict_says_numbers(
     regression_run: Path, classifier_run: Path, labelled_folder: Path, studio: Studio
 ) -> None:

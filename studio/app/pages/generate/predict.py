@@ -19,11 +19,10 @@ from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core import wording
 from studio.core.events import Classified, NumbersPredicted
-from studio.data.options import ImportOptions
+from studio.data.options import ImportOptions, options_for_prediction
 from studio.data.sprites import Sprites
 
 _BROWSE = "Choose files for the model to look at."
-_EVERY = ImportOptions(duplicates="keep")  # the user asks about each file
 _WAITS = "A model is busy. Try again shortly."
 _OPEN = "Let the model look at the sprites of the Sprites page."
 
@@ -67,13 +66,14 @@ class PredictPanel(QWidget):
 
     @Slot()
     def _choose_files(self) -> None:
-        self._ask(dialogs.for_files(self, self._session.settings, "Choose sprites"), _EVERY)
+        self._ask(dialogs.for_files(self, self._session.settings, "Choose sprites"))
 
     @Slot()
     def _take_open_sprites(self) -> None:
         self._ask(self._session.open_sprites.paths, self._session.open_sprites.options)
 
-    def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
+    def _ask(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
+        """Ask the model about files. options: of their import; None reads them as the training read its sprites."""
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if self._session.inference.is_busy():
             self._session.notify(_WAITS, holds=self._session.inference.is_busy)
@@ -81,7 +81,8 @@ class PredictPanel(QWidget):
             title = "The models and devices are still being looked for."
             self._session.notify(title, "Try again shortly.", holds=lambda: self._choice.device() is None)
         elif paths:
-            self._session.inference.predict(source, device, paths, options.replace(size=record.size))
+            chosen = options or options_for_prediction(record.size, record.data_origin)
+            self._session.inference.predict(source, device, paths, chosen.replace(size=record.size))
 
     @Slot(object, object)
     def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
@@ -101,7 +102,7 @@ class PredictPanel(QWidget):
         """Look at what was dropped."""
         event.acceptProposedAction()
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-        self._ask(paths, _EVERY)
+        self._ask(paths)
 
 
 def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:
