@@ -25,6 +25,7 @@ from studio.data.labels.labelling import Labelling, names_in_file
 from studio.data.options import LARGEST_CANVAS, SHEET_GROUPS, FoundSheet, ImportOptions
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.scratch import Scratch
+from studio.data.sheets.leftover import rest_in_words
 from studio.data.sheets.recognising import SheetCandidate
 from studio.data.source_files import Quarantined, Remark, SourceFile
 from studio.data.sprites import Sprites
@@ -366,8 +367,10 @@ def _in_words(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
 
 
 def _looks(sheet: SheetCandidate, noun: str) -> str:
+    """Return 'looks like 5 sprites of 16 x 16', and the pixels left over behind the last tiles."""
     sprites = wording.count(sheet.sprites, noun)
-    return f"looks like {sprites} of {sheet.grid.tile_width} x {sheet.grid.tile_height}"
+    rest = rest_in_words(*sheet.rest)
+    return f"looks like {sprites} of {sheet.grid.tile_width} x {sheet.grid.tile_height}" + (f", {rest}" if rest else "")
 
 
 def _misfit(sprite: DecodedSprite, sheet: SheetCandidate | None, size: int, options: ImportOptions) -> Remark:

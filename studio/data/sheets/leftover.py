@@ -23,14 +23,20 @@ def left_over(rgba: Rgba, grid: Grid) -> str:
 
 def left_over_in_words(cells: GridCells, foreground: SummedArea, seen: Iterable[Grid]) -> str:
     """Return the sentence of `left_over` for known cells. seen: the grids seen in the picture, the likeliest first."""
-    strips = [f"{size} px at the {side}" for size, side in ((cells.right, "right"), (cells.below, "bottom")) if size]
+    strips = rest_in_words(cells.right, cells.below)
     if not strips:
         return ""
     fitting = [grid for grid in seen if grid.confidence >= _LIKELY and _fits(grid, foreground)]
     of_same_tiles = (grid for grid in fitting if _tile(grid) == _tile(cells.grid))
     best = next(of_same_tiles, fitting[0] if fitting else None)
     numbers = _change(cells.grid, best) if best else _whole_sizes(cells)
-    return f"{' and '.join(strips)} left over: {numbers}"
+    return f"{strips}: {numbers}"
+
+
+def rest_in_words(right: int, below: int) -> str:
+    """Return '6 px at the right and 2 px at the bottom left over'; '' without leftover pixels."""
+    strips = [f"{size} px at the {side}" for size, side in ((right, "right"), (below, "bottom")) if size]
+    return f"{' and '.join(strips)} left over" if strips else ""
 
 
 def _seen(rgba: Rgba) -> Iterator[Grid]:

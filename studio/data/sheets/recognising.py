@@ -29,6 +29,8 @@ _SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, i
 _LITTLE = 0.35  # of what usually goes on from one line to the next
 _SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
 _LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
+# Log-odds: the lowest score of a grid that cuts off the last tile of a strip, and the clarity of borders it needs.
+_LIKELY_IF_CUT_OFF, _CLEAR = -4.0, 12.0
 _ASKED = 0.5  # confidence: where somebody says that there is a grid
 # Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
 _MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
@@ -48,6 +50,7 @@ class SheetCandidate:
 
     score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite. strip: it has one
     row or one column, so that one side of its tiles is that of the picture, which may be larger than it need be.
+    rest: width and height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
     """
 
     grid: Grid
@@ -55,6 +58,7 @@ class SheetCandidate:
     score: float
     sheet: float
     strip: bool = False
+    rest: tuple[int, int] = (0, 0)
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
@@ -77,7 +81,8 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
                 score = round(candidate.score - against, 2)
                 strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))
                 shares.append(_cut_through(cells, crossings))
-                found.append(SheetCandidate(grid, cells.sprites, score, round(candidate.parted + before, 2), strip))
+                parted, rest = round(candidate.parted + before, 2), (cells.right, cells.below)
+                found.append(SheetCandidate(grid, cells.sprites, score, parted, strip, rest))
     cut = {number: share for number, share in enumerate(shares) if share is not None}
     fewest = min(cut.values(), default=0.0)
     weighed = [
@@ -256,7 +261,7 @@ def elect_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, Shee
         if not backed:
             continue
         best, support = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
-        likely, sure = best.score + support - _LIKELY, best.sheet + support
+        likely, sure = best.score + support - _lowest_score(best), best.sheet + support
         if likely >= 0 and sure >= _SURE:
             confidence = round(1 / (1 + math.exp(-min(likely, sure))), 3)
             elected[number] = replace(best, grid=replace(best.grid, confidence=confidence))
@@ -268,10 +273,16 @@ def _weight_of_borders(one: SheetCandidate) -> float:
     return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
 
 
+def _lowest_score(one: SheetCandidate) -> float:
+    """Return the score from which a grid counts as likely; a cut-off last tile is rare, but clear borders prove it."""
+    cut_off = one.strip and one.rest != (0, 0) and one.sheet >= _CLEAR
+    return _LIKELY_IF_CUT_OFF if cut_off else _LIKELY
+
+
 def likely(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
     """The best grid of a picture that the user says is a sheet; None if no grid is likely."""
     best = next(iter(several), None)
-    if best is None or best.grid.confidence < _ASKED or best.score < _LIKELY or best.sheet < 0:
+    if best is None or best.grid.confidence < _ASKED or best.score < _lowest_score(best) or best.sheet < 0:
         return None
     return best
 

@@ -20,7 +20,7 @@ from studio.data.reading.finding import Root
 from studio.data.source_files import Quarantined, SourceFile
 from studio.data.store import packed
 
-_VERSION = 11  # to be raised when the same files would be imported differently
+_VERSION = 12  # raise it whenever the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
 _LOOK_EVERY = 4096  # files

@@ -44,6 +44,17 @@ def test_a_strip_with_a_rest_says_which_sizes_are_whole(tmp_path: Path, tile: in
     assert said == "6 px at the right left over: 5 columns end at 80 px, 6 at 96 px"
 
 
+@pytest.mark.parametrize("seed", [7, 8, 11])
+def test_an_uncut_strip_with_a_cut_off_tile_is_reported(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    strip = np.concatenate([drawn(rng, 16, 16) for _ in range(6)], axis=1)[:, :86]
+    write(tmp_path / "set" / "s.png", strip)
+    words = "86 x 16 pixels, looks like 5 sprites of 16 x 16, 6 px at the right left over"
+    assert notes(imported(tmp_path / "set"), "looks like a sheet") == {"s.png": words}
+    cut = imported(tmp_path / "set", sheets="grid")
+    assert len(cut.sprites) == 5 and notes(cut, "left over")["s.png"].startswith("6 px at the right left over")
+
+
 def test_background_behind_the_last_tile_is_not_reported(tmp_path: Path) -> None:
     strip = np.pad(np.concatenate([sprite(number, 16) for number in range(5)], axis=1), ((0, 0), (0, 6), (0, 0)))
     assert not left_over(tmp_path, strip, tile=16)

@@ -127,6 +127,13 @@ def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixe
     assert elect_sheets({0: sheet_candidates(two), **others})[0].grid.tile_width == 16
 
 
+def test_only_clear_borders_prove_a_cut_off_tile() -> None:
+    cut_off = SheetCandidate(Grid(16, 16), 5, -2.7, 15.7, strip=True, rest=(6, 0))
+    assert elect_sheets({0: (cut_off,)})[0].rest == (6, 0)
+    for weaker in (replace(cut_off, sheet=10.0), replace(cut_off, rest=(0, 0)), replace(cut_off, score=-4.5)):
+        assert not elect_sheets({0: (weaker,)})
+
+
 def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
     unclear = (SheetCandidate(Grid(24, 16), 8, 4.0, 12.0), SheetCandidate(Grid(12, 16), 16, 3.0, 12.0))
     assert elect_sheets({0: unclear})[0].grid.tile_width == 24
