@@ -35,7 +35,7 @@ _UNSEEN = -1  # instead of a place among the pixels
 _NO_FILE = (1 << 32) - 1  # instead of the number of one
 _SHEET = "looks like a sheet"
 _ADVICE = {
-    "as they are": "let Sheets be grid or packed (--sheets grid), or save a JSON of its sprites beside it",
+    "as they are": "let Sheets be grid or packed (--sheets grid), or save a JSON that describes its sprites",
     "grid": "no such grid is seen in it, so give its tiles (--tile 16 --spacing 1)",
     "packed": "nothing parts its sprites, so try a grid (--sheets grid)",
 }
@@ -98,7 +98,7 @@ class Gathered:
         self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
         # Of pictures that may be sheets, by the number of the file.
         self.candidates: dict[int, tuple[SheetCandidate, ...]] = {}
-        self.sheet_sizes: dict[int, tuple[int, int]] = {}  # width and height of the same pictures
+        self.sheet_sizes: dict[int, tuple[int, int]] = {}  # width and height, by the number of the file
         self._files, self._pixels = files, Scratch(folder)
         self._file_of, self._offsets = array("I"), array("q")
         self._size, self._visible = array("I"), array("I")  # width and height, one after the other
@@ -248,7 +248,7 @@ def arrange(
     for number, file, reading in gathered.in_order():
         sheet = sheets.get(number)
         if sheet is not None:
-            pieces = sum(sprite.cut for sprite in reading.sprites)  # of a sheet that was cut along its own grid
+            pieces = sum(sprite.cut for sprite in reading.sprites)  # 0 for a sheet that stays uncut
             found.append(FoundSheet(file.name, sheet.grid, pieces or sheet.sprites))
         for _ in _add_file(table, file, reading, sheet):
             yield number

@@ -38,7 +38,7 @@ from studio.data.own_grids import grids_by_name, own_grids
 from studio.data.palettes.files import load_palette
 from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of, title_of
 from studio.data.reading.read import all_sources
-from studio.data.reading.splits import SplitFolders, take_out_splits
+from studio.data.reading.splits import SplitFolders, remove_split_folders
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
 from studio.data.scratch import IN_MEMORY, usable
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, likely
@@ -86,16 +86,16 @@ def import_sprites(
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
     roots, options = roots_of(paths), with_palette(options)
-    grids_by_name(options.sheet_grids)  # refused here, before the files are read
+    grids_by_name(options.sheet_grids)  # raises for a bad list before files are read
     shared = [root.home for root in roots if root.is_folder and root.shares_name]
     if shared:
-        title = f"Folders of the same name are read as one set: {', '.join(shared)}."
-        yield Notice("info", title, "Import the folder above them to tell them apart by class.")
+        title = f"Folders with equal names become one set: {', '.join(shared)}."
+        yield Notice("info", title, "Import their parent folder to get a class for each.")
     sources = all_sources()
     files, problems = yield from list_files(roots)
     splits: list[SplitFolders] = []
     if options.split_folders:
-        splits = yield from run_in_thread(take_out_splits(files), len(files.folders), "folders looked at")
+        splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders looked at")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
         fix = TAKE_SPLITS_AS_CLASSES
@@ -124,7 +124,7 @@ def import_sprites(
             title, f"Most often: {commonest(mended.quarantine)}. Take back one of the import's settings."
         )
     if unknown := names_without_match(options.leave_out, _all_names(arranged)):
-        title = f"No sprite is called {unknown[0]!r}, which is to be left out."
+        title = f"No sprite named {unknown[0]!r} to leave out."
         yield Notice("warning", title, "Correct the name under Advanced, or write * for any text.")
     if recalled is None:
         yield from _notices(mended)
@@ -177,7 +177,7 @@ def _notes_on_splits(splits: Sequence[SplitFolders], title: str) -> Iterator[Qua
 
 
 def _about_skipped(names: list[str]) -> Notice:
-    """Say how many folders and files of other programs were skipped, with the first names."""
+    """Return a notice with the count and first names of skipped folders and files of other programs."""
     first = sorted(names)[:_MOST_NAMED]
     more = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
     title = f"Skipped {wording.count(len(names), 'trash, thumbnail or backup item')}: {', '.join(first)}{more}."
@@ -206,7 +206,7 @@ def _read(
 
 
 def _own_grids(files: FoundFiles, text: str) -> Generator[Event, None, dict[int, Grid]]:
-    """Return the grids that ImportOptions.sheet_grids, `text`, gives single files, by the number of the file."""
+    """Map file numbers to the grids listed in `text`, a text like ImportOptions.sheet_grids."""
     if not text:
         return {}
     names: dict[str, int] = {}
@@ -216,7 +216,7 @@ def _own_grids(files: FoundFiles, text: str) -> Generator[Event, None, dict[int,
     found = own_grids(text, names)
     for pattern in grids_by_name(text):
         if not any(map(is_left_out(pattern), found)):
-            yield Notice("warning", f"No sheet is named {pattern!r}.", "Its grid is used for nothing.")
+            yield Notice("warning", f"No sheet is named {pattern!r}.", "Its grid has no effect.")
     return {names[name]: grid for name, grid in found.items()}
 
 
@@ -282,7 +282,7 @@ def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, Import
 
 
 def _all_names(arranged: ImportResult) -> Iterator[str]:
-    """The names of the sprites, and of what was left out."""
+    """Yield the names of all kept and all quarantined sprites."""
     yield from arranged.sprites.names
     yield from (item.name for item in arranged.quarantine)
 
@@ -292,11 +292,11 @@ def _notices(arranged: ImportResult) -> Iterator[Event]:
     if denied:
         more = f" and {len(denied) - 1:,} more" if len(denied) > 1 else ""
         title = f"Can't read {denied[0].name}{more}: {denied[0].reason}."
-        yield Notice("warning", title, "Its sprites are missing. Check permissions and drive, then open it again.")
+        yield Notice("warning", title, "Its sprites are missing. Check permissions and drive, then import again.")
     counts = arranged.sprites.class_counts()
     for item in arranged.notes:
         if item.group == "ambiguous numbers":
-            hint = "If that is wrong: 'Read decimal commas' or '... points' in the doctor, or --decimal-mark."
+            hint = "If wrong: 'Read decimal commas' or '... points' in the doctor, or --decimal-mark."
             yield Notice("warning", f"{item.name}: {item.reason}.", hint)
     for group in like_named(arranged.sprites.class_names)[:_MOST_NAMED]:
         names = " and ".join(repr(arranged.sprites.class_names[index]) for index in group)

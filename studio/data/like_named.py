@@ -12,7 +12,7 @@ from studio.data.sprites import Sprites
 
 
 def like_named(class_names: Sequence[str]) -> list[list[int]]:
-    """Group the indices of classes with names that differ only in case or in blanks around their parts."""
+    """Return groups of class indices; the names of a group differ only in case and in blanks around their parts."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(class_names):
         groups.setdefault(key_of(name), []).append(index)
@@ -25,7 +25,7 @@ def key_of(class_name: str) -> str:
 
 
 def spellings(sprites: Sprites) -> Mapping[str, str]:
-    """Map the key of each group of like-named classes to the spelling of the largest class, without blanks."""
+    """Map the key of each like-named group to the name of the group's largest class, without outer blanks."""
     counts, names = sprites.class_counts(), sprites.class_names
     largest = [max(group, key=lambda index: counts[index]) for group in like_named(names)]
     return {key_of(names[index]): _without_blanks(names[index]) or names[index] for index in largest}

@@ -19,12 +19,12 @@ _BACKUPS = ("~", ".bak", ".tmp", ".temp", ".orig", ".swp", ".part", ".crdownload
 
 
 def ignored(name: str) -> bool:
-    """Return whether a file or folder is passed over silently: it is hidden, or the system made it."""
+    """Return whether the import skips a file or folder without a message: hidden files and system files."""
     return name.startswith(".") or name.lower() in _OF_SYSTEMS
 
 
-def of_other_programs(name: str, *, is_folder: bool) -> bool:
-    """Return whether another program made the folder (a NAS, trash, an editor), or whether the file is a backup."""
+def made_by_other_program(name: str, *, is_folder: bool) -> bool:
+    """Return whether the name means a folder made by a NAS, a system or an editor, or a backup file."""
     name = name.lower()
     return name in _OTHER_FOLDERS or (not is_folder and name.endswith(_BACKUPS))
 
@@ -35,12 +35,12 @@ def is_archive(name: str) -> bool:
 
 
 def folded(name: str) -> str:
-    """Return a file name for comparisons that ignore case and Unicode composition."""
+    """Return a file name in a form for comparisons: case-folded, in composed Unicode."""
     return composed(name).casefold()
 
 
 def shown(text: str) -> str:
-    """Return `text` in composed Unicode, with bytes that are not UTF-8, surrogates and control characters escaped."""
+    """Return `text` in composed Unicode with undecodable bytes, surrogates and control characters escaped."""
     text = composed(text)
     if text.isprintable():
         return text

@@ -18,7 +18,7 @@ _REMOVED = {POINT: re.compile(f"{_GROUPS}|,"), COMMA: re.compile(rf"{_GROUPS}|\.
 
 
 def number_in(text: str, mark: str) -> float | None:
-    """Parse `text` with the decimal mark POINT or COMMA; return None for other texts."""
+    """Parse a number with decimal mark POINT or COMMA; return None for texts without a number."""
     if not _PATTERNS[mark].fullmatch(text):
         return None
     return float(_REMOVED[mark].sub("", text).replace(",", "."))
@@ -33,8 +33,9 @@ def is_number(text: str) -> bool:
 class ColumnNotation:
     """Counts of the cells of a column by decimal mark.
 
-    points, commas: cells that are numbers with a decimal point only, with a decimal comma only. example: the first cell
-    with a different number for each mark, or empty. has_comma: whether a cell like `example` has a comma.
+    points, commas: number of cells that parse only with a decimal point, only with a decimal comma. example: the first
+    cell with a different number for each mark, such as '1.234'; '' without one. has_comma: whether a cell like
+    `example` has a comma.
     """
 
     points: int = 0
@@ -55,12 +56,12 @@ class ColumnNotation:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether some cells have a different number for each mark, and no majority of cells decides."""
+        """Whether some cells parse to a different number for each mark, and the other cells decide for no mark."""
         return not self.mark and bool(self.example)
 
     @property
     def mark(self) -> str:
-        """The decimal mark of most cells; empty for a draw."""
+        """The decimal mark of most cells; '' for a draw."""
         if self.points == self.commas:
             return ""
         return POINT if self.points > self.commas else COMMA
@@ -69,7 +70,8 @@ class ColumnNotation:
 def marks_of(columns: Sequence[ColumnNotation], delimiter: str) -> list[str]:
     """Return the decimal mark of each column of a table; `delimiter` separates the columns.
 
-    A column that fits both marks takes the mark of the other columns, or else a likely mark.
+    An undecided column takes the mark of the decided columns. If these disagree or are missing, commas in the column
+    and a delimiter other than ',' make a decimal comma likely.
     """
     decided = {column.mark for column in columns if column.mark}
     marks = []

@@ -87,9 +87,9 @@ class ReadOptions(Config):
     )
     sheet_grids: str = setting(
         "",
-        "Grids of single sheets, which are cut along them whatever the settings above say: NAME=16x24 for tiles of "
-        "16 x 24 pixels, NAME=16x24+1+2/3 for tiles that begin 1 pixel from the left and 2 from the top, 3 apart; "
-        "parted by ';'. In a name, * stands for any text.",
+        "Grids of single sheets, used instead of the settings above and separated by ';'. NAME=16x24: tiles of 16 x 24 "
+        "pixels. NAME=16x24+1+2/3: a margin of 1 pixel on the left and 2 above, and a spacing of 3. * in a name stands "
+        "for any text.",
         label="Grids of single sheets",
         advanced=True,
     )
@@ -106,21 +106,21 @@ class ReadOptions(Config):
     )
     decimal_mark: str = setting(
         AUTO,
-        "Mark before the decimals of numbers in a labels.csv; auto decides for each column by all its numbers.",
+        "Decimal mark of the numbers in a labels.csv; auto decides for each column by all its numbers.",
         choices=MARKS,
         advanced=True,
     )
     duplicates: str = setting(
         "leave out",
-        "Sprites with the same pixels as another sprite. A training should leave them out, so that no sprite is both "
-        "learnt from and validated on.",
+        "Whether to keep sprites with equal pixels. Leave duplicates out for training: otherwise the validation set "
+        "may hold copies of training sprites.",
         choices=("leave out", "keep"),
         advanced=True,
     )
     split_folders: bool = setting(
         True,
-        "Take sibling folders named train, val and test as the splits of a data set and not as classes: sprites in "
-        "test become the test set.",
+        "Read sibling folders named train, val and test as the splits of a data set, not as classes. Sprites in test "
+        "become the test set.",
         advanced=True,
     )
     tag_classes: bool = setting(
@@ -261,29 +261,29 @@ QUARANTINE_GROUPS = (
     "chosen",  # by name
 )
 
-# Of both: what can be cut, in another way than it was.
+# Groups of sheets whose cut the user can still change.
 SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
 
 # Kept.
 NOTE_GROUPS = (
     "cut sheet",  # into how many sprites, kept or not
-    "left over",  # pixels of a cut sheet behind its last whole tiles
-    "looks like a sheet",  # and fits the canvas
-    "partly described",  # a sheet with a description of some of its sprites
+    "left over",  # pixels behind the last whole tiles of a cut sheet
+    "looks like a sheet",  # a sheet that fits the canvas uncut
+    "partly described",  # a file describes only some sprites of the sheet
     "jpeg",
     "misnamed",  # another kind than its name says
-    "description",  # a description file beside a picture that is unusable or was adapted
+    "description",  # the description of a sheet is unusable or was adapted
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
     "animation",  # of its frames those that differ were taken, or only the first, or those that are not too many
     "blend mode",  # of a layer, not known: drawn as normal
     "incomplete",  # a layer is missing whose tiles are in another file
-    "magenta ground",  # where a picture without alpha may mean transparent pixels
-    "sizes",  # of an icon file, of which the largest was taken
+    "magenta ground",  # magenta may mean transparent in a picture without alpha
+    "sizes",  # an icon file with several sizes: the largest was read
     "turned",  # by its EXIF entry
     "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets
-    "ambiguous numbers",  # columns of a labels.csv that can be read with decimal points and with decimal commas
+    "ambiguous numbers",  # columns of a labels.csv that fit decimal points and decimal commas
     "no classes",  # a file of many sprites whose labels are missing
-    "split folders",  # train, val and test of a data set, which are no classes
+    "split folders",  # folders train, val and test of a data set
     "test set",  # a file of the sprites by which a data set is judged
     "soft alpha",  # half-transparent pixels
     "upscaled",  # every pixel is a block of pixels

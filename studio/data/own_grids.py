@@ -1,4 +1,4 @@
-"""Grids of single sheets, as ImportOptions.sheet_grids lists them: 'a.png=16x24; b_*.png=12x14+1+2/1'."""
+"""Parse and edit ImportOptions.sheet_grids, a list of grids by file name: 'a.png=16x24; b_*.png=12x14+1+2/1'."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ _GRID = re.compile(r"(\d{1,4})x(\d{1,4})(?:\+(\d{1,4})\+(\d{1,4}))?(?:/(\d{1,4})
 
 
 def grids_by_name(text: str) -> dict[str, Grid]:
-    """Return the grids of a list by the names of their sheets, as written. Raises BadInputError."""
+    """Parse a list of grids; return each grid by its file name pattern. Raises BadInputError for a bad list."""
     grids = {}
     for entry in filter(None, map(str.strip, text.split(_SEPARATOR))):
         name, is_given, numbers = entry.rpartition("=")
         match = _GRID.fullmatch(numbers.strip())
         if not (is_given and name.strip() and match):
-            raise BadInputError(f"{entry!r} names no sheet with its grid.", "Write it like hero.png=16x24.")
+            raise BadInputError(f"{entry!r} is no file name with a grid.", "Write: hero.png=16x24.")
         width, height, *others = (int(number or 0) for number in match.groups())
         if not (1 <= width <= LARGEST_CANVAS and 1 <= height <= LARGEST_CANVAS) or max(others) > LARGEST_CANVAS:
             title = f"The grid {numbers.strip()!r} of {name.strip()!r} is too small or too large."
-            raise BadInputError(title, f"Tiles have from 1 to {LARGEST_CANVAS} pixels a side.")
+            raise BadInputError(title, f"Tiles measure 1 to {LARGEST_CANVAS} pixels.")
         grids[name.strip()] = Grid(width, height, *others)
     return grids
 
 
 def with_grids(text: str, names: Collection[str], grids: Mapping[str, Grid]) -> str:
-    """Return the list `text` with `grids` in place of all entries for the sheets `names`. Raises BadInputError."""
+    """Return `text` with all entries for the files `names` replaced by `grids`. Raises BadInputError for a bad list."""
     others = {name: grid for name, grid in grids_by_name(text).items() if not any(map(is_left_out(name), names))}
     entries = {as_names([name]): grid for name, grid in grids.items()} | others
     return f"{_SEPARATOR} ".join(f"{name}={_numbers(grid)}" for name, grid in entries.items())
 
 
 def own_grids(text: str, names: Iterable[str]) -> dict[str, Grid]:
-    """Return the grid of each of these names that the list has a grid for. Raises BadInputError."""
+    """Return the grids of those files that match an entry of the list. Raises BadInputError for a bad list."""
     found: dict[str, Grid] = {}
     known = [(is_left_out(name), grid) for name, grid in grids_by_name(text).items()]
     for name in names if known else ():

@@ -75,7 +75,7 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
 
 
 def _picture(file: SourceFile) -> Picture:
-    """Return the picture in the file that can be cut: its only picture, or the rest of a partly described sheet."""
+    """Return the only picture of a file, or the rest of a partly described sheet. Raises BadInputError for others."""
     uncut = [picture for picture in pictures_of(file) if picture.may_be_sheet]
     if len(uncut) == 1:
         return uncut[0]

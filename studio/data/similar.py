@@ -26,9 +26,9 @@ _MOST_CHANGED = 0.04  # of the pixels that can be seen: more, and it is another 
 _NOTICED = (
     12  # levels of any premultiplied channel by which a pixel is another one: more, and dark floors are all alike
 )
-_PAIRS_AT_ONCE = 512  # of which a few rows are looked at
+_PAIRS_AT_ONCE = 512  # pairs compared by a few rows at once
 _ROWS_LOOKED_AT = 4  # of a pair, evenly spread, before all of its pixels are compared
-_COMPARED_PIXELS = 1 << 19  # of the first sprites of pairs, at once: each takes some forty bytes
+_COMPARED_PIXELS = 1 << 19  # pixels compared at once, each about 40 bytes of memory
 _MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
 
 

@@ -116,7 +116,7 @@ class SourceFile:
 
     @property
     def is_of_test_set(self) -> bool:
-        """Whether the sprites are the test set, by a folder or by the file name of the MNIST family."""
+        """Whether the sprites belong to the test set, by a folder named test or by an MNIST file name."""
         return self.in_test_folder or self.file_name.lower().startswith("t10k-images")
 
     @property
@@ -150,7 +150,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A folder or a backup file of another program, which is counted and not read. name: as in Quarantined."""
+    """A skipped folder or backup file of another program. name: as in Quarantined."""
 
     name: str
 

@@ -106,7 +106,7 @@ def test_libgdx_in_both_syntaxes(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(("pma", "written", "colour"), [("true", 128, 255), ("false", 128, 128), ("true", 200, 200)])
-def test_libgdx_colours_that_are_multiplied_by_alpha(tmp_path: Path, pma: str, written: int, colour: int) -> None:
+def test_premultiplied_libgdx_alpha_is_undone(tmp_path: Path, pma: str, written: int, colour: int) -> None:
     sheet = packed((0, 0, sprite(0)), (8, 0, sprite(1)))
     sheet[3, 3] = (written, 0, 0, 128)  # more colour than alpha can't come from a multiplication
     write(tmp_path / "set" / "s.png", sheet)
@@ -144,8 +144,8 @@ def test_libgdx_that_lies_and_about_others(tmp_path: Path) -> None:
     assert event.sprites.names == ("empty.png", "plain.png", "s.png#x")
     left_out = reasons(event)
     assert "outside" in left_out["s.png#right"] and "outside" in left_out["s.png#huge"]
-    assert "not given" in left_out["s.png#words"] and "angle" in left_out["s.png#slanted"]
-    assert "not given" in left_out["s.png#b\\x07ell"]
+    assert "position" in left_out["s.png#words"] and "angle" in left_out["s.png#slanted"]
+    assert "position" in left_out["s.png#b\\x07ell"]
     assert "lists no sprites" in notes(event, "description")["empty.png"]
 
 
@@ -175,7 +175,7 @@ def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
     assert event.sprites.names == ("plain.png", "s.png#small", "s.png#tall")
     assert event.sprites.class_names == ("s", "set")
     assert (event.sprites.rgba[2] == on_canvas(TALL, 9, 1)).all()
-    assert "outside" in reasons(event)["s.png#away"] and "not given" in reasons(event)["s.png#half"]
+    assert "outside" in reasons(event)["s.png#away"] and "position" in reasons(event)["s.png#half"]
 
 
 @pytest.mark.parametrize("region", ["", "region = Rect2(0, 0, 0, 0)\n", "region = Rect2(0, 0, 0, 16)\n"])

@@ -274,16 +274,16 @@ def test_each_column_has_its_own_mark() -> None:
     assert table.numbers.tolist() == [[1.5, 1.5], [2.25, 2.25]]
 
 
-def test_a_column_that_fits_both_marks_takes_that_of_the_others() -> None:
+def test_an_undecided_column_takes_the_mark_of_the_other_columns() -> None:
     table = table_of("file;price;weight\nx.png;1.250;0,5\ny.png;2.125;0,7")
     assert table.numbers[:, 0].tolist() == [1250, 2125] and len(table.ambiguous) == 1
 
 
-def test_numbers_that_fit_two_notations_are_listed_and_asked(folder: Path) -> None:
+def test_ambiguous_numbers_are_reported_with_fixes(folder: Path) -> None:
     (folder / "labels.csv").write_text("file;price\na.png;1,234\nb.png;5,678\nsub/c.png;9\n")
     *events, event = events_of(folder)
     assert isinstance(event, SpritesImported) and numbers(event)["a.png"] == [1.234]
-    sentence = "the numbers of 'price' fit two notations: 1,234 was read as 1.234, it can be 1234"
+    sentence = "the numbers of 'price' fit two notations: 1,234 was read as 1.234, but may mean 1234"
     assert any(isinstance(each, Notice) and each.title == f"labels.csv: {sentence}." for each in events)
     (finding,) = [each for each in findings_of(event, ImportOptions()) if each.group == "ambiguous numbers"]
     assert [item.reason for item in finding.items] == [sentence]
@@ -307,13 +307,13 @@ def test_metadata_csv_is_read_like_labels_csv(folder: Path) -> None:
     assert "line 2: 'a.png' has a row in a labels.csv beside this table" in said(event)
 
 
-def test_metadata_csv_about_something_else_is_passed_over(folder: Path) -> None:
+def test_unrelated_metadata_csv_is_ignored(folder: Path) -> None:
     (folder / "metadata.csv").write_text("key,value\nauthor,me\nyear,2026\n")
     event = imported(folder)
     assert not event.notes and not event.quarantine and len(event.sprites) == 4
 
 
-def test_the_line_that_tells_excel_the_separator_is_skipped(folder: Path) -> None:
+def test_the_separator_line_for_excel_is_skipped(folder: Path) -> None:
     event = with_labels(folder, "\ufeffsep=;\r\nfile;class;price\r\na.png;sword;1,5\r\nno.png;gem;2,5\r\n")
     assert classes(event)["a.png"] == "sword" and numbers(event)["a.png"] == [1.5]
     assert event.sprites.target_names == ("price",)
@@ -325,7 +325,7 @@ def test_the_row_numbers_of_pandas_are_no_targets() -> None:
     assert table.number_names == ("price",) and table.numbers[:, 0].tolist() == [5, 6]
 
 
-def test_the_last_name_of_a_frame_finds_its_row_where_no_other_frame_has_the_name(folder: Path) -> None:
+def test_a_unique_last_name_of_a_frame_finds_its_row(folder: Path) -> None:
     names = ("gems/ruby", "gems/1", "coins/1")
     rgba = np.concatenate([sprite(20 + number) for number in range(3)], axis=1)
     write_sheet(folder / "items.png", rgba, [frame(name, 8 * n, 0, 8, 8) for n, name in enumerate(names)])

@@ -64,7 +64,7 @@ def test_a_name_may_stand_for_several_sheets_and_an_unknown_name_is_reported(gam
     assert notes(result, "cut sheet")["strip0.png"].endswith("tiles of 8 x 16 pixels")  # type: ignore[arg-type]
 
 
-def test_a_sprite_that_its_grid_does_not_part_stays_whole(tmp_path: Path) -> None:
+def test_a_sprite_in_a_single_tile_stays_whole(tmp_path: Path) -> None:
     write(tmp_path / "one.png", sprite(1, 16))
     write(tmp_path / "two.png", sprite(2, 16))
     assert imported(tmp_path, sheet_grids="one.png=16x16").sprites.names == ("one.png", "two.png")
@@ -74,12 +74,12 @@ def test_a_sprite_that_its_grid_does_not_part_stays_whole(tmp_path: Path) -> Non
     "text",
     ["hero", "=16x16", "hero=16", "hero=0x16", "hero=16x999", "hero=8x8+1", "hero=8x8+300+0", "hero=8x8/9x"],
 )
-def test_a_list_that_can_not_be_read_is_refused_before_any_file(tmp_path: Path, text: str) -> None:
+def test_a_malformed_list_is_refused_before_reading_files(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInputError, match=r"hero|=16x16"):
         imported(tmp_path, sheet_grids=text)
 
 
-def test_grids_are_written_as_they_are_read() -> None:
+def test_grids_round_trip_through_text() -> None:
     grids = {"a/b c.png": Grid(16, 24), "odd[1];=*.png": Grid(12, 14, 1, 2, 3), "c.png": Grid(8, 8, 0, 0, 1)}
     text = with_grids("", grids, grids)
     assert text.startswith("a/b c.png=16x24; odd") and text.endswith("=12x14+1+2/3; c.png=8x8/1")
@@ -87,6 +87,6 @@ def test_grids_are_written_as_they_are_read() -> None:
     assert grids_by_name(" a.png = 16x24 ;; ") == {"a.png": Grid(16, 24)}
 
 
-def test_new_grids_of_known_sheets_replace_their_entries_alone() -> None:
+def test_new_grids_replace_only_the_entries_of_their_sheets() -> None:
     text = with_grids("strip*.png=8x8; far.png=4x4", ["strip1.png", "strip2.png"], {"strip2.png": Grid(16, 16)})
     assert text == "strip2.png=16x16; far.png=4x4"

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from studio.core import wording
 from studio.data.archives.directory import Record, records
 from studio.data.archives.unpacking import READ_METHODS
-from studio.data.naming import ignored, is_archive, of_other_programs, shown
+from studio.data.naming import ignored, is_archive, made_by_other_program, shown
 from studio.data.source_files import ArchiveFolder, Member, Quarantined, Refused, Skipped, SourceFile, opened
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
@@ -45,9 +45,10 @@ class Archive:
 
 @dataclass(eq=False, slots=True)
 class _Contents:
-    """folders: the entries by name, by folder. left_out: what can't be read, by its path, with group and reason.
+    """The directory of an archive.
 
-    skipped: paths of folders and files of other programs.
+    folders: for each folder path, the entries by file name. left_out: path, quarantine group and reason of each
+    unusable entry. skipped: paths of folders and files of other programs.
     """
 
     folders: dict[tuple[str, ...], ArchiveFolder] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class _Contents:
 
 
 def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
-    """Yield every file in the archive, what can't be read, and what is skipped. Raises OSError from opening it."""
+    """Yield the files of an archive, its unusable entries and its skipped entries. Raises OSError if it can't open."""
     contents = _Contents()
     path = Path(archive.where)
     mtime_ns = 0
@@ -105,7 +106,7 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
         if any(ignored(part) for part in parts):
             continue
         places = range(len(parts))
-        skipped = next((n for n in places if of_other_programs(parts[n], is_folder=n < len(parts) - 1)), None)
+        skipped = next((n for n in places if made_by_other_program(parts[n], is_folder=n < len(parts) - 1)), None)
         if skipped is not None:
             contents.skipped.add(parts[: skipped + 1])
             continue

@@ -89,9 +89,10 @@ class Cel:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named run of frames, `first` and `last` from 0 and as the file has them: they may lie beyond its end.
+    """A named run of frames.
 
-    direction: in which the run plays, by Aseprite's numbers; 0 is forward.
+    first, last: frame numbers from 0, unchecked: both may lie beyond the last frame. direction: Aseprite's number for
+    the playback direction; 0 plays forward.
     """
 
     first: int

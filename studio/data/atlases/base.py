@@ -93,8 +93,8 @@ class AtlasFormat(ABC):
     def read(self, file: SourceFile) -> Atlas | None:
         """Return the description of `file`; None if the files beside `file` describe other pictures or nothing.
 
-        Raises Refused for an unusable description: the picture is then read without a description. Raises OSError, and
-        no other exceptions, whatever bytes the files hold.
+        Raises Refused for an unusable description: the caller then reads the picture without a description. Raises
+        OSError. Damaged bytes never raise other exceptions.
         """
 
     @abstractmethod
@@ -145,7 +145,7 @@ def means(file: SourceFile, path: str) -> bool:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a number of a description as int: 16, 16.0 or '16'. Return None for fractions and other values."""
+    """Convert a value in a description, 16, 16.0 or '16', to int; return None for fractions and other values."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     if not isinstance(value, float | str):
@@ -168,7 +168,7 @@ def too_large(file: SourceFile, name: str) -> bool:
 
 
 def description(file: SourceFile, name: str) -> bytes:
-    """Return the bytes of a file beside `file`. Raises Refused for a file that is too large, and OSError."""
+    """Return the bytes of the file `name` beside `file`. Raises Refused for too large files, and OSError."""
     data = beginning(file, name, _LARGEST + 1)
     if len(data) > _LARGEST:
         raise Refused("refused", f"{shown(name)} beside it is larger than {_LARGEST >> 20} MB")

@@ -1,9 +1,9 @@
-"""JSON as Aseprite, TexturePacker, EaselJS and the studio itself save it beside a sheet.
+"""Read the JSON files that Aseprite, TexturePacker, EaselJS and the studio save beside a sheet.
 
 {"frames": [{"filename": "ruby", "frame": {"x": 0, "y": 0, "w": 16, "h": 16}}, ...], "meta": {...}}, or "frames" as an
-object with the file names as its keys, which Aseprite may repeat. TexturePacker may turn a frame by a quarter clockwise
-and say "rotated": its "w" and "h" are then still those of the upright sprite. For Phaser 3, TexturePacker writes a
-"textures" list of pictures, each with its frames. EaselJS lists frames as [x, y, width, height, number of the picture].
+object with the file names as keys; Aseprite may repeat a key. TexturePacker marks a frame turned a quarter clockwise
+as "rotated": "w" and "h" are still the size of the upright sprite. For Phaser 3, TexturePacker writes a "textures" list
+of pictures with frames. EaselJS lists frames as [x, y, width, height, number of the picture].
 
 "meta.image" names the picture. Without "meta.image", hero.json and hero.png.json describe hero.png. "meta.slices" of
 an Aseprite file with a single frame are the cells of a sheet.
@@ -99,10 +99,10 @@ class JsonFrames(AtlasFormat):
 
 
 def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
-    """Yield the JSON files that may describe `file`, and whether the two names match; matching names come first."""
+    """Yield the names of JSON files that may describe `file`, each with whether it matches; matching names first."""
     alike = {find_beside(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
     yield from ((name, True) for name in sorted(alike))
-    yield from ((name, False) for name in _naming(file) if name not in alike)
+    yield from ((name, False) for name in _naming_picture(file) if name not in alike)
 
 
 class _Folder:
@@ -118,14 +118,14 @@ class _Folder:
         return isinstance(other, _Folder) and self.file.beside is other.file.beside
 
 
-def _naming(file: SourceFile) -> Sequence[str]:
+def _naming_picture(file: SourceFile) -> Sequence[str]:
     """Return the names of the JSON files with an "image" entry for `file`."""
     return _by_image(_Folder(file)).get(folded(file.file_name), ())
 
 
 @lru_cache(maxsize=8)  # called for every picture of a folder
 def _by_image(folder: _Folder) -> dict[str, list[str]]:
-    """Return the JSON files of a folder by the folded names of their pictures. Unusable files are skipped."""
+    """Map the folded names of pictures to the JSON files of a folder with "image" entries; skip unusable files."""
     found: dict[str, list[str]] = {}
     for name in all_named(folder.file, _SUFFIX)[:_MOST_FILES]:
         with suppress(OSError, Refused):
@@ -177,7 +177,7 @@ def _size(values: Any) -> tuple[int, int] | None:
 def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     """Return the description of `file` in the JSON file `name`; None for a description of other pictures.
 
-    alike: the two file names match. Raises Refused for frames without places.
+    alike: the two file names match. Raises Refused for frames without positions.
     """
     pages = list(_pages(_content(file, name)))
     page = next((page for page in pages if page.image and means(file, page.image)), None)
@@ -185,7 +185,7 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     if page is None and alike and len(pages) == 1:
         page = pages[0]
         image = find_beside(file, last_part(page.image))
-        # s.webp beside s.png and s.json: the sheet in a second format, or a preview of another size.
+        # s.webp beside s.png and s.json: the sheet in a second format, or a smaller preview.
         size_decides = bool(image) and folded(image.rpartition(".")[0]) == folded(file.stem)
         if (image and not size_decides) or (not image and not page.image and _is_preview(file)):
             return None
@@ -193,13 +193,13 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
         return None
     regions = _regions(page)
     if all(region.box is None for region in regions):
-        lists = "frames without their places" if regions else "no frames"
+        lists = "frames without positions" if regions else "no frames"
         raise Refused("unreadable", f"{shown(name)} beside it lists {lists}")
     return Atlas((name,), regions, page.size, size_decides)
 
 
 def _is_preview(file: SourceFile) -> bool:
-    """Whether `file` is a GIF beside a picture with the same name and another suffix."""
+    """Whether `file` is a GIF beside a sheet of the same name: hero.gif beside hero.png."""
     return file.suffix == ".gif" and any(find_beside(file, f"{file.stem}{suffix}") for suffix in _SHEET_SUFFIXES)
 
 
@@ -215,7 +215,7 @@ def _regions(page: _Page) -> tuple[Region, ...]:
 
 
 def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
-    """Return the slices of a single frame as regions of the picture if there are two or more without overlaps."""
+    """Return the slices of a single frame as regions of the picture; () for fewer than two and for overlaps."""
     if not isinstance(slices, list) or frame.box is None or frame.turns:
         return ()
     left, top = frame.box.x, frame.box.y
@@ -251,13 +251,13 @@ def _region(name: str, frame: Any) -> Region:
 
 
 def _flag(frame: dict[str, Any], key: str) -> bool:
-    """Return a truth value; the text "false" is false."""
+    """Return the truth value of `frame[key]`; the text "false" is false."""
     value = frame.get(key)
     return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
 
 
 def _box(values: Any) -> Box | None:
-    """Return the box of {"x", "y", "w", "h"}; a missing x or y is 0. None unless all four are whole numbers."""
+    """Parse {"x", "y", "w", "h"} as a box, with 0 for a missing x or y; return None for other values."""
     if not isinstance(values, dict):
         return None
     x, y = whole_number(values.get("x", 0)), whole_number(values.get("y", 0))

@@ -62,7 +62,7 @@ class LibgdxAtlas(AtlasFormat):
 
 
 def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
-    """Return what the text says of a picture; None when the text does not name the picture."""
+    """Parse the entries for `picture` in an .atlas text; return None if the text does not name the picture."""
     lines = (line.strip() for line in text.splitlines())
     pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
     about = [page[1:] for page in pages if means(picture, page[0])]
@@ -79,7 +79,7 @@ def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, Values]]:
-    """Yield the values of the page itself with an empty name, then the name and the values of each sprite."""
+    """Yield ('', values of the page), then the name and the values of each sprite."""
     name, values = "", Values()
     for line in lines:
         key, colon, value = line.partition(":")

@@ -113,7 +113,7 @@ def _none(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
 
 
 def _always(fix: Fix) -> _Fixes:
-    """Return a function that yields `fix` for all items."""
+    """Return a _Fixes function that always yields `fix`."""
 
     def fixes(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
         yield fix
@@ -122,7 +122,7 @@ def _always(fix: Fix) -> _Fixes:
 
 
 def _setting(title: str, changes: Mapping[str, Value]) -> _Fixes:
-    """The same for whatever is in the group."""
+    """Return a _Fixes function that always offers to change these settings."""
     return _always(Fix(title, changes))
 
 
@@ -143,7 +143,7 @@ def cutting(options: ImportOptions) -> Fix:
 
 
 def larger_canvas(found: SpritesImported) -> Fix | None:
-    """Return the fix that makes the canvas hold every picture of up to 256 pixels; None if the canvas does."""
+    """Return a fix to a canvas that holds every picture of up to 256 pixels; None if the canvas is large enough."""
     largest = max((max(size) for size in found.sizes if max(size) <= COMMON_SIZES[-1]), default=0)
     fitting = next(size for size in COMMON_SIZES if size >= largest)
     if fitting <= found.sprites.size:
@@ -201,11 +201,11 @@ def _own_palette(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     yield Fix(f"Bring them into its {case.palette_colours} colours", {"colours_all": case.palette_colours})
 
 
-_ABOUT_CHOICE = ("similar", "leave_out", "class_minimum", "merge_classes")  # which sprites, not which pixels
+_ABOUT_CHOICE = ("similar", "leave_out", "class_minimum", "merge_classes")  # settings that choose sprites
 
 _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "unreadable": ("These files are damaged, cut off or no pictures. The others were read.", _none),
-    "unsupported": ("Kinds of files that the studio does not read. Save drawings as PNG, and unpack archives.", _none),
+    "unsupported": ("The studio can't read these kinds of files. Save drawings as PNG, and unpack archives.", _none),
     "refused": ("Too large, or nothing that should be opened: links, pipes and devices.", _none),
     "no access": ("These could not be read just now. Check their permissions and drive, then open the folder again.",
                   _none),
@@ -227,8 +227,8 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "looks like a sheet": (
         "Each of these pictures holds many sprites. Cutting makes each of those a sprite of its own.", _cut),
     "left over": ("The sheet's last column or row does not fit the grid. Change the tile size, spacing or margin, or "
-                  "use the grid that is seen in each sheet.", _own_grid),
-    "partly described": ("A file describes some sprites of these sheets. Cutting adds the other sprites.", _cut),
+                  "use each sheet's own grid.", _own_grid),
+    "partly described": ("A file describes only a part of these sheets. Cutting adds the other sprites.", _cut),
     "jpeg": ("JPEG blurs edges and invents colours. Look for the originals, or leave them out.", _without_them),
     "misnamed": ("They are another kind of file than their names say, and were read as what they are.", _none),
     "description": ("The file beside the picture is unusable, does not fit, or describes no sprites. Export picture "
@@ -238,15 +238,15 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "animation": ("Frames that repeat were passed over, and very long animations cut short.", _none),
     "blend mode": ("Layers in a blend mode that is not known were drawn as normal ones.", _without_them),
     "incomplete": ("A layer is missing whose tiles are in another file.", _without_them),
-    "magenta ground": ("Programs without alpha mark transparent pixels by magenta (255, 0, 255). A model learns the "
-                       "magenta as a colour of the sprites.",
+    "magenta ground": ("Programs without alpha mark transparent pixels by magenta (255, 0, 255). A model learns to "
+                       "draw the magenta.",
                        _setting("Make magenta transparent", {"clear_magenta": True})),
-    "sizes": ("Icon files that hold a picture in several sizes. The largest was taken.", _none),
+    "sizes": ("These icon files hold several sizes. The studio read the largest.", _none),
     "turned": ("Turned upright as their EXIF entry says.", _none),
     "labels": ("Lines of a labels.csv that can't be used, and sprites that it forgets.", _none),
-    "ambiguous numbers": ("Their numbers can be read with decimal points and with decimal commas.", _decimal_marks),
-    "split folders": ("Folders named train, val and test side by side hold the splits of a data set. Their names are "
-                      "no classes, and nothing is learnt from sprites in test.",
+    "ambiguous numbers": ("A dot or comma in these numbers may part decimals or thousands.", _decimal_marks),
+    "split folders": ("Sibling folders named train, val and test are the splits of a data set, not classes. Sprites in "
+                      "test are not used for training.",
                       _always(TAKE_SPLITS_AS_CLASSES)),
     "test set": ("By these sprites the result is judged. They are not learnt from, unless there are no others.", _none),
     "no classes": ("The file of their labels is missing: put it beside them to have classes.", _none),

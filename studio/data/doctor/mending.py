@@ -80,7 +80,7 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
 
 
 def _with_merged_classes(arranged: ImportResult) -> ImportResult:
-    """Return the import with like-named classes merged, also those of duplicates."""
+    """Return the import with like-named classes merged, in its sprites and its duplicates."""
     chosen = spellings(arranged.sprites)
     if not chosen:
         return arranged
@@ -92,7 +92,7 @@ def _with_merged_classes(arranged: ImportResult) -> ImportResult:
 
 
 def is_left_out(names: str) -> Callable[[str], bool]:
-    """Return a predicate: whether ImportOptions.leave_out, `names`, lists the name of a sprite."""
+    """Return a predicate for sprite names listed in `names`, a text like ImportOptions.leave_out."""
     patterns = _patterns(names)
     plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
     others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
@@ -101,7 +101,7 @@ def is_left_out(names: str) -> Callable[[str], bool]:
 
 
 def names_without_match(names: str, sprites: Iterable[str]) -> list[str]:
-    """Return the entries of ImportOptions.leave_out, `names`, that fit none of these sprites."""
+    """Return the entries of `names`, a text like ImportOptions.leave_out, without a match in `sprites`."""
     known = list(sprites)
     plain = set(known)
     typed = [pattern for pattern in _patterns(names) if re.sub(r"\[(.)\]", r"\1", pattern) not in plain]
@@ -248,7 +248,7 @@ class _Chosen:
                     self._drop(index, "chosen", BY_NAME)
 
     def leave_out_empty_and_equal(self, *, keep_equal: bool) -> None:
-        """Leave out sprites that mending has made clear, or the same as another sprite unless `keep_equal`."""
+        """Leave out sprites made empty by mending and, unless `keep_equal`, sprites made equal to an earlier sprite."""
         first: dict[bytes, int] = {}
         for index in np.flatnonzero(self._kept).tolist():
             pixels = self._all.rgba[index]

@@ -9,7 +9,7 @@ _SHORTEST_MS, _INSTEAD_MS = 11, 100
 
 
 def shown_ms(duration_ms: int) -> int:
-    """Return how long viewers show a frame that asks for `duration_ms`: they replace very short times by 100 ms."""
+    """Return the time that viewers show a frame: they replace a very short `duration_ms` by 100 ms."""
     return duration_ms if duration_ms >= _SHORTEST_MS else _INSTEAD_MS
 
 

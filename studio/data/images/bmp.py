@@ -1,4 +1,4 @@
-"""The pixels of BMP files of 16 and 32 bits, with their alpha, which Pillow drops in most of these files."""
+"""Decode BMP files of 16 and 32 bits. Pillow drops the alpha of most of these files."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from studio.data.source_files import CUT_OFF, Refused
 _UNPACKED, _MASKS, _FOUR_MASKS = 0, 3, 6  # kinds of compression: BI_RGB, BI_BITFIELDS, BI_ALPHABITFIELDS
 _HEADER_BYTES = frozenset({40, 52, 56, 108, 124})
 _FIRST_MASK = 54  # bytes before the masks: the file header has 14, the oldest header has 40
-_DECLARES_ALPHA = 56  # bytes of the shortest header that has a mask for alpha
+_DECLARES_ALPHA = 56  # bytes of the shortest header with an alpha mask
 _USUAL_MASKS = {16: (0x7C00, 0x3E0, 0x1F), 32: (0xFF0000, 0xFF00, 0xFF)}
 
 
 def rgba_of(data: bytes) -> Rgba | None:
-    """Return the pixels of a BMP file of 16 or 32 bits as uint8 [H, W, 4], or None for other BMP files.
+    """Decode a BMP file of 16 or 32 bits to uint8 [H, W, 4]; return None for other BMP files.
 
-    The caller has checked the size in the header. Raises Refused for a file that is cut off. A file of 32 bits that
-    declares no alpha may have alpha in its fourth byte: the byte counts unless it is 0 in every pixel.
+    The caller must check the size in the header first. Raises Refused for a truncated file. Without an alpha mask, the
+    fourth byte of 32-bit pixels is alpha; a byte of 0 in every pixel means an opaque picture.
     """
     if len(data) < _FIRST_MASK:
         return None
@@ -47,7 +47,7 @@ def rgba_of(data: bytes) -> Rgba | None:
 
 
 def _masks(data: bytes, header: int, packing: int, bits: int) -> tuple[tuple[int, int, int], int | None]:
-    """Return the masks of red, green and blue, and the mask of alpha; None where the file has no place for it."""
+    """Return the masks of red, green and blue, and the alpha mask; None for a header without an alpha mask."""
     has_alpha = packing == _FOUR_MASKS or (packing == _MASKS and header >= _DECLARES_ALPHA)
     red, green, blue, alpha = struct.unpack_from("<4I", data.ljust(_FIRST_MASK + 16, b"\0"), _FIRST_MASK)
     if packing == _UNPACKED or not red | green | blue:
@@ -56,10 +56,10 @@ def _masks(data: bytes, header: int, packing: int, bits: int) -> tuple[tuple[int
 
 
 def _channel(numbers: NDArray[np.uint32], mask: int) -> NDArray[np.uint8]:
-    """Return the channel under a mask of pixels uint32 [H, W], scaled to 8 bits; 0 for an empty mask."""
+    """Extract a channel of uint32 [H, W] pixels by its bit mask, scaled to 0..255; zeros for an empty mask."""
     if not mask:
         return np.zeros(numbers.shape, np.uint8)
     low = (mask & -mask).bit_length() - 1
-    shift = max(low, mask.bit_length() - 8)  # of more than 8 bits the upper 8 count
+    shift = max(low, mask.bit_length() - 8)  # keep the upper 8 bits of wider channels
     values = (numbers & np.uint32(mask)) >> np.uint32(shift)
     return (values * np.uint32(255) // np.uint32(mask >> shift)).astype(np.uint8)

@@ -64,9 +64,9 @@ def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
 
 
 def parts_of(rgba: Rgba, count: int | None = None, pixels: int = _PIXELS_AT_ONCE) -> Iterator[slice]:
-    """Return slices of about so many pixels of uint8 [N, S, S, 4], as more at once would take much memory.
+    """Yield consecutive slices along N of uint8 [N, S, S, 4] with about `pixels` pixels each, to limit memory.
 
-    count: of how many sprites of that size the slices are; None: of all N.
+    count: the sprites to slice; None slices all N.
     """
     count = len(rgba) if count is None else count
     step = max(1, pixels // max(1, int(np.prod(rgba.shape[1:3]))))

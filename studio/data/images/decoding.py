@@ -33,11 +33,11 @@ from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opene
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes
-# Pillow's modules of the kinds that it does not load by itself.
+# Pillow's plugin modules, by format, for formats that Pillow does not load by default.
 _PLUGINS = {
     "WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff", "ICO": "Ico", "QOI": "Qoi", "XPM": "Xpm", "PPM": "Ppm", "PCX": "Pcx",
 }  # fmt: skip
-_SLOW, _MOST_SLOW = frozenset({"QOI", "XPM", "PPM"}), 1 << 20  # kinds that Pillow reads pixel by pixel in Python
+_SLOW, _MOST_SLOW = frozenset({"QOI", "XPM", "PPM"}), 1 << 20  # formats that Pillow decodes pixel by pixel in Python
 _CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")  # Pillow's modes
 # Of JPEG's segments.
 _START_OF_PIXELS = 0xDA
@@ -68,9 +68,9 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
 
 
 def picture_bytes(file: SourceFile) -> bytes | None:
-    """Return all bytes of a picture file; None for notes, licences and sounds, in which nobody expects a sprite.
+    """Return all bytes of a picture file; None for notes, licences, sounds and other files.
 
-    Raises Refused for a kind of picture that is not read, and OSError.
+    Raises Refused for unsupported kinds of pictures, and OSError.
     """
     if reason := unread_by_name(file.file_name):
         raise Refused("unsupported", reason)
@@ -160,13 +160,13 @@ def _padded(data: bytes, header: Header) -> bytes:
 
 
 def _check_pcx(data: bytes) -> None:
-    """Raise Refused where the palette at the end is missing: Pillow takes the colour numbers for grey values."""
+    """Raise Refused if the palette at the end is missing: Pillow would read the palette indices as grey values."""
     if (data[1:2], data[3:4], data[65:66]) == (b"\5", b"\x08", b"\1") and data[-769:-768] != b"\x0c":
         raise Refused("unreadable", CUT_OFF)
 
 
 def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
-    """TGA files of 32 bits may declare that their fourth channel means nothing, and leave it at zero, as icons do."""
+    """Return the picture, opaque if a 32-bit TGA or icon file leaves its undeclared fourth channel at 0."""
     is_undefined = kind == "TGA" and data[16] == 32 and not data[17] & 0x0F
     is_undefined |= kind == "ICO" and data[ico.BITS_AT : ico.BITS_AT + 2] == b"\x20\0"
     if is_undefined and not rgba[..., 3].any():

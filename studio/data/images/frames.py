@@ -38,7 +38,10 @@ class _Tally:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Film:
-    """All frames of a picture file. rgba: uint8 [N, H, W, 4]. durations_ms: of each; empty for a still picture."""
+    """The frames of a picture file.
+
+    rgba: uint8 [N, H, W, 4]. durations_ms: display time of each frame; () for a still picture.
+    """
 
     rgba: Rgba
     durations_ms: tuple[int, ...]
@@ -47,16 +50,16 @@ class Film:
 def film_in(data: bytes, suffix: str) -> Film:
     """Read all frames of a picture file, repeated frames included; a still picture has one frame.
 
-    Raises Refused, also for an animation that is damaged or has more frames than are read. `suffix`: as for `decode`.
+    suffix: as for `decode`. Raises Refused for unreadable files, damaged animations and more than MOST_FRAMES frames.
     """
     tally = _Tally()
     frames = list(islice(_encoded_frames(data, tally), MOST_FRAMES + 1))
     if len(frames) > MOST_FRAMES:
-        raise Refused("refused", f"an animation of more than {MOST_FRAMES} frames")
+        raise Refused("refused", f"an animation with more than {MOST_FRAMES} frames")
     if len(frames) < 2 and not tally.stopped:
         still = _still(data, suffix, frames, tally)
         if any(remark.group == "animation" for remark in still.remarks):
-            raise Refused("unsupported", "holds several frames, of which only the first is read")
+            raise Refused("unsupported", "holds several frames, but only the first can be read")
         return Film(still.rgba[None], ())
     drawn = [decoded.rgba for decoded in _rendered(iter(frames), suffix, tally)]
     if tally.stopped:
@@ -84,7 +87,7 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
 
 def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], tally: _Tally) -> Decoded:
     """Decode a picture with at most one frame, `frames`. Raises Refused."""
-    # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
+    # Pillow fills the screen around a smaller GIF frame with a colour; viewers leave the area transparent.
     inset = data.startswith(_GIF) and frames and not _fills(frames[0])
     return next(_rendered(iter(frames), suffix, tally)) if inset else decode(data, suffix)
 

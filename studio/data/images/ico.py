@@ -1,4 +1,4 @@
-"""Finds the largest picture in an icon or cursor file and checks its size before Pillow decodes the picture."""
+"""Find the largest picture in an icon or cursor file and check its size before Pillow decodes the picture."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from studio.data.images.png import MAGIC
 from studio.data.source_files import CUT_OFF, Refused
 
 _HEADER, _ENTRY, _BITMAP = struct.Struct("<HHH"), struct.Struct("<BBBBHHII"), struct.Struct("<IiiHH")
-_LARGEST = 256  # pixels a side of a bitmap; larger pictures are PNG files
+_LARGEST = 256  # pixels, width and height of a bitmap; larger pictures are PNG files
 BITS_AT = _HEADER.size + _ENTRY.size + 14  # bytes before the bits a pixel in a file that `largest_in` made
 
 
 def largest_in(data: bytes) -> tuple[bytes, int]:
-    """Return the largest picture of an icon file, and how many pictures the file holds.
+    """Return the largest picture of an icon file, and the number of pictures.
 
-    The picture is a PNG file, or an icon file of one bitmap. Raises Refused for a damaged file.
+    The picture comes as a PNG file or as an icon file with one bitmap. Raises Refused for a damaged file.
     """
     _, _, count = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
     if not count or len(data) < _HEADER.size + count * _ENTRY.size:

@@ -1,4 +1,4 @@
-"""Recognises kinds of files by their first bytes and names: pictures, and unsupported kinds with a known name."""
+"""Recognise kinds of files by their first bytes and names: pictures, and known but unsupported kinds."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KIND_SUFFIXES = {
     "PCX": (".pcx",),
 }
 PICTURE_SUFFIXES = frozenset({suffix for suffixes in KIND_SUFFIXES.values() for suffix in suffixes})
-DRAWING_SUFFIXES = PICTURE_SUFFIXES | {".ase", ".aseprite", ".ora", ".piskel"}  # all that hold sprites by themselves
-HEAD_BYTES = 64  # what `sniff` looks at
+DRAWING_SUFFIXES = PICTURE_SUFFIXES | {".ase", ".aseprite", ".ora", ".piskel"}  # kinds of files with sprites
+HEAD_BYTES = 64  # bytes that `sniff` needs
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})  # bytes
 _TIFF_MAGICS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
@@ -38,7 +38,7 @@ _UNREAD_MAGICS = (
     (b"\xff\x0a", "a JPEG XL picture"),
     (b"PDN3", "a paint.net picture"),
     (b"FORM", "an IFF picture"),
-    (b"PK\3\4", "a zip archive or a drawing packed as one"),
+    (b"PK\3\4", "a zip archive, or a drawing in a zip archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
 )
@@ -76,7 +76,7 @@ class Header:
 
 
 def sniff(data: bytes, suffix: str) -> Header | None:
-    """Return the kind and size of the picture that `data` begin, or None. A kind without a magic needs its `suffix`."""
+    """Recognise the picture at the start of `data`; None for other data. Formats without magic bytes need `suffix`."""
     for magic, read in _READERS:
         if data.startswith(magic):
             return read(data)
@@ -85,14 +85,14 @@ def sniff(data: bytes, suffix: str) -> Header | None:
 
 
 def unread_by_content(data: bytes) -> str:
-    """Return why `data` are not read, where they are of a known kind; else an empty text."""
+    """Return the reason why `data` of a known kind can't be read; '' for unknown kinds."""
     if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"heic", b"heix", b"mif1"):
         return _not_read("an AVIF or HEIC picture")
     return _not_read(next((words for magic, words in _UNREAD_MAGICS if data.startswith(magic)), ""))
 
 
 def unread_by_name(name: str) -> str:
-    """Return why a file of this name is not read, where the name is of a known kind; else an empty text."""
+    """Return the reason why a file with this name can't be read; '' for unknown kinds."""
     name = name.lower()
     if name.endswith(_UNREAD_ARCHIVES):
         return "an unsupported archive: unpack it or use zip"
@@ -149,7 +149,7 @@ def _ico(_: bytes) -> Header:
 
 
 def _cursor(data: bytes) -> Header | None:
-    return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # as some TGA files begin
+    return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # some TGA files begin alike
 
 
 def _qoi(data: bytes) -> Header:
@@ -179,7 +179,7 @@ def _tga(data: bytes) -> Header | None:
 
 
 def _unpack(layout: str, data: bytes) -> tuple[int, ...]:
-    """Fields of a header; zeros where the file ends before them, which the decoder will then complain about."""
+    """Unpack header fields, with zeros for missing bytes: the decoder reports truncated files later."""
     need = struct.calcsize(layout)
     return struct.unpack_from(layout, data if len(data) >= need else data.ljust(need, b"\0"))
 

@@ -1,4 +1,4 @@
-"""Magenta as the colour of transparent pixels, in pictures whose file format or painter had no alpha."""
+"""Find and clear magenta, the transparent colour in pictures without alpha."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from studio.core.events import Rgba
 from studio.data.images.canvas import as_numbers
 
-_MAGENTA = np.uint32(0xFFFF00FF)  # (255, 0, 255), opaque, in `as_numbers`
-_LEAST_SHARE = 0.05  # of the pixels; less magenta is a detail of the drawing
+_MAGENTA = np.uint32(0xFFFF00FF)  # opaque (255, 0, 255) in the format of `as_numbers`
+_LEAST_SHARE = 0.05  # share of the pixels; less magenta belongs to the drawing
 
 
 def has_magenta_ground(rgba: Rgba) -> bool:
-    """Return whether an opaque picture, uint8 [H, W, 4], stands on magenta: much of it, up to the border."""
+    """Return whether an opaque picture, uint8 [H, W, 4], has much magenta, some of it at the border."""
     if not rgba.size or rgba[..., 3].min() < 255:
         return False
     found = as_numbers(rgba) == _MAGENTA
@@ -21,6 +21,6 @@ def has_magenta_ground(rgba: Rgba) -> bool:
 
 
 def clear_magenta(rgba: Rgba) -> None:
-    """Make the magenta pixels of an opaque picture, uint8 [H, W, 4], transparent in place; leave other pictures."""
+    """Make magenta pixels transparent in place. rgba: uint8 [H, W, 4]; pictures with alpha stay unchanged."""
     if rgba.size and rgba[..., 3].min() == 255:
         rgba[as_numbers(rgba) == _MAGENTA] = 0

@@ -1,6 +1,6 @@
-"""The files named labels.csv or metadata.csv in an import -> the class and the numbers of each sprite.
+"""Look up the class and the numbers of each sprite in the labels.csv and metadata.csv files of an import.
 
-Such a file tells of the files in its folder and below; of two that tell of the same file, the nearer one counts.
+A labels file covers the files in its folder and in sub-folders. The nearest labels file with a row for a sprite counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from studio.data.reading.workers import in_threads
 from studio.data.source_files import Quarantined, Refused, SourceFile
 
 _OWN_NAME = "labels.csv"
-_FILE_NAMES = frozenset({_OWN_NAME, "metadata.csv"})  # the latter as in data sets for the libraries of Hugging Face
+_FILE_NAMES = frozenset({_OWN_NAME, "metadata.csv"})  # metadata.csv: Hugging Face data sets
 _MOST_NAMED = 3
 _AT_ONCE = 4096  # files
 
@@ -51,7 +51,7 @@ class _Sheet:
 
     @property
     def folder(self) -> str:
-        """What the names of the files in its folder begin with."""
+        """The folder part of the file's name, ending in '/'; '' for a file at the top."""
         return _folder(self.file)
 
     def covers(self, file: SourceFile) -> bool:
@@ -61,9 +61,10 @@ class _Sheet:
         return file.where.startswith(self.file.where[: -len(self.file.file_name)])
 
     def find(self, name: str, parts: Sequence[str]) -> int:
-        """Return the row of a sprite, by its file's name from this file's folder on; -1 without a row.
+        """Return the row of a sprite; -1 without a row.
 
-        parts: the sprite's names from `names_in_file`. A row with the exact name counts before the other rows.
+        name: of the sprite's file, relative to the folder of the labels file. parts: the sprite's names from
+        `names_in_file`; the first name with a row counts.
         """
         stem = _without_suffix(name)
         keys = (f"{file}#{part}" for part in parts for file in (name, stem))
@@ -75,9 +76,9 @@ class _Sheet:
 
 
 def names_in_file(parts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the names of each sprite of a file, the exact name first.
+    """Return the names by which a labels file may name each sprite of a file, the full name first.
 
-    The last name of 'gems/ruby', 'ruby', follows where no other sprite of the file has 'ruby' as its last name.
+    'gems/ruby' may also be named 'ruby' if no other sprite of the file is named 'ruby' or ends in '/ruby'.
     """
     last_names = [part.rpartition("/")[2] for part in parts]
     counts = Counter(last_names)
@@ -193,9 +194,9 @@ class Labelling:
 def read_labels(
     files: Sequence[SourceFile], decimal_mark: str = AUTO
 ) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
-    """Read the labels files among `files`; returns what they say and which of them can't be used at all.
+    """Read the labels files among `files`; return the labels and the unusable labels files.
 
-    A metadata.csv that names no file is about something else and passed over. decimal_mark: as in `read_table`.
+    A metadata.csv without a row for any of the files is ignored. decimal_mark: as in `read_table`.
     """
     labelling, problems, lines = Labelling(), list[Quarantined](), 0
     found = []
@@ -247,6 +248,6 @@ def _without_suffix(name: str) -> str:
 
 
 def _folder(file: SourceFile) -> str:
-    """What the names of the files in its folder begin with."""
+    """Return the folder part of the file's name, ending in '/'; '' for a file at the top."""
     name = composed(file.name)
     return name[: name.rfind("/") + 1]

@@ -36,7 +36,7 @@ _AT_ONCE = 2000  # rows between two signs of life
 _LONGEST_NAME = 200  # letters of a class or a heading
 _LARGEST = 1e30  # whose square still is a number on every device
 _FILE_WORDS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
-_CAPTION_WORDS = frozenset({"text", "caption", "description", "prompt"})  # as in data sets of pictures with captions
+_CAPTION_WORDS = frozenset({"text", "caption", "description", "prompt"})  # headings in data sets of captioned pictures
 _CLASS_WORDS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
 _ONE_COLUMN = "it has one column only: after each file, its class or its numbers are needed"
 _UNCLOSED = "a quotation mark in it is not closed, or stands in the middle of a text"
@@ -90,10 +90,11 @@ class LabelsTable:
 def read_table(
     data: bytes, names_file: Callable[[str], bool], decimal_mark: str = AUTO
 ) -> Generator[None, None, LabelsTable]:
-    """Read the table; yields None regularly. names_file: whether there is a file of this name.
+    """Parse a labels file; yields None regularly.
 
-    decimal_mark: of all columns; AUTO decides for each column by all its cells. Raises Refused when nothing of the
-    table can be used; lines that can't be used are among its problems.
+    data: UTF-8 text. names_file: whether a file with this name exists. decimal_mark: POINT or COMMA for all columns;
+    AUTO decides for each column by all its cells. Raises Refused for an unusable file; unusable lines become problems
+    of the table.
     """
     data = _SEPARATOR_LINE.sub(b"", data)
     first = _first_line(data)
@@ -106,11 +107,11 @@ def read_table(
         raise Refused("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
     file_column = _file_column(head, names_file)
     head = list(islice(_rows(data, delimiter, Problems(), file_column), _LOOKED_AT))
-    problems = Problems()  # the rows are read once more from the start
+    problems = Problems()  # the second pass reports the problems of these rows again
     layout = _layout(head, file_column, names_file, problems)
     notations = [ColumnNotation() for _ in layout.number_columns]
     if decimal_mark == AUTO:
-        yield from _look_at_numbers(layout, notations, _rows(data, delimiter, Problems(), file_column))
+        yield from _count_notations(layout, notations, _rows(data, delimiter, Problems(), file_column))
     marks = marks_of(notations, delimiter) if decimal_mark == AUTO else [decimal_mark] * len(notations)
     table = _Filling(layout, marks, names_file, problems)
     rows = islice(_rows(data, delimiter, problems, file_column), layout.has_headings, None)
@@ -119,14 +120,14 @@ def read_table(
         if count % _AT_ONCE == 0:
             yield
     columns = zip(layout.number_names, notations, marks, strict=True)
-    ambiguous = [_in_two_ways(name, each.example, mark) for name, each, mark in columns if each.is_ambiguous]
+    ambiguous = [_ambiguity(name, each.example, mark) for name, each, mark in columns if each.is_ambiguous]
     return replace(table.finished(), ambiguous=tuple(ambiguous))
 
 
-def _look_at_numbers(
+def _count_notations(
     layout: _Layout, notations: Sequence[ColumnNotation], rows: Iterator[tuple[int, list[str]]]
 ) -> Generator[None, None, None]:
-    """Count the notations of all columns of numbers; yields None regularly."""
+    """Add the cells of each number column to its notation; yields None regularly."""
     for count, (_, cells) in enumerate(islice(rows, layout.has_headings, None)):
         for column, notation in zip(layout.number_columns, notations, strict=True):
             if column < len(cells):
@@ -135,9 +136,9 @@ def _look_at_numbers(
             yield
 
 
-def _in_two_ways(name: str, example: str, mark: str) -> str:
+def _ambiguity(name: str, example: str, mark: str) -> str:
     taken, other = (number_in(example, each) for each in (mark, POINT if mark == COMMA else COMMA))
-    return f"the numbers of {name!r} fit two notations: {example} was read as {taken:g}, it can be {other:g}"
+    return f"the numbers of {name!r} fit two notations: {example} was read as {taken:g}, but may mean {other:g}"
 
 
 def _first_line(data: bytes) -> str:
@@ -157,7 +158,7 @@ def _first_line(data: bytes) -> str:
 
 
 def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line of each row and its cells, that of `file_column` first; blank rows are passed over."""
+    """Yield the first line number and the cells of each row, `file_column` moved to the front; skip blank rows."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
@@ -185,7 +186,7 @@ class _Layout:
 
 
 def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
-    """Return the column of file names: the first, unless headings name another column in which files are found."""
+    """Return the column of file names: 0, or a column with a heading like 'file' and names of known files."""
     first = head[0][1]
     if first[0].lower() in _FILE_WORDS or names_file(_key(first[0])):
         return 0
@@ -197,7 +198,7 @@ def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[st
 def _layout(
     head: Sequence[tuple[int, list[str]]], file_column: int, names_file: Callable[[str], bool], problems: Problems
 ) -> _Layout:
-    """Guess the layout from the first rows, the file first. Raises Refused for too many columns of numbers."""
+    """Guess the layout from the first rows, file names in column 0. Raises Refused for too many number columns."""
     width = _width([cells for _, cells in head])
     first_line, first = head[0]
     has_headings = _are_headings(first, head, names_file)
@@ -205,7 +206,7 @@ def _layout(
     body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
     kinds = ["", *(_kind([cells[column] for cells in body]) for column in range(1, width))]
     if file_column and not headings[1]:
-        kinds[1] = ""  # the row numbers that pandas writes
+        kinds[1] = ""  # row numbers written by pandas
     said = (column for column in range(1, width) if headings[column].lower() in _CLASS_WORDS)
     texts = [column for column in range(1, width) if kinds[column] == "texts"]
     classes = [column for column in texts if headings[column].lower() not in _CAPTION_WORDS]
@@ -272,7 +273,7 @@ def _key(cell: str) -> str:
 
 
 class _Filling:
-    """A table that is being filled row by row. marks: the decimal mark of each column of numbers."""
+    """Build a LabelsTable row by row. marks: the decimal mark of each number column."""
 
     def __init__(
         self, layout: _Layout, marks: Sequence[str], names_file: Callable[[str], bool], problems: Problems
@@ -335,6 +336,6 @@ class _Filling:
         if value is not None or _INFINITE.fullmatch(cell):
             reason = "is too large a number"
         elif is_number(cell):
-            reason = f"is not a number with a decimal {mark}, as the column has"
+            reason = f"is not a number with a decimal {mark}, unlike the rest of the column"
         self._problems.add(line, f"{said!r} {reason}: it counts as missing")
         return math.nan

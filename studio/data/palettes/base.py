@@ -42,7 +42,7 @@ class PaletteFormat(ABC):
     name: str = ""
     title: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    order: ClassVar[int] = 0  # formats with a lower one are asked first; at the same order, the suffix decides
+    order: ClassVar[int] = 0  # formats are tried in this order; the file suffix decides between equal orders
 
     @abstractmethod
     def recognises(self, data: bytes) -> bool:

@@ -26,9 +26,10 @@ def palette_formats() -> tuple[PaletteFormat, ...]:
 
 
 def load_palette(path: Path) -> Palette:
-    """Load a palette. Its content decides the format; its suffix decides where several formats or none fit.
+    """Load a palette file; a palette without a name takes the name of the file.
 
-    A palette without a name gets that of its file. Raises BadInputError, which names the line that is wrong.
+    The content decides the format. The suffix decides if several formats or none fit the content. Raises BadInputError,
+    with the line of the fault if known.
     """
     name = shown(path.name)
     data = _read(path, name)

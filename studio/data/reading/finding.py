@@ -20,11 +20,11 @@ from typing import NamedTuple, overload
 
 from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in
-from studio.data.naming import ignored, is_archive, of_other_programs, shown
+from studio.data.naming import ignored, is_archive, made_by_other_program, shown
 from studio.data.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
 from studio.data.sources.base import PICTURE_SUFFIXES
 
-_NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # the start of a suffix such as '-sheet' or '0'
+_NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # where an ending such as '-sheet' or '0' begins
 _MOST_SHORTER = 8  # shortened names tried for a picture
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 
@@ -33,8 +33,8 @@ _RUN = 4096  # files that are sorted in one go: sorting lets no other thread wor
 class Root:
     """A dropped file or folder.
 
-    label: the parts that the names of its files begin with; empty for a folder or an archive by itself. More than the
-    root's own name where several roots share the name. folders: what the root gives to the class names of its files.
+    label: first parts of the names of all files in the root; () for a single dropped folder or archive. Parent folders
+    are included if several roots have the same name. folders: first parts of the class names of all files in the root.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class Root:
 
     @property
     def shares_name(self) -> bool:
-        """Whether another root has the same name."""
+        """Whether another dropped root has an equal name, and `label` includes parent folders."""
         return len(self.label) > 1
 
     @property
@@ -81,12 +81,12 @@ def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
     found = [Root(Path(where), label, chosen[where]) for where, label in zip(kept, labels, strict=True)]
     if len(found) == 1 and (found[0].is_folder or found[0].is_archive):
         return (replace(found[0], label=()),)
-    one_name = len(found) > 1 and len({label[-1] for label in labels}) == 1  # which then says nothing about classes
+    one_name = len(found) > 1 and len({label[-1] for label in labels}) == 1  # an equal name can't tell classes apart
     return tuple(root if one_name else replace(root, folders=(root.name,)) for root in found)
 
 
 def _labels(paths: Sequence[Path]) -> list[tuple[str, ...]]:
-    """Return the last parts of each path, as many as tell it from the other paths."""
+    """Return the shortest unique end of each path: 'a/pack' and 'b/pack' -> ('a', 'pack'), ('b', 'pack')."""
     lengths = [1] * len(paths)
     while True:
         ends = [path.parts[-length:] for path, length in zip(paths, lengths, strict=True)]
@@ -119,14 +119,11 @@ def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
 
 
 def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quarantined | Skipped]:
-    """Yield every plain file of `root`, in no fixed order, and what is skipped or can't be read.
+    """Yield the plain files of `root` and of its archives in any order, skipped items and unreadable items.
 
-    An archive is like a folder.
-
-    With `wanted`, what can't hold a file of that name is passed over.
-
-    Hidden files and folders are passed over. Links inside a folder are not followed: what they point to inside it is
-    found by itself, and what is outside was not dropped.
+    wanted: a file name; folders that can't hold the file are not searched. Hidden files and folders are ignored.
+    Links inside a folder are not followed: the walk finds targets inside `root` anyway, and the user did not drop
+    targets outside.
     """
     if not root.is_folder:
         yield from _dropped_file(root)
@@ -137,7 +134,7 @@ def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quaran
         where, folders = waiting.pop()
         try:
             about = os.stat(where)  # noqa: PTH116
-            # Some drives give all folders the number 0.
+            # Some file systems report inode 0 for all folders.
             identity = (about.st_dev, about.st_ino) if about.st_ino else os.path.realpath(where)
             if identity in seen:
                 continue  # a mount or a junction that leads back into itself
@@ -170,7 +167,7 @@ def _entries(
         except OSError as error:
             yield Quarantined(name, no_access(error, "file"), "no access", Path(entry.path))
             continue
-        if of_other_programs(entry.name, is_folder=stat.S_ISDIR(about.st_mode)):
+        if made_by_other_program(entry.name, is_folder=stat.S_ISDIR(about.st_mode)):
             yield Skipped(name)
         elif stat.S_ISDIR(about.st_mode):
             waiting.append((entry.path, (*folders, shown(entry.name))))
@@ -195,7 +192,7 @@ def _archived(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
 
 
 def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
-    """A file that was dropped by itself belongs to the class that its folder names. What describes it comes with it."""
+    """Yield a dropped file, with its folder as class, and its description files; for an archive, its files."""
     name = "/".join(root.label) or shown(root.path.name)
     try:
         about = root.path.stat()
@@ -218,7 +215,7 @@ def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
 
 
 def _companions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the description files of a dropped picture, found by name.
+    """Yield the description files beside a dropped picture, found by name.
 
     For 'hero-sheet.png' the names are 'hero-sheet', 'hero-sheet.png' and 'hero'; for 'pack0.png' also 'pack'.
     """
@@ -256,9 +253,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Folder:
-    """What the files of one folder share. where, name: what theirs begin with; `where` is an archive's whole path.
+    """The common fields of the files of one folder, as in SourceFile.
 
-    is_test: whether the folder belongs to the test set of a data set.
+    where, name: the part of the files' `where` and `name` before the file name; for files in an archive, `where` is the
+    path of the archive. members: the archive's entries; None on the disk. is_test: whether the files are test sprites.
     """
 
     where: str

@@ -111,12 +111,12 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
         return Reading(left_out=[Remark("no access", no_access(error, "file"))])
     if on_magenta:
         which = "" if on_magenta == 1 else f": {wording.count(on_magenta, 'picture')}"
-        reading.remarks.append(Remark("magenta ground", f"stands on magenta, and nothing in it is transparent{which}"))
+        reading.remarks.append(Remark("magenta ground", f"opaque, on a magenta ground{which}"))
     return reading
 
 
 def _add_picture(reading: Reading, picture: Picture, sheet: str, options: ImportOptions, grid: Grid | None) -> None:
-    """Add a picture, or the sprites cut out of it, to `reading`. sheet: printable name of the file without suffix."""
+    """Add a picture, or the sprites cut from the picture, to `reading`. sheet: printable file name without suffix."""
     cut: Sequence[Picture] = (picture,)
     if picture.may_be_sheet and (grid is not None or options.sheets != "as they are"):
         cut = sliced(picture, sheet, options, grid)

@@ -12,32 +12,33 @@ _TRAINING = frozenset({"train", "training"})
 _TEST = frozenset({"test", "testing"})
 _SPLITS = _TRAINING | _TEST | {"val", "valid", "validation", "dev"}
 _PICTURES = tuple(DRAWING_SUFFIXES)
-_AT_ONCE = 1024  # folders between two signs of life
+_AT_ONCE = 1024  # folders between two yields
 
 
 @dataclass(frozen=True, slots=True)
 class SplitFolders:
-    """The sibling folders of the splits of a data set. parent: the folder above, ending in '/'; '' for the root.
+    """Sibling folders that are the splits of a data set.
 
-    names: of the siblings, in the order of training, validation and test.
+    parent: name of the parent folder, ending in '/'; '' for the root. names: folder names in the order training,
+    validation, test.
     """
 
     parent: str
     names: tuple[str, ...]
 
     def sentence(self) -> str:
-        """Return the sentence for users about these folders."""
+        """Return a sentence for users: "'train' and 'test' are splits of a data set, not classes; ..."."""
         names = [f"'{name}'" for name in self.names]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         test = f"; {names[-1]} is the test set" if self.names[-1].lower() in _TEST else ""
         return f"{listed} are splits of a data set, not classes{test}"
 
 
-def take_out_splits(files: FoundFiles) -> Generator[int, None, list[SplitFolders]]:
+def remove_split_folders(files: FoundFiles) -> Generator[int, None, list[SplitFolders]]:
     """Remove split folders from the class names of `files` and mark the files of test folders.
 
-    Siblings with pictures are splits if there are two or more, all with the name of a split, and a folder is named
-    train. Yields the number of folders done.
+    Two or more sibling folders with pictures are splits if all have the name of a split and at least one is named
+    train or training. Yields the number of processed folders; returns the splits found.
     """
     parents: dict[str, set[str]] = {}
     for number, folder in enumerate(files.folders):
@@ -53,7 +54,7 @@ def take_out_splits(files: FoundFiles) -> Generator[int, None, list[SplitFolders
             for parent, name in _levels(folder):
                 if parent in parents:
                     parents[parent].add(name)
-    found = [SplitFolders(parent, _in_order(names)) for parent, names in sorted(parents.items()) if _are(names)]
+    found = [SplitFolders(parent, _in_order(names)) for parent, names in sorted(parents.items()) if _are_splits(names)]
     splits = {each.parent for each in found}
     for number, folder in enumerate(files.folders):
         if not number % _AT_ONCE:
@@ -66,7 +67,7 @@ def take_out_splits(files: FoundFiles) -> Generator[int, None, list[SplitFolders
     return found
 
 
-def _are(names: set[str]) -> bool:
+def _are_splits(names: set[str]) -> bool:
     lower = {name.lower() for name in names}
     return len(names) > 1 and lower <= _SPLITS and bool(lower & _TRAINING)
 
@@ -76,7 +77,7 @@ def _in_order(names: set[str]) -> tuple[str, ...]:
 
 
 def _levels(folder: Folder) -> Iterator[tuple[str, str]]:
-    """Yield (parent, part) for each part of the class name; the parent folder's name ends in '/'."""
+    """Yield (parent folder, part) for each part of the folder's class name; the parent ends in '/'."""
     parts = folder.name.split("/")[:-1]
     first = len(parts) - len(folder.folders)
     for level, name in enumerate(folder.folders):

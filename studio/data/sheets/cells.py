@@ -73,9 +73,9 @@ def cells_of(grid: Grid, foreground: SummedArea) -> GridCells:
 
 
 def _strip(sums: NDArray[np.uint32], starts: Ints, tile: int, margin: int, spacing: int) -> int:
-    """Return the size of the strip behind the last tile along one side, as in GridCells.
+    """Return the size in pixels of the strip behind the last tile along one side, `right` or `below` of GridCells.
 
-    sums: uint32 [side + 1], foreground pixels before each line. starts: first lines of the tiles.
+    sums: uint32 [side + 1], number of foreground pixels before each line. starts: first line of each tile.
     """
     end = int(starts[-1]) + tile if len(starts) else 0
     size = len(sums) - 1 - end

@@ -1,4 +1,4 @@
-"""Cut a sheet along its description, after a check of the description against the picture."""
+"""Check the description of a sheet against the picture and cut the described sprites."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from studio.data.options import MOST_IN_SHEET
 from studio.data.sheets.grids import background_of
 from studio.data.source_files import Refused
 
-_MOST_OVERLAP = 4  # area of all boxes by the area of the picture: a larger ratio is a decompression bomb
-_MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all sprites with their trimmed borders restored
-_NEARLY = 0.75  # share of the picture's width and height from which a box counts as the whole picture
+_MOST_OVERLAP = 4  # area of all boxes / area of the picture; a larger ratio means a decompression bomb
+_MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all sprites after restoring trimmed borders
+_NEARLY = 0.75  # share of the picture's width and height: a larger box is the whole picture
 _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's edge
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Problem:
-    """The reason why a region is left out.
+    """A region left out of the sheet, with the reason.
 
-    number: index of the region in the description. group: one of QUARANTINE_GROUPS.
+    number: index of the region in the description. group: a name of QUARANTINE_GROUPS.
     """
 
     number: int
@@ -65,12 +65,12 @@ class DescribedSheet:
         for number, region in enumerate(fitting):
             box = _filled(region, width, height)
             if box is None:
-                problems.append(Problem(number, "unreadable", "its place in the sheet is not given"))
+                problems.append(Problem(number, "unreadable", "its position in the sheet is missing or invalid"))
             elif not box.inside(width, height):
-                reason = f"lies outside the sheet, which is {width} x {height} pixels"
+                reason = f"lies outside the sheet of {width} x {height} pixels"
                 problems.append(Problem(number, "unreadable", reason))
             elif region.turns is None:
-                reason = "lies at an angle in the sheet, which is not read: pack it unturned"
+                reason = "lies at an angle in the sheet: export the sheet without rotation"
                 problems.append(Problem(number, "unsupported", reason))
             else:
                 found[number] = region, box
@@ -87,7 +87,7 @@ class DescribedSheet:
 
     @property
     def is_one_sprite(self) -> bool:
-        """Whether all regions have the same box, nearly the whole picture, with all of its foreground."""
+        """Whether a single box holds all foreground and nearly the whole picture."""
         box, *others = {box for _, box in self.regions.values()}
         if others or self.problems:
             return False
@@ -107,7 +107,7 @@ class DescribedSheet:
             yield number, restored
 
     def unused_share(self) -> float:
-        """Return the share of the foreground pixels outside all boxes and their extruded edges."""
+        """Return the share of foreground pixels outside all boxes and extruded edges."""
         pixels = as_numbers(self.rgba)
         foreground = int(np.count_nonzero(pixels != background_of(pixels)))
         return int(np.count_nonzero(self._outside(_EXTRUDED))) / max(1, foreground)
@@ -162,7 +162,7 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
 
 
 def _is_extended(rgba: Rgba, size: tuple[int, int], factor: Fraction) -> bool:
-    """Whether the canvas has grown with empty space, and not the pixels. size: width and height before."""
+    """Return whether the canvas, but not the drawing, grew by `factor` since the description. size: width, height."""
     enlarged = factor.denominator == 1 and native_scale(rgba) % factor.numerator == 0
     empty = not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
     return factor > 1 and empty and not enlarged
@@ -174,7 +174,7 @@ def _numbers(region: Region) -> list[int]:
 
 
 def _scaled(region: Region, factor: Fraction) -> Region:
-    """Return the region with all numbers multiplied by `factor`; the products must be whole."""
+    """Return the region with all numbers multiplied by `factor`; all products must be integers."""
     box, place, whole = region.box, region.place, region.whole
     return replace(
         region,

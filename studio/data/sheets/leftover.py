@@ -1,4 +1,4 @@
-"""Sentences about the pixels of a sheet that lie in no whole tile of its grid."""
+"""Describe in words the pixels of a sheet behind the last whole tiles of its grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from studio.data.options import Grid
 from studio.data.sheets.cells import GridCells, SummedArea, cells_of
 from studio.data.sheets.grids import grid_candidates
 
-_LIKELY = 0.5  # confidence of a grid that is proposed
+_LIKELY = 0.5  # lowest confidence of a grid proposed to the user
 
 
 def left_over(rgba: Rgba, grid: Grid) -> str:
@@ -54,7 +54,7 @@ def _tile(grid: Grid) -> tuple[int, int]:
 
 
 def _change(grid: Grid, fitting: Grid) -> str:
-    """Return the numbers of the fitting grid that differ: 'spacing 1 fits'."""
+    """Return the different numbers of the fitting grid: 'spacing 1 would fit'."""
     numbers = []
     if _tile(fitting) != _tile(grid):
         numbers.append(f"tiles of {fitting.tile_width} x {fitting.tile_height}")
@@ -67,7 +67,7 @@ def _change(grid: Grid, fitting: Grid) -> str:
 
 
 def _whole_sizes(cells: GridCells) -> str:
-    """Return the picture sizes that hold whole tiles: '5 tiles end at 80 px, 6 at 96 px'."""
+    """Return the nearest picture sizes with whole tiles: '5 columns end at 80 px, 6 at 96 px'."""
     grid, words = cells.grid, []
     for strip, side, tile, starts in (
         (cells.right, "columns", grid.tile_width, cells.lefts),

@@ -29,14 +29,14 @@ _SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, i
 _LITTLE = 0.35  # of what usually goes on from one line to the next
 _SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
 _LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
-# Log-odds: the lowest score of a grid that cuts off the last tile of a strip, and the clarity of borders it needs.
+# Log-odds: the lowest `score` and `sheet` of a grid that leaves a cut-off tile at the end of a strip.
 _LIKELY_IF_CUT_OFF, _CLEAR = -4.0, 12.0
 _ASKED = 0.5  # confidence: where somebody says that there is a grid
 # Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
 _MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
-_ENOUGH_PAIRS = 6  # of tiles, one over the other
-_CUT = 10.0  # log-odds: against tiles across whose borders drawings go on, where another grid cuts fewer of them
-# Log-odds against tiles that a line parts into two drawings, the size of the smaller one, and the fewest tiles.
+_ENOUGH_PAIRS = 6  # pairs of vertically adjacent tiles
+_CUT = 10.0  # log-odds against a grid that cuts every drawing at a border; a grid without cuts loses nothing
+# Log-odds against tiles that each hold two drawings, one above the other; smaller / larger drawing; fewest tiles.
 _JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
 _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # how much clear borders count between two grids, and from where on no more
 _MOST_SEEN = 12  # grids of a picture that take part in the vote
@@ -46,10 +46,10 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and o
 
 @dataclass(frozen=True, slots=True)
 class SheetCandidate:
-    """A grid that a picture may have. sprites: its tiles that are not empty.
+    """A possible grid of a picture. sprites: the number of tiles with foreground.
 
-    score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite. strip: it has one
-    row or one column, so that one side of its tiles is that of the picture, which may be larger than it need be.
+    score: log-odds against other grids of the picture. sheet: log-odds that the picture is a sheet and no whole sprite.
+    strip: the grid has a single row or column; a side of its tiles is a side of the picture and may include margins.
     rest: width and height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
     """
 
@@ -103,10 +103,10 @@ def _by_turns(filled: NDArray[np.bool_]) -> float:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Crossings:
-    """Where drawings go on from one row of a picture to the next.
+    """Where drawings continue from a row of a picture to the next row.
 
-    filled: int64 [H + 1, W], the filled pixels of each column above a line. touching: bool [H, W], whether a pixel is
-    filled and the pixel above it as well.
+    filled: int64 [H + 1, W], the number of foreground pixels above each row, by column. touching: bool [H, W], true
+    where a pixel and the pixel above are both foreground.
     """
 
     filled: NDArray[np.int64]
@@ -114,7 +114,7 @@ class _Crossings:
 
     @classmethod
     def of(cls, foreground: SummedArea) -> _Crossings:
-        """Look at the picture that `foreground` is of."""
+        """Compute the crossings of a picture from its summed foreground."""
         sums = foreground.sums.astype(np.int64)
         above = sums[:, 1:] - sums[:, :-1]
         filled = above[1:] > above[:-1]
@@ -124,7 +124,7 @@ class _Crossings:
 
 
 def _joined(cells: GridCells, crossings: _Crossings) -> float:
-    """Return the evidence against tiles in most of which no drawing goes on across one line: two rows make one."""
+    """Return log-odds against tiles that join two rows: in most tiles, no drawing crosses a certain line."""
     height, tiles = cells.grid.tile_height, cells.sprites
     lines = np.arange(_SMALLEST_TILE, height - _SMALLEST_TILE + 1)
     above_line = crossings.filled.sum(1)
@@ -143,14 +143,14 @@ def _joined(cells: GridCells, crossings: _Crossings) -> float:
 
 
 def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return where two numbers of pixels are those of two sprites rather than of a sprite and its shadow."""
+    """Return where two pixel counts suggest two sprites, not a sprite and its shadow."""
     return np.asarray(np.minimum(above, below) >= _LEAST_PART * np.maximum(above, below))
 
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
-    """Return the share of borders between two filled tiles, one over the other, across which a drawing goes on.
+    """Return the share of horizontal borders between two filled tiles that cut through a drawing.
 
-    None where there are too few borders to tell.
+    None for too few borders.
     """
     both = cells.filled[1:] & cells.filled[:-1]
     if np.count_nonzero(both) < _ENOUGH_PAIRS:
@@ -274,7 +274,7 @@ def _weight_of_borders(one: SheetCandidate) -> float:
 
 
 def _lowest_score(one: SheetCandidate) -> float:
-    """Return the score from which a grid counts as likely; a cut-off last tile is rare, but clear borders prove it."""
+    """Return the lowest score of a likely grid: lower for a strip with a cut-off last tile and clear borders."""
     cut_off = one.strip and one.rest != (0, 0) and one.sheet >= _CLEAR
     return _LIKELY_IF_CUT_OFF if cut_off else _LIKELY
 

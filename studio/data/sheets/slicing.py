@@ -88,7 +88,7 @@ def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str
 
 
 def used_grid(options: ImportOptions, own_grid: Grid | None) -> Grid | None:
-    """Return the grid along which a sheet is cut; None without a grid. own_grid: as in `sliced`."""
+    """Return the grid for cutting a sheet, or None. own_grid: the sheet's own grid, recognised or set by the user."""
     if own_grid is not None or options.cuts_each_by_its_own:
         return own_grid
     return given_grid(options) if options.sheets == "grid" else None

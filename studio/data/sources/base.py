@@ -18,7 +18,7 @@ __all__ = [
     "Remark",
     "Source",
     "SourceFile",
-]  # what a source needs
+]  # names for subclasses of Source
 
 
 class Source(ABC):

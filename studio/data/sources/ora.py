@@ -1,4 +1,4 @@
-"""OpenRaster files, as Krita, MyPaint and GIMP write them: zip archives with the merged picture as PNG.
+"""Read OpenRaster files of Krita, MyPaint and GIMP: zip archives that include the merged picture as PNG.
 
 https://www.openraster.org/baseline/file-layout-spec.html
 """
@@ -19,11 +19,11 @@ from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 _MERGED = "mergedimage.png"
-_ENCRYPTED = 1  # flag of a member
+_ENCRYPTED = 1  # flag bit of a zip entry
 
 
 class OraSource(Source):
-    """Reads the picture that all layers make together."""
+    """Reads the merged picture of all layers."""
 
     name = "ora"
 
@@ -48,13 +48,13 @@ class OraSource(Source):
 
 
 def _merged(data: bytes) -> bytes:
-    """Return the merged picture, a PNG file. Raises Refused where the archive is damaged or has none."""
+    """Return the PNG bytes of the merged picture. Raises Refused for a damaged archive or a missing picture."""
     stream = io.BytesIO(data)
     found = next((each for each in records(stream, len(data)) if each.name == _MERGED.encode()), None)
     if found is None:
         raise Refused("unsupported", "an OpenRaster file without a merged picture: save it as PNG")
     if found.flags & _ENCRYPTED or found.entry.method not in READ_METHODS:
-        raise Refused("unsupported", "an OpenRaster file packed in a way that is not read: save it as PNG")
+        raise Refused("unsupported", "an encrypted or unusually packed OpenRaster file: save it as PNG")
     if found.entry.size > LARGEST_FILE:
         raise Refused("refused", f"too large: at most {LARGEST_FILE >> 20} MB are read")
     return unpacked(stream, found.entry, LARGEST_FILE)

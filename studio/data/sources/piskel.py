@@ -1,5 +1,6 @@
-"""Piskel files: JSON with each layer's frames as PNG pictures, in base64. Written from Piskel's own reader,
-src/js/utils/serialization/Deserializer.js of github.com/piskelapp/piskel.
+"""Read Piskel files: JSON with the frames of each layer as base64 PNG pictures.
+
+The format follows src/js/utils/serialization/Deserializer.js of github.com/piskelapp/piskel.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from studio.data.images.decoding import check_size, decode, recognise
 from studio.data.images.decoding import read_bytes as whole
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
-_LARGEST = 16 << 20  # bytes of a file; reading JSON holds up every other thread
+_LARGEST = 16 << 20  # bytes; parsing JSON blocks all other threads
 _MOST_FRAMES, _MOST_LAYERS = 1_000, 1_000
-MOST_PIXELS = 1 << 26  # of all pictures in a file, and of all frames
+MOST_PIXELS = 1 << 26  # limit for the file's pictures, and for all frames
 _NORMAL = 0  # blend mode
-_ONE_STRIP = 1  # version of files whose layers are one picture each
+_ONE_STRIP = 1  # modelVersion with all frames of a layer in one picture
 
 
 class _Chunk(msgspec.Struct, frozen=True):
-    """A picture of several frames. layout: the numbers of the frames, column by column."""
+    """A picture of several frames in a grid. layout: frame numbers from 0, layout[column][row]."""
 
     layout: list[list[records.Count]]
     base64PNG: str  # noqa: N815 - as it is called in the file
 
 
 class _Layer(msgspec.Struct, frozen=True):
-    """A layer in either form: chunks, or one picture with all frames side by side."""
+    """A layer: `chunks`, or in older files a single picture with `frameCount` frames side by side."""
 
     chunks: list[_Chunk] | None = None
     base64PNG: str = ""  # noqa: N815
@@ -46,7 +47,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
 
 class _Sprite(msgspec.Struct, frozen=True):
-    """layers: JSON texts, from the lowest up. width, height: of a frame, in pixels."""
+    """A drawing. layers: JSON texts, the bottom layer first. width, height: frame size in pixels."""
 
     width: records.Positive
     height: records.Positive
@@ -59,7 +60,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class PiskelSource(Source):
-    """Reads each frame as a sprite, with all layers merged."""
+    """Reads each frame as a sprite and merges its layers."""
 
     name = "piskel"
 
@@ -75,7 +76,7 @@ class PiskelSource(Source):
         try:
             frames = _frames(data)
         except ValueError:
-            raise Refused("unreadable", "damaged: it holds something else than a Piskel file does") from None
+            raise Refused("unreadable", "damaged: its contents don't belong in a Piskel file") from None
         except MemoryError:
             raise Refused("refused", "too large for the free memory") from None
         for number, rgba in enumerate(frames, 1):
@@ -98,14 +99,14 @@ class PiskelSource(Source):
 
 
 def _frames(data: bytes) -> list[Rgba]:
-    """Return the frames, uint8 [H, W, 4] each. Raises Refused, and ValueError for JSON that is no Piskel file."""
+    """Decode the frames, each uint8 [H, W, 4]. Raises Refused, and ValueError for JSON of other programs."""
     content = records.parse(data, _File)
     sprite = content.piskel
     if content.modelVersion < _ONE_STRIP:
-        raise Refused("unsupported", "a file of an old Piskel: open and save it in Piskel again")
+        raise Refused("unsupported", "a file of an old Piskel version: save it again in Piskel")
     check_size(sprite.width, sprite.height)
     if len(sprite.layers) > _MOST_LAYERS:
-        raise Refused("refused", f"it has more than {_MOST_LAYERS:,} layers")
+        raise Refused("refused", f"too many layers: at most {_MOST_LAYERS:,} are read")
     frames: list[Rgba] = []
     left = MOST_PIXELS
     for text in sprite.layers:
@@ -118,7 +119,7 @@ def _frames(data: bytes) -> list[Rgba]:
                 raise Refused("unreadable", "damaged: its pictures are no PNG files")
             left -= header.width * header.height
             if left < 0:
-                raise Refused("refused", f"too large: it has more than {MOST_PIXELS:,} pixels")
+                raise Refused("refused", f"too large: more than {MOST_PIXELS:,} pixels")
             _draw(frames, decode(picture, ".png").rgba, chunk.layout, (sprite.width, sprite.height), opacity)
     if not frames:
         raise Refused("unreadable", "damaged: it has no frames")
@@ -129,7 +130,7 @@ def _chunks(layer: _Layer) -> list[_Chunk]:
     if layer.chunks is not None or not layer.base64PNG:
         return layer.chunks or []
     if layer.frameCount > _MOST_FRAMES:
-        raise Refused("refused", f"it has more than {_MOST_FRAMES:,} frames")
+        raise Refused("refused", f"too many frames: at most {_MOST_FRAMES:,} are read")
     return [_Chunk([[number] for number in range(layer.frameCount)], layer.base64PNG)]
 
 
@@ -137,21 +138,22 @@ def _png_in(url: str) -> bytes:
     try:
         return base64.b64decode(url.partition(",")[2])
     except (binascii.Error, ValueError):
-        raise Refused("unreadable", "damaged: a picture in it is no base64 text") from None
+        raise Refused("unreadable", "damaged: a picture has invalid base64 text") from None
 
 
 def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
-    """Draw the frames in a picture of a layer over those of the layers below, and add the frames that are new.
+    """Draw the frames of a layer's picture over the lower layers in `frames`, in place; append missing frames.
 
-    layout: as in _Chunk. size: width and height of a frame. Raises Refused where they don't fit the picture.
+    layout: as in _Chunk. size: width and height of a frame. opacity: 0 to 255. Raises Refused if `layout` and `size`
+    don't fit the picture.
     """
     width, height = size
     rows = max(map(len, layout), default=0)
     if picture.shape[:2] != (rows * height, len(layout) * width):
-        raise Refused("unreadable", "damaged: a picture in it is of another size than its frames")
+        raise Refused("unreadable", "damaged: a picture does not have the size of its frames")
     count = 1 + max((number for column in layout for number in column), default=-1)
     if count > _MOST_FRAMES or count * width * height > MOST_PIXELS:
-        raise Refused("refused", "it has more frames than are read")
+        raise Refused("refused", "too many frames or pixels")
     while len(frames) < count:
         frames.append(np.zeros((height, width, 4), np.uint8))
     for x, column in enumerate(layout):

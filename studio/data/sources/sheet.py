@@ -16,11 +16,11 @@ from studio.data.naming import shown
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
 
-_FEW = 0.05  # share of the foreground pixels outside all described sprites; above the share, the user is told
+_FEW = 0.05  # share of foreground pixels outside all described sprites; a larger share is reported
 
 
 class SheetSource(Source):
-    """Reads each frame as a sprite. Folders in a frame's name make its class, else the sheet's name does."""
+    """Reads each frame as a sprite. Its class comes from the folders in the frame's name, or from the sheet's name."""
 
     name = "sheet"
     order = -10
@@ -79,7 +79,7 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
 
 
 def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]) -> Iterator[Picture | Remark]:
-    """Yield the sprites and remarks of a sheet. A sheet of one sprite becomes a plain picture without a part name."""
+    """Yield the sprites and remarks of a sheet. A sheet with a single sprite becomes a picture without a part name."""
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
     parts = [_part(path, number, used) for number, path in enumerate(paths)]

@@ -109,7 +109,7 @@ def test_a_magenta_ground_becomes_transparent_in_one_click(tmp_path: Path) -> No
     )
 
 
-def test_sheets_on_magenta_are_cut_as_sheets_on_nothing(tmp_path: Path) -> None:
+def test_sheets_on_magenta_are_cut_like_transparent_sheets(tmp_path: Path) -> None:
     sheet = np.concatenate([in_palette(seed, PALETTE) for seed in range(12)], 1)
     write(tmp_path / "key" / "sheet.png", on_magenta(sheet))
     write(tmp_path / "alpha" / "sheet.png", sheet)

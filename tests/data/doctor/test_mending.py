@@ -171,9 +171,9 @@ def test_classes_that_differ_in_case_or_blanks_are_reported_and_merged(tmp_path:
     assert imported(tmp_path / "set", merge_classes=True, class_minimum=3).sprites.class_names == ("sword",)
 
 
-def test_a_name_to_leave_out_that_no_sprite_has_is_reported(folder: Path) -> None:
+def test_an_unmatched_name_in_leave_out_is_reported(folder: Path) -> None:
     said = [event for event in events_of(folder, leave_out="b/*; a/0.png; c/*") if isinstance(event, Notice)]
-    assert [notice.title for notice in said] == ["No sprite is called 'c/*', which is to be left out."]
+    assert [notice.title for notice in said] == ["No sprite named 'c/*' to leave out."]
 
 
 def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Path) -> None:

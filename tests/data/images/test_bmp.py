@@ -65,7 +65,7 @@ def test_alpha_is_kept(header: int, packing: int, masks: tuple[int, ...], top_do
     assert np.array_equal(decode(data, ".bmp").rgba, SPRITE)
 
 
-def test_channels_in_another_order() -> None:
+def test_channel_masks_in_another_order() -> None:
     masks = (0xFF, 0xFF00, 0xFF0000, 0xFF000000)
     assert np.array_equal(
         decode(bmp(packed(SPRITE, masks, 32), header=108, packing=3, masks=masks), ".bmp").rgba, SPRITE
@@ -76,14 +76,14 @@ def test_channels_in_another_order() -> None:
     assert rgba[..., 3].tolist() == [[255, 85, 0], [255, 0, 255]]
 
 
-def test_a_fourth_byte_of_zeros_is_no_alpha() -> None:
+def test_a_zero_fourth_byte_means_opaque() -> None:
     opaque = SPRITE | np.array([0, 0, 0, 255], np.uint8)
     assert np.array_equal(decode(bmp(packed(SPRITE, ARGB[:3], 32)), ".bmp").rgba, opaque)
     declared = bmp(packed(SPRITE, ARGB[:3], 32), header=108, packing=3, masks=ARGB)
     assert not decode(declared, ".bmp").rgba[..., 3].any()
 
 
-def test_a_header_that_declares_no_alpha_is_believed() -> None:
+def test_an_empty_alpha_mask_means_opaque() -> None:
     data = bmp(packed(SPRITE, ARGB, 32), header=108, packing=3, masks=(*ARGB[:3], 0))
     assert (decode(data, ".bmp").rgba[..., 3] == 255).all()
 
@@ -102,7 +102,7 @@ def test_16_bits(masks: tuple[int, ...], alpha: list[list[int]]) -> None:
     assert (plain[..., 3] == 255).all() and np.abs(plain[..., :3].astype(int) - SPRITE[..., :3]).max() < 16
 
 
-def test_files_that_are_cut_off_or_lie_are_refused() -> None:
+def test_truncated_or_damaged_bmp_files_are_refused() -> None:
     data = bmp(packed(SPRITE, ARGB, 32))
     for length in range(26, len(data)):
         with pytest.raises(Refused):

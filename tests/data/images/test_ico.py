@@ -40,7 +40,7 @@ def test_bitmaps_and_cursors_keep_their_alpha(kind: int) -> None:
     assert (decode(icon(bitmap(rgba)), ".ico").rgba[..., 3] == 255).all()  # a channel that means nothing
 
 
-def test_the_largest_picture_is_taken_and_said() -> None:
+def test_the_largest_icon_size_is_read_and_reported() -> None:
     packed = io.BytesIO()
     Image.fromarray(sprite(2, 32)).save(packed, "ICO", sizes=[(16, 16), (32, 32)], bitmap_format="bmp")
     decoded = decode(packed.getvalue(), ".ico")
@@ -64,7 +64,7 @@ def test_pictures_in_png_are_read_as_png() -> None:
         (struct.pack("<HHH", 0, 1, 60_000) + bytes(100), "unreadable", "cut off"),
     ],
 )
-def test_icons_that_lie_are_refused(data: bytes, group: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_icons_are_refused(data: bytes, group: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "open", None)  # nothing is decoded: whoever calls it fails the test
     with pytest.raises(Refused, match=words) as refused:
         decode(data, ".ico")

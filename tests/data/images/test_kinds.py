@@ -25,7 +25,7 @@ UNREAD = {
 }
 
 
-def test_they_are_counted_beside_what_is_read(tmp_path: Path) -> None:
+def test_unsupported_files_are_reported_with_advice(tmp_path: Path) -> None:
     write(tmp_path / "good.png", sprite(1))
     for name in (*UNREAD, "notes.gz", "notes.txt", "sound.ogg"):
         (tmp_path / name).write_bytes(b"something")

@@ -15,7 +15,7 @@ def on_magenta(rgba: Pixels) -> Pixels:
     return np.where(rgba[..., 3:] > 0, rgba, np.array(MAGENTA, np.uint8))
 
 
-def test_a_ground_is_much_magenta_up_to_the_border_and_no_alpha() -> None:
+def test_a_magenta_ground_is_opaque_and_reaches_the_border() -> None:
     assert has_magenta_ground(on_magenta(sprite(1, 16)))
     assert not has_magenta_ground(sprite(1, 16))
     opaque = sprite(1, 16)[1:-1, 1:-1].copy()
@@ -35,7 +35,7 @@ def test_a_ground_is_much_magenta_up_to_the_border_and_no_alpha() -> None:
     assert not has_magenta_ground(np.zeros((0, 0, 4), np.uint8))
 
 
-def test_magenta_is_cleared_where_nothing_is_transparent() -> None:
+def test_magenta_is_cleared_in_opaque_pictures() -> None:
     rgba = on_magenta(sprite(2, 16))
     clear_magenta(rgba)
     assert np.array_equal(rgba, sprite(2, 16))

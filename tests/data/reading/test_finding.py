@@ -36,9 +36,7 @@ def test_links_are_not_followed_and_loops_end(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_drive_without_file_numbers_loses_no_folder_and_loops_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zero_inodes_hide_no_folder_and_loops_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "set" / "a.png", sprite(0))
     write(tmp_path / "set" / "one" / "b.png", sprite(1))
     write(tmp_path / "set" / "two" / "deep" / "c.png", sprite(2))
@@ -171,12 +169,12 @@ def test_folders_and_backups_of_other_programs_are_skipped_and_counted(tmp_path:
     assert imported(folder / "#recycle").sprites.names == ("d.png",)  # a named folder is read
 
 
-def test_folders_of_one_name_are_said_once(tmp_path: Path) -> None:
+def test_folders_with_equal_names_give_a_single_notice(tmp_path: Path) -> None:
     for version in ("v1", "v2"):
         write(tmp_path / version / "set" / "sword" / f"{version}.png", sprite(int(version[1])))
     *events, _ = events_of(tmp_path / "v1" / "set", tmp_path / "v2" / "set")
     (notice,) = [event for event in events if isinstance(event, Notice)]
-    assert notice.title == "Folders of the same name are read as one set: v1/set, v2/set."
+    assert notice.title == "Folders with equal names become one set: v1/set, v2/set."
 
 
 def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:

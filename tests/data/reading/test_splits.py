@@ -48,7 +48,7 @@ def test_one_fix_takes_splits_as_classes(tmp_path: Path) -> None:
     assert "test/cat" in undone.sprites.class_names and not undone.sprites.is_test.any() and not undone.notes
 
 
-def test_the_kept_import_says_the_same(tmp_path: Path) -> None:
+def test_a_cached_import_gives_the_same_notices(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", SPLITS)
     (first, again) = (events_of(folder, cache=tmp_path / "cache") for _ in range(2))
     assert isinstance(again[-1], SpritesImported) and again[-1].from_cache

@@ -57,7 +57,7 @@ def test_a_sheet_whose_canvas_was_extended(tmp_path: Path, shape: tuple[int, int
     assert "taken as they are" in notes(event, "description")["s.png"]
 
 
-def test_a_size_that_the_frames_contradict_is_not_believed(tmp_path: Path) -> None:
+def test_a_described_size_that_contradicts_the_frames_is_ignored(tmp_path: Path) -> None:
     described(tmp_path / "set", SHEET, width=8, height=4)
     event = imported(tmp_path / "set")
     assert (event.sprites.rgba == [sprite(0), sprite(1)]).all() and not notes(event, "description")
@@ -99,7 +99,7 @@ def test_the_undescribed_tiles_are_reported_and_can_be_cut(tmp_path: Path) -> No
         assert cut.sprites.class_names == ("tiles",) and not notes(cut, "partly described")
 
 
-def test_the_undescribed_tiles_are_seen_before_they_are_cut(tmp_path: Path) -> None:
+def test_the_cut_preview_shows_only_undescribed_tiles(tmp_path: Path) -> None:
     coin_of_a_tileset(tmp_path)
     sheet = returned(look_at_sheet([tmp_path], "tiles.png"))
     assert sheet.proposed is not None and (sheet.proposed.tile_width, sheet.proposed.tile_height) == (16, 16)

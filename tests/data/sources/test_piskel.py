@@ -72,26 +72,26 @@ def test_layers_are_drawn_over_one_another(tmp_path: Path) -> None:
     ("data", "group", "words"),
     [
         (b"", "unreadable", "no bytes"),
-        (b"{", "unreadable", "something else than a Piskel file"),
-        (b"[" * 100_000, "unreadable", "something else"),
-        (b'{"modelVersion": 2, "piskel": {"width": "8"}}', "unreadable", "something else"),
-        (piskel(width=0), "unreadable", "something else"),
-        (piskel(layer(opacity=float("nan"))), "unreadable", "something else"),
+        (b"{", "unreadable", "belong in a Piskel file"),
+        (b"[" * 100_000, "unreadable", "contents"),
+        (b'{"modelVersion": 2, "piskel": {"width": "8"}}', "unreadable", "contents"),
+        (piskel(width=0), "unreadable", "contents"),
+        (piskel(layer(opacity=float("nan"))), "unreadable", "contents"),
         (piskel(), "unreadable", "no frames"),
         (piskel(version=0), "unsupported", "old Piskel"),
         (piskel(width=50_000), "refused", "50,000 x 8"),
-        (piskel(*["{}"] * 1_001), "refused", "1,000 layers"),
+        (piskel(*["{}"] * 1_001), "refused", "too many layers"),
         (piskel(layer(([[0]], "data:image/png;base64,?"))), "unreadable", "no bytes"),
         (piskel(layer(([[0]], url(b"GIF89a" + bytes(30))))), "unreadable", "no PNG files"),
-        (piskel(layer(([[0], [1]], strip(FRAMES[0])))), "unreadable", "another size"),
-        (piskel(layer(([[-1]], strip(FRAMES[0])))), "unreadable", "something else"),
-        (piskel(layer(([[10**9]], strip(FRAMES[0])))), "refused", "more frames"),
-        (piskel('{"frameCount": 1000000000, "base64PNG": "x"}'), "refused", "1,000 frames"),
+        (piskel(layer(([[0], [1]], strip(FRAMES[0])))), "unreadable", "the size of its frames"),
+        (piskel(layer(([[-1]], strip(FRAMES[0])))), "unreadable", "contents"),
+        (piskel(layer(([[10**9]], strip(FRAMES[0])))), "refused", "too many frames"),
+        (piskel('{"frameCount": 1000000000, "base64PNG": "x"}'), "refused", "too many frames"),
         (piskel(layer(([[0]], url(png(50_000, 50_000, 8, 6, [bytes(9)]))))), "refused", "50,000 x 50,000"),
         (piskel(*[layer(([[0]], url(png(4_096, 4_096, 8, 6, [bytes(9)]))))] * 5), "unreadable", "cut off"),
     ],
 )
-def test_files_that_lie_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
+def test_damaged_piskel_files_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
     with pytest.raises(Refused, match=words) as refused:
         read(tmp_path / "a.piskel", data)
     assert refused.value.group == group
@@ -103,5 +103,5 @@ def test_pixels_are_counted_before_they_are_decoded(tmp_path: Path, monkeypatch:
     assert read(tmp_path / "a.piskel", piskel(one, one, one))
     with pytest.raises(Refused, match="more than 192 pixels"):
         read(tmp_path / "a.piskel", piskel(one, one, one, layer(([[0]], url(png(8, 8, 8, 6, [b""]))))))
-    with pytest.raises(Refused, match="more frames"):
+    with pytest.raises(Refused, match="too many frames"):
         read(tmp_path / "a.piskel", piskel(layer(([[3]], strip(FRAMES[0])))))

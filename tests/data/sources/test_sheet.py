@@ -182,7 +182,7 @@ def test_truth_values_written_as_text(tmp_path: Path) -> None:
     assert (event.sprites.rgba[1, :, 1:7] == np.rot90(turned)).all()
 
 
-def test_frames_with_one_key_are_all_read(tmp_path: Path) -> None:
+def test_frames_with_repeated_keys_are_all_read(tmp_path: Path) -> None:
     frames = ",".join(f'"s.aseprite": {{"frame": {{"x": {x}, "y": 0, "w": 8, "h": 8}}}}' for x in (0, 8, 16))
     write(tmp_path / "set" / "s.png", strip(0, 1, 2))
     written(tmp_path / "set", "s.json", f'{{"frames": {{{frames}}}}}')
