@@ -95,8 +95,10 @@ class ConfigForm(QWidget):
         return ""
 
     def refuse(self, name: str, reason: str) -> None:
-        """Show at the field of a setting why its value can't be used, until the next edit."""
+        """Show at the field of a setting why its value can't be used, until the next edit; unfold a hidden field."""
         self._reasons[name].say(reason)
+        if self._disclosure is not None and any(item.name == name and item.advanced for item in self._settings):
+            self._disclosure.set_open(True)
 
     def set_locked(self, locked: bool, names: Collection[str]) -> None:
         """Make the controls of these settings read-only or editable; labels stay readable."""

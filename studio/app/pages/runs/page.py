@@ -48,7 +48,7 @@ class RunsPage(Page):
         self.comparison = Comparison(session)
         self._use = factory.text("", "muted", wrap=False)
         self.show_all = factory.button("Clear filter", "Show all runs again.")
-        self._no_match = factory.panel(factory.row(factory.caption(_NO_MATCH), self.show_all))
+        self._no_match = factory.panel(factory.row(factory.text(_NO_MATCH, "muted", wrap=False), self.show_all, 1))
         self._rows = RunTable(self)
         self._sorted = RunFilter(self._rows, self)
         self._restored: set[Path] = set()  # runs that are to be chosen when they are listed again
