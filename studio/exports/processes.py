@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -27,19 +28,21 @@ def run_program(
     """
     end_s = time.monotonic() + timeout_s
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace", cwd=folder, **options
-    ) as process:
-        unsent: str | None = stdin
-        try:
-            while True:
-                try:
-                    said, problem = process.communicate(unsent, _POLL_S)
-                    return subprocess.CompletedProcess(words, process.returncode, said, problem)
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() > end_s:
-                        raise subprocess.TimeoutExpired(words, timeout_s) from None
-                    unsent = None  # the first call has taken the text
-                    yield share
-        finally:
-            process.kill()
+    # Not a pipe: after a time-out, `communicate` forgets the input that is not sent yet.
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
+        given.write(stdin)
+        given.seek(0)
+        with subprocess.Popen(
+            words, stdin=given, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace", cwd=folder, **options
+        ) as process:
+            try:
+                while True:
+                    try:
+                        said, problem = process.communicate(timeout=_POLL_S)
+                        return subprocess.CompletedProcess(words, process.returncode, said, problem)
+                    except subprocess.TimeoutExpired:
+                        if time.monotonic() > end_s:
+                            raise subprocess.TimeoutExpired(words, timeout_s) from None
+                        yield share
+            finally:
+                process.kill()
