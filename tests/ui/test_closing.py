@@ -236,7 +236,7 @@ def test_the_question_whether_to_leave_keeps_up_with_the_disk(
     disk.fill()
     with qtbot.waitSignal(asked.destroyed, timeout=LONG_MS):
         qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
-    assert "Leaving now loses" in question(opened).informativeText()
+    assert "leaving now loses" in question(opened).informativeText()
     answer(opened, "Stay")
     disk.free()
     training.stop()
