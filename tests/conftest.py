@@ -22,7 +22,7 @@ from studio.data.sprites import Sprites
 
 pytest_plugins = ["tests.exports.once"]
 
-_SCREEN = Path(__file__).parent / "ui" / "screen.json"  # 1600 x 1200: a window of the usual size fits
+_SCREEN = Path(__file__).parent / "app" / "screen.json"  # 1600 x 1200: a window of the usual size fits
 os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={_SCREEN}")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -79,7 +79,9 @@ def _own_torch() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _sampled_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sprites that a training shows on its way take two looks of the network: few tests look at them."""
-    if module := sys.modules.get("studio.engine.live_samples"):  # to import it here would import torch for every test
+    if module := sys.modules.get(
+        "studio.engine.training.live_samples"
+    ):  # to import it here would import torch for every test
         monkeypatch.setattr(module, "SAMPLE_STEPS", 2)
 
 

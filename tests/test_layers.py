@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import re
 import socket
 import subprocess
 import sys
@@ -34,7 +35,7 @@ WAYS_INTO_THE_WINDOW = {"app", "app.launch"}
 QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 # What the studio's own processes say to each other through pipes is never on the disk.
-MAY_PICKLE = {"studio.core.children"}
+MAY_PICKLE = {"studio.core.worker_process"}
 NOT_ON_WINDOWS = {"resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "syslog", "posix", "curses", "readline"}
 PLUGIN_BASES = {
     "recipes": "Recipe",
@@ -208,7 +209,7 @@ def test_every_module_can_be_imported_on_windows(package: str) -> None:
         ("studio.engine.thing", "from PySide6.QtCore import QObject", "only the window"),
         ("studio.engine.thing", "def f():\n    from studio.app import jobs", "imports point down"),
         ("studio.engine.thing", "from studio.cli.messages import notice", "imports point down"),
-        ("studio.exports.thing", "from studio.engine.model import TrainedModel", "imports point down"),
+        ("studio.exports.thing", "from studio.engine.models.model import TrainedModel", "imports point down"),
         ("studio.recipes.thing", "from studio.data import importing", "imports point down"),
         ("studio.app.thing", "import torch", "first paint"),
         ("studio.app.thing", "if True:\n    from torch import nn", "first paint"),
@@ -223,7 +224,7 @@ def test_every_module_can_be_imported_on_windows(package: str) -> None:
 )
 def test_a_breach_is_found(module: str, source: str, problem: str) -> None:
     others = {
-        "studio.data.importing": "",
+        "studio.data.importing.importing": "",
         "studio.app.launch": "",
         "studio.app.session": "",
         "studio.app.jobs": "",
@@ -307,9 +308,24 @@ def test_the_command_line_leaves_torch_and_qt_alone() -> None:
     )
 
 
+def test_tests_mirror_the_packages() -> None:
+    beside = {"bench", "campaigns", "contract", "fuzz", "machines", "older_run", "plugin_package"}
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    mirrored = [folder for folder in folders if folder.parts and folder.parts[0] not in beside]
+    assert len(mirrored) > 30 and all((ROOT / "studio" / folder / "__init__.py").is_file() for folder in mirrored)
+
+
+def test_every_package_says_where_to_begin() -> None:
+    for init in (ROOT / "studio").rglob("__init__.py"):
+        said = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
+        named = re.findall(r"\b(\w[\w/]*\.py)\b", said)
+        assert said and all((init.parent / name).is_file() for name in named), init
+
+
 def test_the_engine_leaves_qt_alone() -> None:
     _said_by(
-        "import sys\nimport studio.engine.train, studio.engine.exporting\nfrom studio.engine import catalog\n"
+        "import sys\nimport studio.engine.training.loop, studio.engine.models.exporting\n"
+        "from studio.engine.models import catalog\n"
         "catalog.recipes(), catalog.model_exports()\n"
         "assert not {'PySide6', 'pyqtgraph'} & set(sys.modules)"
     )

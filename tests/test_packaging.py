@@ -19,8 +19,8 @@ from PIL import Image
 
 import studio
 from studio.app.application import DESKTOP_ENTRY
-from studio.core import places
-from studio.data.importing import SpritesImported
+from studio.core import paths
+from studio.data.importing.importing import SpritesImported
 from tests.data.making import imported
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,10 +38,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) -> None:
     names = {name for name in wheel.namelist() if name.startswith("studio/")}
-    shown = {path for path in places.assets().glob("icons/*") if path.suffix in (".svg", ".ico", ".icns")}
-    shown |= {*places.demo_sprites().iterdir(), places.assets() / "demo" / "LICENSE"}
-    starter = places.assets() / "starter"
-    shown |= {places.assets() / name for name in ("features.safetensors", "web/engine.wasm")}
+    shown = {path for path in paths.assets().glob("icons/*") if path.suffix in (".svg", ".ico", ".icns")}
+    shown |= {*paths.demo_sprites().iterdir(), paths.assets() / "demo" / "LICENSE"}
+    starter = paths.assets() / "starter"
+    shown |= {paths.assets() / name for name in ("features.safetensors", "web/engine.wasm")}
     shown |= {starter / name for name in ("starter.safetensors", "sources.json", "LICENSE")}
     package = {path for path in (ROOT / "studio").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert names == {f"studio/{path.relative_to(ROOT).as_posix()}" for path in shown} | {
@@ -73,7 +73,7 @@ def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
 
 
 def test_the_entry_in_the_menu_starts_the_window() -> None:
-    folder = places.assets() / "desktop"
+    folder = paths.assets() / "desktop"
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]
     entry.read(folder / f"{DESKTOP_ENTRY}.desktop", encoding="utf-8")
@@ -93,7 +93,7 @@ def test_users_get_no_tools_for_tests() -> None:
 
 
 def test_the_script_draws_the_icon_that_is_bundled(tmp_path: Path) -> None:
-    folder = places.assets() / "icons"
+    folder = paths.assets() / "icons"
     _draw(folder / "make_app_icon.py", tmp_path)
     assert (tmp_path / "app.svg").read_text() == (folder / "app.svg").read_text()
     for name in ("app.png", "app.ico", "app.icns"):
@@ -106,7 +106,7 @@ def test_the_script_draws_the_icon_that_is_bundled(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def demo() -> SpritesImported:
-    return imported(places.demo_sprites())
+    return imported(paths.demo_sprites())
 
 
 def test_the_demo_set_opens_like_any_folder(demo: SpritesImported) -> None:
@@ -128,13 +128,13 @@ def test_the_demo_set_is_pixel_art(demo: SpritesImported) -> None:
 
 @pytest.mark.slow
 def test_the_script_draws_the_demo_sprites_that_are_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = places.assets() / "demo"
+    folder = paths.assets() / "demo"
     monkeypatch.syspath_prepend(folder)
     _draw(folder / "make_demo_sprites.py", tmp_path)
-    bundled = sorted(path.name for path in places.demo_sprites().iterdir())
+    bundled = sorted(path.name for path in paths.demo_sprites().iterdir())
     assert sorted(path.name for path in tmp_path.iterdir()) == bundled
     for name in bundled:
-        ours, drawn = places.demo_sprites() / name, tmp_path / name
+        ours, drawn = paths.demo_sprites() / name, tmp_path / name
         if name.endswith(".json"):
             assert json.loads(ours.read_text()) == json.loads(drawn.read_text())
         else:  # pixels, not bytes: compression may differ between versions of zlib

@@ -18,8 +18,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.engine.batches import on_device, to_input
 from studio.engine.quality.features import FeatureNetwork, SpriteFeatures
+from studio.engine.steps.batches import on_device, to_input
 
 OUT = Path(__file__).resolve().parents[1] / "features.safetensors"
 SEED = 20261122

@@ -23,9 +23,9 @@ from PySide6.QtWidgets import QApplication
 from studio.app import theme
 from studio.app.application import Studio
 from studio.app.pages.runs.table import Column
-from studio.core import places
+from studio.core import paths
 from studio.core.events import Rgba
-from studio.data.editing import NamedSprite, rectangle
+from studio.data.pixels.editing import NamedSprite, rectangle
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
@@ -181,7 +181,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["STUDIO_HOME"] = home
         app = QApplication(sys.argv[:1])
-        studio = Studio(app, paths=[places.demo_sprites()])
+        studio = Studio(app, sprites=[paths.demo_sprites()])
         studio.window.resize(1280, 800)
         studio.window.show()
         look_over(studio, app)

@@ -30,14 +30,15 @@ from make_demo_sprites import CLASSES, draw_on_canvases
 
 from studio.core.errors import BadInputError
 from studio.core.events import LossChunk, RunFinished
-from studio.data.importing import SpritesImported, import_sprites
+from studio.data.importing.importing import SpritesImported, import_sprites
 from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
-from studio.engine import catalog, devices
-from studio.engine.control import Control
-from studio.engine.parents import StarterInfo
+from studio.engine import catalog
+from studio.engine.control.control import Control
+from studio.engine.devices import detection
 from studio.engine.runs import checkpoints
-from studio.engine.train import train_new
+from studio.engine.training.loop import train_new
+from studio.engine.training.parents import StarterInfo
 from studio.recipes.base import Spec
 
 HERE = Path(__file__).resolve().parent
@@ -105,7 +106,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"
-        for event in train_new(run, sprites, recipe, config, devices.choose(devices.detect(), "cpu"), Control()):
+        for event in train_new(run, sprites, recipe, config, detection.choose(detection.detect(), "cpu"), Control()):
             if isinstance(event, LossChunk) and event.first_step % 100 < len(event.losses):
                 sys.stdout.write(f"step {event.first_step} of {chosen.steps}: loss {event.losses.mean():.3f}\n")
                 sys.stdout.flush()

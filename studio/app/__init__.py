@@ -1,4 +1,4 @@
-"""The window: the only package that imports Qt.
+"""The window: the only package that imports Qt. It draws on engine events and holds no training code.
 
-The files here put it together; pages show what state holds, widgets know neither, background drives the jobs.
+Start with application.py, which connects session and window, then state/session.py and one of pages/.
 """

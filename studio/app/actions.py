@@ -15,7 +15,7 @@ from studio.app.state.session import Session
 from studio.app.theme import Scheme, Theme
 from studio.app.verify_dialog import VerifyDialog
 from studio.app.widgets import factory
-from studio.core import places
+from studio.core import paths
 
 if TYPE_CHECKING:
     from studio.app.pages.base import Page
@@ -297,7 +297,7 @@ class Commands(QObject):
 
     @Slot()
     def _open_demo(self) -> None:
-        self.open_wanted.emit([places.demo_sprites()])
+        self.open_wanted.emit([paths.demo_sprites()])
 
     @Slot(str)
     def _open_recent(self, path: str) -> None:
@@ -314,11 +314,11 @@ class Commands(QObject):
 
     @Slot()
     def _open_runs_folder(self) -> None:
-        _open_folder(places.runs())
+        _open_folder(paths.runs())
 
     @Slot()
     def _open_logs_folder(self) -> None:
-        _open_folder(places.logs())
+        _open_folder(paths.logs())
 
 
 def _open_folder(path: Path) -> None:

@@ -22,7 +22,7 @@ from studio.app.notifications import UncaughtErrors
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
-from studio.core import places
+from studio.core import paths
 from studio.core.process import detach_lost_terminal, end_signals
 
 # The name of the desktop entry in assets/desktop: by it desktops know whose windows these are, and with which icon.
@@ -34,16 +34,16 @@ _COLLECT_MS = 50  # more seldom, and a young generation has become so large that
 class Studio(QObject):
     """Window and session, put together; everything slow begins after the first paint."""
 
-    def __init__(self, app: QApplication, demo: bool = False, paths: Sequence[Path] = ()) -> None:
+    def __init__(self, app: QApplication, demo: bool = False, sprites: Sequence[Path] = ()) -> None:
         super().__init__()
         sys.setswitchinterval(_SWITCH_S)
         app.setApplicationName("Sprite Training Studio")
         app.setDesktopFileName(DESKTOP_ENTRY)
-        app.setWindowIcon(QIcon(str(places.assets() / "icons" / "app.ico")))
+        app.setWindowIcon(QIcon(str(paths.assets() / "icons" / "app.ico")))
         settings = Settings()
         self._app = app
         self._demo = demo
-        self._paths = [path.absolute() for path in paths]
+        self._sprites = [path.absolute() for path in sprites]
         self._collector = MainThreadCollector(self)
         self._errors = UncaughtErrors(self)
         self._interrupt = Interrupt(self)
@@ -83,8 +83,8 @@ class Studio(QObject):
     @Slot()
     def _open(self) -> None:
         self.session.open(demo=self._demo)
-        if self._paths:
-            self.window.open_paths(self._paths)
+        if self._sprites:
+            self.window.open_paths(self._sprites)
         elif self._demo:
             self.window.show_page("train")
 

@@ -10,7 +10,7 @@ import sys
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from studio.app.state.training import CurrentTraining
+from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Halted, Notice
 
 _LONGEST_SAVE_MS = 60_000

@@ -21,11 +21,11 @@ from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 from studio.app.pages import run_words
 from studio.app.state.settings import Settings
-from studio.app.state.training import CurrentTraining
-from studio.core import places
+from studio.app.state.training.training import CurrentTraining
+from studio.core import paths
 from studio.core.events import Event, Halted, RunFinished
+from studio.core.formatting import count
 from studio.core.wake_lock import WakeLock
-from studio.core.wording import count
 
 if TYPE_CHECKING:
     from jeepney import Message
@@ -63,7 +63,7 @@ class BusNotifier(Notifier):
 
     def notify(self, title: str, text: str) -> None:
         """Ask for a notification. What comes of it is heard later: nothing waits for the desktop."""
-        icon = (places.assets() / "icons" / "app.svg").as_uri()
+        icon = (paths.assets() / "icons" / "app.svg").as_uri()
         hints = {"desktop-entry": ("s", QGuiApplication.desktopFileName())}
         name, body = QGuiApplication.applicationName(), html.escape(text, quote=False)
         with self._giving_up_bus():

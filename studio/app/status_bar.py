@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QProgressBar, QStatusBar
 
 from studio.app.background.worker import Job
 from studio.app.state.session import Session
-from studio.app.state.trainers import State
+from studio.app.state.training.trainers import State
 from studio.app.widgets import factory
-from studio.core import limits, wording
+from studio.core import formatting, limits
 from studio.core.events import Event, LossChunk, Progress
 
 _SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
@@ -131,7 +131,7 @@ class StatusLine(QStatusBar):
         chunk = training.chunk
         if chunk is not None:
             words.append(f"step {chunk.first_step + len(chunk.losses):,}")
-            left = wording.time_left(chunk.eta_s)
+            left = formatting.time_left(chunk.eta_s)
             words += [left] if left else []
             if chunk.eta_s + chunk.elapsed_s > 0:
                 self._bar.setRange(0, 1000)
@@ -146,7 +146,7 @@ class StatusLine(QStatusBar):
     def _memory_words(self, used_bytes: int) -> str:
         device = self._session.training.device if self._session.training.is_busy() else None
         total = device.memory_total_bytes if device else limits.memory().total_bytes
-        return wording.memory(used_bytes, total)
+        return formatting.memory(used_bytes, total)
 
     @Slot()
     def _cancel_shown(self) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QIconEngine, QImage, Q
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
-from studio.core import curves, places
+from studio.core import curves, paths
 
 Scheme = Literal["system", "light", "dark"]
 Role = Literal[
@@ -150,7 +150,7 @@ def icon(name: str, colour: str = "") -> QIcon:
 
     That is '#rrggbb', or 'on_accent', 'accent' or 'muted', which follow the scheme too.
     """
-    return QIcon(SvgIconEngine(places.assets() / "icons" / f"{name}.svg", colour))
+    return QIcon(SvgIconEngine(paths.assets() / "icons" / f"{name}.svg", colour))
 
 
 def set_role(widget: QWidget, role: Role) -> None:

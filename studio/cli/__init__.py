@@ -1,4 +1,7 @@
-"""The command line: the same words as the window. Qt is never imported here, torch only by what needs it."""
+"""The command line, one module per command, with the words of the window. It imports torch late and Qt never.
+
+Start with parser.py, which declares the commands, then train.py.
+"""
 
 from __future__ import annotations
 

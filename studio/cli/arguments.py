@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from studio.cli.flags import given
 from studio.cli.reporting import Reporter, follow
-from studio.core import places
+from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Notice
+from studio.core.formatting import number
 from studio.core.names import composed, existing_path
-from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
+from studio.engine.devices.types import Device
 from studio.engine.runs.listing import by_name, known_runs, run_folders
 from studio.engine.runs.notes import read_notes
-from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.model import TrainedModel
+    from studio.engine.models.model import TrainedModel
 
 
 def find_run(name: str) -> Path:
@@ -56,14 +56,14 @@ def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
 
     Raises UsageError, DeviceError.
     """
-    from studio.engine import devices
+    from studio.engine.devices import detection
 
-    return devices.find(args.device, probe=probe)
+    return detection.find(args.device, probe=probe)
 
 
 def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:
     """The model of a run at the checkpoint that was asked for. Raises RunError, UsageError, DeviceError."""
-    from studio.engine import loading
+    from studio.engine.models import loading
 
     model = loading.load_model(path, args.checkpoint, device)
     for notice in model.notices:
@@ -92,8 +92,8 @@ def say_left_out(found: SpritesImported, reporter: Reporter) -> None:
         reporter.say(f"Left out: {number(len(found.quarantine))}; 'studio inspect{canvas}' says why.")
 
 
-def import_with(paths: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
+def import_with(sources: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
     """Import with these options, using the studio's cache. Raises BadInputError."""
-    from studio.data.importing import import_sprites
+    from studio.data.importing.importing import import_sprites
 
-    return follow(import_sprites(paths, options, places.cache()), reporter, SpritesImported)
+    return follow(import_sprites(sources, options, paths.cache()), reporter, SpritesImported)

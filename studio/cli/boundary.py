@@ -16,9 +16,9 @@ from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
+from studio.core.formatting import error_words
 from studio.core.process import prepare_for_training
 from studio.core.shell import command
-from studio.core.wording import error_words
 
 _log = logging.getLogger(__name__)
 

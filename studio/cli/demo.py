@@ -12,20 +12,20 @@ from studio.cli.generate import as_set
 from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.train import to_the_end
-from studio.core import files, places
+from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
+from studio.core.formatting import agreement, count
 from studio.core.shell import command
-from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
-from studio.engine.control import Control
+from studio.engine.control.control import Control
+from studio.engine.devices.types import Device, GenerateSettings
 from studio.engine.runs.history import TRAINING_LOSS, read_history
-from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.model import TrainedModel
+    from studio.engine.models.model import TrainedModel
 
 RUN, MODELS = "demo-run", "models"
 COUNT, COLUMNS = 64, 8
@@ -46,14 +46,14 @@ def demo(args: argparse.Namespace) -> int:
 
 def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     """Import, train, draw, plot and export; everything goes into one new folder. Returns the exit code."""
-    from studio.engine import devices
+    from studio.engine.devices import detection
 
-    reporter.say(f"1  Reading the demo sprites in {places.demo_sprites()}")
-    imported = import_with([places.demo_sprites()], ImportOptions(), reporter)
-    sprites = Rights.known_of([places.demo_sprites()]).on(imported.sprites)
+    reporter.say(f"1  Reading the demo sprites in {paths.demo_sprites()}")
+    imported = import_with([paths.demo_sprites()], ImportOptions(), reporter)
+    sprites = Rights.known_of([paths.demo_sprites()]).on(imported.sprites)
     kinds = ", ".join(sprites.class_names)
     reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
-    device = devices.find(devices.AUTO)
+    device = detection.find(detection.AUTO)
     folder = files.free_path(out or Path("demo-output"))
     folder.mkdir(parents=True)
     reporter.say(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C ends it sooner")
@@ -70,7 +70,7 @@ def _train(
     path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
     from studio.engine import catalog
-    from studio.engine.train import train_new
+    from studio.engine.training.loop import train_new
 
     recipe = catalog.recipe()
     config = recipe.Config(minutes=minutes)
@@ -81,9 +81,9 @@ def _train(
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     """From the trained run: a sheet of new sprites, the loss as a picture, and the model in all formats that can be."""
     from studio.engine import catalog
-    from studio.engine.exporting import export
-    from studio.engine.generate import generate
-    from studio.engine.loading import load_model
+    from studio.engine.models.exporting import export
+    from studio.engine.models.loading import load_model
+    from studio.engine.sampling.generate import generate
     from studio.exports.png import save_enlarged
     from studio.exports.sprites.formats import sprite_exports
 
@@ -120,7 +120,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
 
 
 def _plot(folder: Path, model: TrainedModel) -> Path:
-    from studio.engine.runs.report import plot_line
+    from studio.engine.runs.analysis.report import plot_line
     from studio.exports.plot import save_plot
 
     line = plot_line(TRAINING_LOSS, read_history(folder / RUN), "loss")

@@ -14,12 +14,12 @@ from studio.cli.flags import given
 from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
-from studio.data.one_sprite import fit, read_mask, read_picture, read_silhouette
-from studio.engine.types import FEWEST_LIKED, GenerateSettings
+from studio.data.importing.single_sprite import fit, read_mask, read_picture, read_silhouette
+from studio.engine.devices.types import FEWEST_LIKED, GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.edit import Source
-    from studio.engine.model import TrainedModel
+    from studio.engine.models.model import TrainedModel
+    from studio.engine.sampling.edit import Source
 
 _USUAL_COUNTS = {"start": 16, "like": 16, "between": 6}
 _ENDS = 2
@@ -82,9 +82,9 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
 
 def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
     """Draw from noise, or what begins with the sprites that were named. Raises BadInputError, UsageError."""
-    from studio.engine.choosing import best_of
-    from studio.engine.edit import between, more_like, redraw
-    from studio.engine.generate import generate
+    from studio.engine.quality.rerank import best_of
+    from studio.engine.sampling.edit import between, more_like, redraw
+    from studio.engine.sampling.generate import generate
 
     silhouette = silhouette_of(args)
     if settings.best_of > 1:
@@ -109,7 +109,7 @@ def about_sources(args: argparse.Namespace) -> Mapping[str, str]:
 
 
 def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> Source:
-    from studio.engine.edit import Source
+    from studio.engine.sampling.edit import Source
 
     sprites, side = [], model.spec.size
     for path in paths:

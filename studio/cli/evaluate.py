@@ -9,8 +9,8 @@ from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Validated
+from studio.core.formatting import count
 from studio.core.metrics import BETTER, FIGURES, LOSS, title_of, written
-from studio.core.wording import count
 from studio.data.options import ImportOptions
 
 

@@ -9,7 +9,7 @@ from studio.cli.messages import DONE
 from studio.cli.reporting import follow, reporter_for
 from studio.core.errors import UsageError
 from studio.core.shell import command
-from studio.engine.runs.event_log import FORMAT, EventLogSaved, save_event_log
+from studio.engine.runs.analysis.event_log import FORMAT, EventLogSaved, save_event_log
 from studio.engine.runs.folder import EXPORTS
 
 

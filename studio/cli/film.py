@@ -9,8 +9,8 @@ from studio.cli.arguments import find_run
 from studio.cli.reporting import reporter_for
 from studio.core import files
 from studio.core.events import Notice
-from studio.core.wording import count, duration
-from studio.engine.runs.film import film_of
+from studio.core.formatting import count, duration
+from studio.engine.runs.analysis.film import film_of
 from studio.exports.sprites.formats import sprite_export_for
 
 

@@ -20,17 +20,17 @@ from studio.core import files
 from studio.core.discovery import pick
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Distilled, Event, Exported, Notice, NumbersPredicted, SpritesGenerated
+from studio.core.formatting import agreement, count, decimal, memory, number, percent, quicker
 from studio.core.generators import returned
 from studio.core.shell import command
-from studio.core.wording import agreement, count, decimal, memory, number, percent, quicker
-from studio.data import corner_tiles
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import options_for_prediction
 from studio.data.palettes.files import load_palette
-from studio.engine.runs.event_log import FORMAT as TENSORBOARD
+from studio.data.pixels import corner_tiles
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.runs.analysis.event_log import FORMAT as TENSORBOARD
 from studio.engine.runs.folder import EXPORTS, RunDir
-from studio.engine.types import GenerateSettings
 from studio.exports.cards import provenance
 from studio.exports.png import save_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet
@@ -38,7 +38,7 @@ from studio.exports.sprites.formats import sprite_export_for, sprite_exports
 
 if TYPE_CHECKING:
     from studio.core.config import Config
-    from studio.engine.model import TrainedModel
+    from studio.engine.models.model import TrainedModel
     from studio.exports.base import ModelExport
 
 _MOST_ROWS = 200
@@ -108,7 +108,7 @@ def as_set(
     palette: NDArray[np.uint8] | None = None,
 ) -> SpriteSet:
     """New sprites as they are saved, with what made them. palette: uint8 [K, 3], the one they are drawn in."""
-    from studio.engine.provenance import source_text
+    from studio.engine.models.provenance import source_text
 
     return SpriteSet(
         made.sprites,
@@ -140,14 +140,14 @@ def _is_sheet(out: Path) -> bool:
 
 def add_distil_flags(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every setting of distilling."""
-    from studio.engine.distil import DistilSettings
+    from studio.engine.sampling.distil import DistilSettings
 
     add_settings(parser, DistilSettings, "how to teach")
 
 
 def distil(args: argparse.Namespace) -> int:
     """Teach a second network to draw in few looks, and keep it with the checkpoint."""
-    from studio.engine.distil import DistilSettings, distil
+    from studio.engine.sampling.distil import DistilSettings, distil
 
     reporter, path = reporter_for(args), find_run(args.run_name)
     settings = DistilSettings(**given(args, DistilSettings))  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def distil(args: argparse.Namespace) -> int:
 
 def predict(args: argparse.Namespace) -> int:
     """Print the class or the numbers of every file, or the reason why a file can't be read."""
-    from studio.engine.generate import predict
+    from studio.engine.sampling.generate import predict
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
@@ -230,7 +230,7 @@ def export(args: argparse.Namespace) -> int:
     """Write a model in another format, and check it; or the history of a run for TensorBoard."""
     if args.format == TENSORBOARD:
         return export_log(args)
-    from studio.engine import devices
+    from studio.engine.devices import detection
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
@@ -240,7 +240,7 @@ def export(args: argparse.Namespace) -> int:
     if target is None:
         target = path / EXPORTS / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
     # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
-    cpu = dataclasses.replace(devices.find("cpu"), probed=True)
+    cpu = dataclasses.replace(detection.find("cpu"), probed=True)
     export_model(load_model(path, args, cpu, reporter), form.name, target, reporter, config)
     return 0
 
@@ -249,7 +249,7 @@ def export_model(
     model: TrainedModel, format_name: str, target: Path, reporter: Reporter, config: Config | None = None
 ) -> Exported:
     """Export one model and say what was written, how exact it is and how to load it."""
-    from studio.engine.exporting import export
+    from studio.engine.models.exporting import export
 
     done = follow(export(model, format_name, target, config), reporter, Exported)
     written = " and ".join(str(path) for path in done.paths)

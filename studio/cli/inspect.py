@@ -9,9 +9,9 @@ import numpy as np
 
 from studio.cli.arguments import import_options, read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core import places
+from studio.core import paths
+from studio.core.formatting import count, decimal, number
 from studio.core.shell import command
-from studio.core.wording import count, decimal, number
 from studio.data.doctor.examining import examine
 from studio.data.doctor.findings import Examined, Finding, Fix, findings_of
 from studio.data.options import SpritesImported
@@ -26,7 +26,7 @@ def inspect(args: argparse.Namespace) -> int:
     """Say what an import finds."""
     reporter = reporter_for(args)
     found, options = read_sprites(args, args.paths, reporter), import_options(args)
-    examined = [follow(examine(found.sprites, options, places.cache()), reporter, Examined)]
+    examined = [follow(examine(found.sprites, options, paths.cache()), reporter, Examined)]
     if args.learn:
         examined.append(_learnt(found, reporter))
     _say_what_it_is(found, reporter)
@@ -44,10 +44,11 @@ def inspect(args: argparse.Namespace) -> int:
 
 def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
     """What only shows to one who has learnt to see these sprites."""
-    from studio.engine import catalog, devices
+    from studio.engine import catalog
+    from studio.engine.devices import detection
     from studio.engine.quality.outliers import find_outliers
 
-    device, config = devices.find(devices.AUTO), catalog.recipe().Config()
+    device, config = detection.find(detection.AUTO), catalog.recipe().Config()
     return follow(find_outliers(found.sprites, config, device), reporter, Examined)
 
 

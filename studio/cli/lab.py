@@ -11,11 +11,11 @@ from studio.cli.flags import add_settings, given
 from studio.cli.messages import DONE
 from studio.cli.report import check_report
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core import files, places
+from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Events
+from studio.core.formatting import count, duration
 from studio.core.shell import command
-from studio.core.wording import count, duration
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.runs.folder import RunDir
 from studio.lab.outcome import Table
@@ -137,7 +137,7 @@ def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
     """Those that were named, or the demo's."""
     if args.paths:
         return read_sprites(args, args.paths, reporter)
-    return import_with([places.demo_sprites()], ImportOptions(), reporter)
+    return import_with([paths.demo_sprites()], ImportOptions(), reporter)
 
 
 def _say(result: Result, reporter: Reporter) -> None:
@@ -166,7 +166,7 @@ def _list(reporter: Reporter) -> int:
     reporter.table(table.columns, table.rows)
     results, problems = kept()
     if results or problems:
-        reporter.say(f"\nFound out so far, kept in {places.lab()}:")
+        reporter.say(f"\nFound out so far, kept in {paths.lab()}:")
     for number, result in enumerate(results, 1):
         reporter.record(_recorded(result))
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""

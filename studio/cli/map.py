@@ -11,8 +11,8 @@ from studio.cli.reporting import Reporter, reporter_for
 from studio.core import files
 from studio.core.errors import UsageError
 from studio.core.events import Events
-from studio.core.wording import count, number, percent
-from studio.engine.types import MapReady
+from studio.core.formatting import count, number, percent
+from studio.engine.devices.types import MapReady
 from studio.exports.png import encoded
 
 _MOST_PX = 16_384
@@ -21,7 +21,7 @@ _MOST_SAID = 5  # odd ones
 
 def draw_map(args: argparse.Namespace) -> int:
     """Save the picture; with --json also say where each sprite lies and what is most like it."""
-    from studio.engine.mapping import make_map, picture_of
+    from studio.engine.quality.embedding_map import make_map, picture_of
 
     reporter, path = reporter_for(args), find_run(args.run_name)
     target = _target(args.out, path)

@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from studio.core.events import Advised, Halted, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
+from studio.core.formatting import VERDICTS, best_checkpoint, count, decimal, duration, number, percent, rate, time_left
 from studio.core.metrics import title_of, written
-from studio.core.wording import (
-    VERDICTS,
-    best_checkpoint,
-    count,
-    decimal,
-    duration,
-    number,
-    percent,
-    rate,
-    time_left,
-)
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 

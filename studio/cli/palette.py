@@ -10,7 +10,7 @@ from studio.cli.flags import given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
 from studio.core.errors import BadInputError, UsageError
-from studio.core.wording import count, number
+from studio.core.formatting import count, number
 from studio.data.colour.palette import Palette, main_colours
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
@@ -82,7 +82,7 @@ def _show(found: Palette, reporter: Reporter) -> None:
 
 
 def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
-    from studio.engine.snapped_files import FilesSnapped, snap_files
+    from studio.engine.sampling.snapped_files import FilesSnapped, snap_files
 
     if args.out is not None and is_palette_name(args.out):
         raise UsageError(f"--snap writes a folder of sprites, not {args.out.name!r}.", "Let --out name a folder.")

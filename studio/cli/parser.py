@@ -415,7 +415,7 @@ def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 
 def _note(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "give a run a name, a note, a star or tags, or show those that it has"
-    parser = _command(commands, "note", about, "tidying", "RUN ")
+    parser = _command(commands, "note", about, "cleanup", "RUN ")
     _add_run(parser)
     about = "what it is called from now on, in lists and for commands; '' for the name of its folder, which stays"
     parser.add_argument("--name", metavar="NAME", help=about)
@@ -426,10 +426,10 @@ def _note(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 
 
 def _free(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    from studio.engine.runs.disk_use import KINDS
+    from studio.engine.runs.maintenance.disk_use import KINDS
 
     about = "list what of runs can go without harm, and what that frees; --yes removes it"
-    parser = _command(commands, "free", about, "tidying", "[RUN...] ")
+    parser = _command(commands, "free", about, "cleanup", "[RUN...] ")
     about = "folders of runs, or their names as 'studio runs' lists them (default: all runs)"
     parser.add_argument("run_names", nargs="*", metavar="RUN", help=about)
     names = [", ".join(kind.name for kind in KINDS if kind.is_usual == usual) for usual in (True, False)]

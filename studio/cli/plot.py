@@ -12,10 +12,10 @@ from studio.core import files
 from studio.core.curves import MOST_LINES
 from studio.core.errors import RunError, UsageError
 from studio.core.events import Notice
-from studio.core.wording import count
+from studio.core.formatting import count
+from studio.engine.runs.analysis.report import plot_line
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import FIGURES, TRAINING_LOSS, ComparedFigure, History, read_history
-from studio.engine.runs.report import plot_line
 from studio.exports.plot import SUFFIXES, save_plot
 
 _LONGEST_SMOOTHING = 1_000_000  # steps

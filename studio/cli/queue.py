@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.arguments import find_device, find_run
+from studio.cli.distributed import in_ranks
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.cli.several import in_ranks
 from studio.cli.train import name_of, new_run, to_the_end
 from studio.core.errors import DeviceError, ProcessGoneError, RunError, StepTooLargeError, UsageError
 from studio.core.events import Notice
+from studio.core.formatting import count, error_words, number
 from studio.core.shell import command
-from studio.core.wording import count, error_words, number
-from studio.engine.control import Control
+from studio.engine.control.control import Control
+from studio.engine.devices.types import Device
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs, remember, summarise
-from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.ranks import Ranks
+    from studio.engine.distributed.ranks import Ranks
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _EMPTY = "Nothing waits. 'studio queue add FOLDER' puts a training into the queu
 
 def add(args: argparse.Namespace) -> int:
     """Make a new run that waits in the queue."""
-    from studio.engine.starting import queue_new
+    from studio.engine.training.create import queue_new
 
     reporter = reporter_for(args)
     path = follow(queue_new(new_run(args, reporter)), reporter, queue.RunQueued).path
@@ -127,7 +127,7 @@ def _begun_before(ranks: Ranks) -> RunSummary | None:
 
 def _train(run: RunSummary, control: Control, reporter: Reporter, args: argparse.Namespace, ranks: Ranks) -> bool:
     """Train one run; returns whether it came to its end, before Ctrl+C. Raises whatever goes wrong."""
-    from studio.engine.train import train_resumed
+    from studio.engine.training.loop import train_resumed
 
     assert run.record is not None
     reporter.say(f"Next in the queue: {run.title}")
@@ -140,12 +140,12 @@ def _train(run: RunSummary, control: Control, reporter: Reporter, args: argparse
 
 def _device_of(record: RunRecord, reporter: Reporter) -> Device:
     """The device that was chosen when the run was queued, or the fastest where that one is gone. Raises DeviceError."""
-    from studio.engine import devices
+    from studio.engine.devices import detection
 
     try:
-        return devices.find(record.device)
+        return detection.find(record.device)
     except (UsageError, DeviceError):
-        device = devices.find(devices.AUTO)
+        device = detection.find(detection.AUTO)
         reporter.show(Notice("info", f"{record.device_name} is not here; {device.name} is taken."))
         return device
 

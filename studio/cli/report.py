@@ -10,9 +10,9 @@ from studio.cli.messages import DONE
 from studio.cli.reporting import follow, reporter_for
 from studio.core import files
 from studio.core.errors import UsageError
-from studio.core.wording import count
-from studio.engine.runs.report import ReportSaved
-from studio.engine.runs.report import report as write_report
+from studio.core.formatting import count
+from studio.engine.runs.analysis.report import ReportSaved
+from studio.engine.runs.analysis.report import report as write_report
 
 SUFFIXES = (".html", ".htm")
 

@@ -36,7 +36,7 @@ from studio.core.events import (
     RunStarted,
     Validated,
 )
-from studio.core.wording import number
+from studio.core.formatting import number
 
 E = TypeVar("E", bound=Event)
 PLAIN_EVERY_S = 10.0

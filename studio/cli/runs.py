@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Sequence
 
 from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core.formatting import count, duration, memory, number, rate
 from studio.core.metrics import title_of, written
 from studio.core.names import composed
-from studio.core.wording import count, duration, memory, number, rate
-from studio.engine.runs.disk_use import disk_use, together
+from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
 from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs
-from studio.engine.types import Device, DeviceMeasured, DevicesFound
+from studio.engine.runs.maintenance.disk_use import disk_use, together
 
 _BAR = 24  # letters
 
@@ -46,7 +46,7 @@ def runs(args: argparse.Namespace) -> int:
 
 def devices(args: argparse.Namespace) -> int:
     """List the devices, and time them on request."""
-    from studio.engine.devices import PROBE_BATCH, PROBE_SIZE, find_devices
+    from studio.engine.devices.detection import PROBE_BATCH, PROBE_SIZE, find_devices
 
     reporter = reporter_for(args)
     found = follow(find_devices(), reporter, DevicesFound)
@@ -70,7 +70,7 @@ def _measured(found: Sequence[Device], args: argparse.Namespace, reporter: Repor
     from studio.core.errors import UsageError
     from studio.data.options import LARGEST_CANVAS
     from studio.engine import catalog
-    from studio.engine.measure import measure
+    from studio.engine.steps.benchmark import measure
     from studio.recipes.base import Spec
 
     if not 4 <= args.size <= LARGEST_CANVAS:

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli import elsewhere
+from studio.cli import remote
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
+from studio.cli.distributed import has_begun, in_ranks
 from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.cli.several import has_begun, in_ranks
-from studio.core import files, places, wording
+from studio.core import files, formatting, paths
 from studio.core.config import LENGTHS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
@@ -25,19 +25,19 @@ from studio.core.shell import command
 from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
-from studio.engine.control import Control
-from studio.engine.elsewhere import check
-from studio.engine.heeding import heeding
+from studio.engine.control.control import Control
+from studio.engine.control.server import heeding
+from studio.engine.devices.types import NOTHING, STARTER, ParentSource
+from studio.engine.remote.marker import raise_if_away
+from studio.engine.remote.training import check
 from studio.engine.runs import queue
-from studio.engine.runs.away import raise_if_away
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember, resume_words
-from studio.engine.types import NOTHING, STARTER, ParentSource
 
 if TYPE_CHECKING:
-    from studio.engine.far import Place
-    from studio.engine.ranks import Ranks
-    from studio.engine.starting import NewRun
+    from studio.engine.distributed.ranks import Ranks
+    from studio.engine.remote.ssh import Place
+    from studio.engine.training.create import NewRun
     from studio.recipes.base import Recipe, TrainingBudget
 
 
@@ -79,7 +79,7 @@ def resume(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace, ranks: Ranks) -> int:
-    from studio.engine.train import train_new
+    from studio.engine.training.loop import train_new
 
     reporter = reporter_for(args)
     begun = ranks.remembered()
@@ -96,9 +96,9 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
 def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> NewRun:
     """What is to be trained by so many devices: sprites are read and one of them is probed. Raises StudioError."""
     from studio.engine import catalog
-    from studio.engine.measure import training_budget
-    from studio.engine.parents import load_parent, suggested
-    from studio.engine.starting import NewRun
+    from studio.engine.steps.benchmark import training_budget
+    from studio.engine.training.create import NewRun
+    from studio.engine.training.parents import load_parent, suggested
     from studio.recipes.base import TrainingBudget
 
     recipe = catalog.recipe(args.recipe)
@@ -114,7 +114,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
         source = suggested(recipe, sprites)
         if source is not None:
             parent = load_parent(source, recipe)
-            few = wording.count(len(sprites), "sprite")
+            few = formatting.count(len(sprites), "sprite")
             reporter.say(f"Starting from the starter, which learnt from CC0 sprites only, as suits {few}.")
             reporter.say("--from nothing learns from your sprites alone.")
     fixed = parent.settings if parent else None
@@ -145,9 +145,9 @@ def _more_min(args: argparse.Namespace) -> float:
 
 def _train_elsewhere(args: argparse.Namespace) -> int:
     """Make a new run and have it trained on another machine."""
-    from studio.engine.starting import keep_new
+    from studio.engine.training.create import keep_new
 
-    place, reporter = elsewhere.place_of(args), reporter_for(args)
+    place, reporter = remote.place_of(args), reporter_for(args)
     check(place)  # before sprites are read
     # It is made on the CPU: what a preset or the choice of precision takes from a device is not asked there.
     new = new_run(argparse.Namespace(**{**vars(args), "device": "cpu"}), reporter)
@@ -160,17 +160,17 @@ def _train_elsewhere(args: argparse.Namespace) -> int:
 
 
 def _resume_elsewhere(args: argparse.Namespace) -> int:
-    path, place, more_min = find_run(args.run_name), elsewhere.place_of(args), _more_min(args)
+    path, place, more_min = find_run(args.run_name), remote.place_of(args), _more_min(args)
     return _drive_elsewhere(path, place, args, more_min, reporter_for(args))
 
 
 def _drive_elsewhere(path: Path, place: Place, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:
-    end, interrupted = elsewhere.to_the_end(path, place, args.device, more_min, reporter)
+    end, interrupted = remote.to_the_end(path, place, args.device, more_min, reporter)
     return _say_ended(end, path, ("--on", str(place)), interrupted, reporter)
 
 
 def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
-    from studio.engine.train import train_resumed
+    from studio.engine.training.loop import train_resumed
 
     raise_if_away(path)
     progress = RunDir(path).progress()
@@ -236,7 +236,7 @@ def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Pa
         return Path(args.out)
     today = datetime.date.today().isoformat()
     name = args.name or f"{today} {sprites.title} {recipe.name}"
-    return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
+    return files.free_path(paths.runs() / files.safe_name(name.replace(".", " ")))
 
 
 def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> Mapping[str, Value]:
@@ -252,7 +252,7 @@ def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> 
 
 def name_of(path: Path) -> str:
     """Return the shortest name of a run for the command line, not yet quoted."""
-    return path.name if path.parent == places.runs() else str(path)
+    return path.name if path.parent == paths.runs() else str(path)
 
 
 def _say_what_next(path: Path, reporter: Reporter) -> None:

@@ -15,7 +15,7 @@ _MARKS = {True: "ok ", False: "NO ", None: "-  "}
 
 def verify(args: argparse.Namespace) -> int:
     """Say of each thing that belongs to a file whether it is as it should be."""
-    from studio.engine.provenance import verify
+    from studio.engine.models.provenance import verify
 
     reporter = reporter_for(args)
     run = None if args.run_name is None else find_run(args.run_name)

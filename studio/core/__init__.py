@@ -1,1 +1,4 @@
-"""Plain Python that every layer may use: settings, events, errors, files. No torch, no Qt."""
+"""Plain Python that every other package may import: settings, events, errors, files and paths. No torch, no Qt.
+
+Start with config.py (how a setting is declared) and events.py (how long work reports its progress).
+"""

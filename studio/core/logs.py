@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 
 import studio
-from studio.core import places
+from studio.core import paths
 from studio.core.events import Advised, Event, Notice, RunFinished, RunStarted, SteppedBack
 
 LARGEST_BYTES = 1 << 20  # of a file; the one before it is kept as well
@@ -73,7 +73,7 @@ def start() -> None:
     if any(isinstance(handler, ProcessLog) for handler in root.handlers):
         return
     now = time.strftime("%Y-%m-%d %H.%M.%S")
-    root.addHandler(ProcessLog(places.logs() / f"{now} {os.getpid()}{_SUFFIX}"))
+    root.addHandler(ProcessLog(paths.logs() / f"{now} {os.getpid()}{_SUFFIX}"))
     logging.getLogger("studio").setLevel(logging.INFO)
     sys.excepthook = _report
     threading.excepthook = _report_thread

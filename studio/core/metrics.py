@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from studio.core.wording import decimal, percent
+from studio.core.formatting import decimal, percent
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 from studio.core.config import Config, setting, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Event
+from studio.data.files.source_files import Quarantined
 from studio.data.notation import AUTO, MARKS
-from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 LARGEST_CANVAS = 256

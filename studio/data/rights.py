@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from studio.core import places
+from studio.core import paths
 from studio.core.config import Config, setting
 from studio.data.sprites import Sprites
 
@@ -22,9 +22,11 @@ class Rights(Config):
     credits: str = setting("", "Who made the sprites, and where they are from: it is told by models' cards.")
 
     @classmethod
-    def known_of(cls, paths: Sequence[Path]) -> Rights:
+    def known_of(cls, sources: Sequence[Path]) -> Rights:
         """Those in the sprites that come with the studio; nothing is known of others."""
-        is_demo = bool(paths) and all(path.resolve().is_relative_to(places.demo_sprites().resolve()) for path in paths)
+        is_demo = bool(sources) and all(
+            path.resolve().is_relative_to(paths.demo_sprites().resolve()) for path in sources
+        )
         return cls("CC0 1.0", "drawn by Sprite Training Studio's own scripts") if is_demo else cls()
 
     @classmethod

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.scratch import copied
+from studio.data.files.scratch import copied
 
 _SLICE = 32 << 20  # bytes that are hashed at a time
 

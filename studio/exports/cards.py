@@ -17,7 +17,7 @@ from typing import Any
 
 from studio.core import records
 from studio.core.errors import BadInputError, DamagedError
-from studio.core.wording import count, number, percent
+from studio.core.formatting import count, number, percent
 from studio.exports.html_page import html_page
 
 FORMAT = 1

@@ -15,9 +15,9 @@ from torch import Tensor
 from studio.core.config import Config, setting
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
-from studio.exports import graphs
+from studio.exports import onnx_graph
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.graphs import Graph, Sampler, graph_of
+from studio.exports.onnx_graph import Graph, Sampler, graph_of
 from studio.exports.onnx_snippets import snippets_of
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ class Onnx(ModelExport[OnnxConfig]):
         return f"Install {', '.join(absent)}: pip install {' '.join(absent)}." if absent else ""
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return graphs.problem(recipe)
+        return onnx_graph.problem(recipe)
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
-        return graphs.unused(recipe)
+        return onnx_graph.unused(recipe)
 
     def write(self, model: ExportableModel, target: Path, config: OnnxConfig) -> list[Path]:
         check_finite(model.weights(), target)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from studio.core import curves, files, wording
+from studio.core import curves, files, formatting
 from studio.core.curves import TINTS, Values
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class _Drawing:
         raw = self._thinned(curves.envelope, line.steps, line.values)
         self._line(*raw, line.label, color=tint, alpha=_FAINT, linewidth=0.7)
         self._axes.plot(*self._thinned(curves.sampled, line.steps, mean), color=tint, linewidth=1.8)
-        label = f"mean of about {wording.count(round(self._smoothing), 'step')}"
+        label = f"mean of about {formatting.count(round(self._smoothing), 'step')}"
         self._legend.append((self._axes.lines[-1], _named(label, mean)))
 
     def _line(self, steps: Values, values: Values, label: str, **look: Any) -> None:
@@ -210,7 +210,7 @@ def _named(label: str, values: Values) -> str:
     known = values[np.isfinite(values)]
     half = _LONGEST_LABEL // 2
     short = label if len(label) <= _LONGEST_LABEL else f"{label[: half - 1]}…{label[-half:]}"
-    return f"{short} ({wording.decimal(float(known[-1]))})" if len(known) else short
+    return f"{short} ({formatting.decimal(float(known[-1]))})" if len(known) else short
 
 
 def _tick(value: float, place: int) -> str:

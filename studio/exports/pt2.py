@@ -17,9 +17,9 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
-from studio.exports import graphs
+from studio.exports import onnx_graph
 from studio.exports.base import ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.graphs import Graph, graph_of
+from studio.exports.onnx_graph import Graph, graph_of
 
 _ABOUT = "about.json"
 _TENSORS = ("weight_", "tensor_")  # files of plain numbers, in an archive that may hold pickled objects, too
@@ -35,7 +35,7 @@ class ExportedProgram(ModelExport[Config]):
     opened_by = "PyTorch (torch.export.load), Unity's Sentis from 2.5 on"
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return graphs.problem(recipe)
+        return onnx_graph.problem(recipe)
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         check_finite(model.weights(), target)

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from studio.core import places
+from studio.core import paths
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
-from studio.core.wording import count, number
+from studio.core.formatting import count, number
 from studio.exports.base import PROBE, ExportableModel, ModelExport, RecipeTraits, check_finite
 from studio.exports.c import comparing
 from studio.exports.c.comparing import CConfig
@@ -107,7 +107,7 @@ def compose(model: ExportableModel, packed: bytes) -> str:
     """The text of a page, with the file of its model inside."""
     kind = "drawing" if model.makes == "sprites" else "predicting"
     names = model.target_names if model.makes == "numbers" else model.class_names
-    engine = (places.assets() / "web/engine.wasm").read_bytes()
+    engine = (paths.assets() / "web/engine.wasm").read_bytes()
     what = {
         "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}.",
         "labels": f"Names the class of sprites: one of {len(names)}.",

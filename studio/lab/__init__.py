@@ -1,4 +1,4 @@
-"""Experiments that show what training really does on a device, with one's own sprites: measured, told and kept.
+"""Experiments on training, with the user's own sprites and devices. Each experiment is a plug-in of one file.
 
-They run in a process of their own. One file each in `experiments`; what comes in is sprites, a recipe and a device.
+Start with experiments/base.py. running.py runs an experiment in a child process, so that it can be killed.
 """

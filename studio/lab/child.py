@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from studio.core.children import CONNECTION_ERRORS, own_streams, receive, send
 from studio.core.events import Event, JobFailed
+from studio.core.formatting import error_words
 from studio.core.process import prepare_for_training
-from studio.core.wording import error_words
+from studio.core.worker_process import CONNECTION_ERRORS, own_streams, receive, send
 from studio.lab.experiments.base import Bench, Experiment
 
 
@@ -47,12 +47,12 @@ def _end_with(requests: BinaryIO) -> None:
 def _messages(experiment: Experiment, bench: Bench) -> Iterator[Event | Done]:
     import torch
 
-    from studio.engine import devices
+    from studio.engine.devices import detection
 
     if bench.device.kind == "cpu":
         torch.set_num_threads(bench.config.threads or bench.device.threads or torch.get_num_threads())
     try:
-        with devices.faults(bench.target):
+        with detection.faults(bench.target):
             yield from experiment.run(bench)
         yield Done()
     except Exception as error:  # noqa: BLE001 - a worker's boundary: what gets here is said where the work was asked for

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from studio.core import files
 from studio.core.curves import TINTS
-from studio.core.wording import count, decimal, duration, number
+from studio.core.formatting import count, decimal, duration, number
 from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
 from studio.exports.plot import dress, new_axes, svg_of
 from studio.lab.outcome import Picture, Plot

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from studio.core import files, places, records
+from studio.core import files, paths, records
 from studio.core.events import Event
-from studio.core.wording import number
+from studio.core.formatting import number
 from studio.lab.outcome import Outcome
 
 FORMAT = 1
@@ -73,7 +73,7 @@ class ExperimentDone(Event):
 def keep(result: Result) -> Path:
     """Write a result to the folder of kept ones. Raises OSError."""
     name = files.safe_name(f"{result.created[:19].replace('T', ' ').replace(':', '-')} {result.experiment}")
-    path = files.free_path(places.lab() / f"{name}.json")
+    path = files.free_path(paths.lab() / f"{name}.json")
     files.write_atomic(path, (json.dumps(dataclasses.asdict(result), indent=1) + "\n").encode())
     return path
 
@@ -81,7 +81,7 @@ def keep(result: Result) -> Path:
 def kept() -> tuple[list[Result], list[str]]:
     """All results that were kept, the newest first, and a sentence for each file that is none. Raises OSError."""
     results, problems = [], []
-    for path in sorted(places.lab().glob("*.json"), reverse=True):
+    for path in sorted(paths.lab().glob("*.json"), reverse=True):
         try:
             results.append(records.parse(path.read_bytes(), Result))
         except ValueError as error:

@@ -19,11 +19,11 @@ import psutil
 import torch
 
 import studio
-from studio.core import children
-from studio.core.children import CONNECTION_ERRORS
+from studio.core import worker_process
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import Event, Events, JobFailed, Notice, Progress
-from studio.engine.types import Device
+from studio.core.worker_process import CONNECTION_ERRORS
+from studio.engine.devices.types import Device
 from studio.lab.child import Done
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome
@@ -70,16 +70,16 @@ class _Process:
     """The process of an experiment. Raises StudioError if it can't be started."""
 
     def __init__(self, experiment: Experiment, bench: Bench) -> None:
-        if not children.can_start():
+        if not worker_process.can_start():
             raise StudioError("Experiments need a Python that can be started once more; this program is none.")
         self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: it is gone
         self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # it can be killed before it tidies up
         try:
-            self._process = children.start("studio.lab.child", {"TMPDIR": self._scratch.name})
+            self._process = worker_process.start("studio.lab.child", {"TMPDIR": self._scratch.name})
         except OSError as error:
             self._scratch.cleanup()
             raise StudioError("The experiment's process can't be started.", f"The system says: {error}.") from error
-        self._requests, self._answers = children.streams_of(self._process)
+        self._requests, self._answers = worker_process.streams_of(self._process)
         self._thread = threading.Thread(target=self._talk, args=(experiment, bench), name="experiment", daemon=True)
         self._thread.start()
 
@@ -120,9 +120,9 @@ class _Process:
         """On a thread: ask for the experiment and pass on what comes."""
         requests: BinaryIO = self._requests
         try:
-            children.send(requests, (experiment, bench))
+            worker_process.send(requests, (experiment, bench))
             while True:
-                self._messages.put(children.receive(self._answers))
+                self._messages.put(worker_process.receive(self._answers))
         except CONNECTION_ERRORS:
             self._messages.put(None)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from studio.core import wording
+from studio.core import formatting
 from studio.recipes.base import Preset, TrainingBudget
 
 _FEWEST_LOOKED_AT = 12_800  # sprites, the same ones again and again if need be: before, nothing is learnt
@@ -58,4 +58,4 @@ def _too_few(sprites: int) -> str:
     """Why a training of so many sprites is no longer."""
     if sprites == 1:
         return "One sprite is too few to learn from: it is only learnt by heart."
-    return f"As long as suits {wording.count(sprites, 'sprite')}: in more time they are only learnt by heart."
+    return f"As long as suits {formatting.count(sprites, 'sprite')}: in more time they are only learnt by heart."

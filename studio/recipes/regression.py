@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from studio.core.config import Value
 from studio.core.errors import TrainingError
+from studio.core.formatting import count
 from studio.core.metrics import R2
-from studio.core.wording import count
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.predictors import (

@@ -27,8 +27,8 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from studio.core import places
-from studio.engine.devices import choose, detect
+from studio.core import paths
+from studio.engine.devices.detection import choose, detect
 from tests.bench.tools import configured, say, ticks_of, told_by, training_command_line
 from tests.data.making import imported
 
@@ -71,7 +71,7 @@ def rates(chosen: argparse.Namespace) -> tuple[float, float]:
 def main() -> None:
     """Train four times and print what it gave."""
     parser = training_command_line(__doc__)
-    parser.add_argument("--sprites", type=Path, default=places.demo_sprites())
+    parser.add_argument("--sprites", type=Path, default=paths.demo_sprites())
     parser.add_argument("--seconds", type=float, default=60.0, help=f"of each training, {WARM_UP_S:g} not counted")
     parser.add_argument("--role", choices=("neighbour", "training"), help=argparse.SUPPRESS)
     parser.add_argument("--threads", type=int, default=0, help=argparse.SUPPRESS)

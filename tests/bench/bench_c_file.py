@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from studio.engine import catalog
-from studio.engine.exporting import as_exportable
+from studio.engine.models.exporting import as_exportable
 from tests.bench.tools import command_line, say
 from tests.exports.c.tools import COMPILERS, Drawing, pointer, write
 from tests.exports.tools import small_model

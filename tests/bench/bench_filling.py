@@ -31,14 +31,14 @@ from studio.core.generators import returned
 from studio.data.colour.true_pixels import true_pixels
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine.devices import choose, detect
-from studio.engine.generate import as_given, in_parts
-from studio.engine.loading import load_model
-from studio.engine.model import TrainedModel
+from studio.engine.devices.detection import choose, detect
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_of
-from studio.engine.types import GenerateSettings
+from studio.engine.sampling.generate import as_given, in_parts
 from tests.bench.tools import command_line, say
 
 SHARES = (0.25, 0.5, 0.75)  # that are hidden

@@ -22,8 +22,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.devices import find, give_back_memory, memory_in_use
-from studio.engine.steps import TrainingSteps
+from studio.engine.devices.detection import find, give_back_memory, memory_in_use
+from studio.engine.steps.bench_steps import TrainingSteps
 from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from studio.core.events import Progress
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from tests.bench.many_sprites import write
 from tests.bench.tools import command_line, say
 from tests.data.making import imported

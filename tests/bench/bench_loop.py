@@ -31,13 +31,13 @@ from torch.utils.data import DataLoader
 from torchvision.datasets import ImageFolder
 from torchvision.transforms.functional import pil_to_tensor
 
-from studio.core import places
+from studio.core import paths
 from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
-from studio.engine.batches import to_input
-from studio.engine.devices import choose, detect
-from studio.engine.ranks import Ranks
-from studio.engine.types import Device
+from studio.engine.devices.detection import choose, detect
+from studio.engine.devices.types import Device
+from studio.engine.distributed.ranks import Ranks
+from studio.engine.steps.batches import to_input
 from studio.recipes.base import Batch, BatchRng, Recipe, Spec
 from tests.bench.tools import configured, say, ticks_of, told_by, training_command_line
 from tests.data.making import imported
@@ -127,7 +127,7 @@ def measure(chosen: argparse.Namespace) -> float:
 def main() -> None:
     """Run the pairs and print what they gave."""
     parser = training_command_line(__doc__)
-    parser.add_argument("--sprites", type=Path, default=places.demo_sprites())
+    parser.add_argument("--sprites", type=Path, default=paths.demo_sprites())
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--side", choices=("engine", "tutorials"), help=argparse.SUPPRESS)

@@ -21,11 +21,11 @@ def measure(recipe_words: list[str]) -> None:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"]) % len(cores)]})
     prepare_for_training()
-    from studio.core import places
-    from studio.engine.control import Control
-    from studio.engine.devices import find
-    from studio.engine.ranks import launched
-    from studio.engine.train import train_along
+    from studio.core import paths
+    from studio.engine.control.control import Control
+    from studio.engine.devices.detection import find
+    from studio.engine.distributed.ranks import launched
+    from studio.engine.training.loop import train_along
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
     from tests.data.making import imported
 
@@ -35,7 +35,7 @@ def measure(recipe_words: list[str]) -> None:
     recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, threads=1, precision="fp32")
     with launched("cpu") as group:
         if group.is_first:
-            sprites, _ = recipe.select(imported(places.demo_sprites()).sprites, config)
+            sprites, _ = recipe.select(imported(paths.demo_sprites()).sprites, config)
             say(str(engine_rate(sprites, recipe, config, find("cpu"), group)))
         else:
             train_along(find("cpu"), Control(), group)

@@ -17,7 +17,7 @@ import torch
 
 from studio.core.generators import returned
 from studio.core.process import prepare_for_training
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import Judge, RealSprites
 from studio.engine.quality.features import features_of

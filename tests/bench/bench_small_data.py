@@ -29,19 +29,19 @@ from studio.core.events import LossChunk
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.control import Control
-from studio.engine.devices import choose, detect, find, resolve_precision
-from studio.engine.generate import draw
-from studio.engine.loading import load_model
-from studio.engine.measure import training_budget
-from studio.engine.model import TrainedModel
-from studio.engine.parents import Parent, load_parent
+from studio.engine.control.control import Control
+from studio.engine.devices.detection import choose, detect, find, resolve_precision
+from studio.engine.devices.types import STARTER, GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
 from studio.engine.quality.evaluate import classes_to_draw, loss_gap
 from studio.engine.quality.features import SpriteFeatures, features_of, fixed_features
 from studio.engine.quality.scores import kid, share_below
 from studio.engine.quality.surprisal import PatchSurprisal
-from studio.engine.train import train_new
-from studio.engine.types import STARTER, GenerateSettings
+from studio.engine.sampling.generate import draw
+from studio.engine.steps.benchmark import training_budget
+from studio.engine.training.loop import train_new
+from studio.engine.training.parents import Parent, load_parent
 from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
 from tests.data.making import imported

@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     chosen = parser.parse_args()
     prepare_for_training()
-    from studio.engine.devices import choose, detect
+    from studio.engine.devices.detection import choose, detect
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
 
     device = choose(detect(), chosen.device)

@@ -110,7 +110,7 @@ def run_window(folder: Path, steps: int, heartbeat: bool) -> None:
     """Open the window, train by its own session, print the seconds and the gaps as JSON, and close."""
     prepare_for_training()
     app = QApplication(sys.argv[:1])
-    studio = Studio(app, paths=[folder])
+    studio = Studio(app, sprites=[folder])
     driver = Driver(studio, steps, heartbeat)
     studio.run()
     say(json.dumps([driver.seconds, driver.gaps_s]))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
-from studio.engine.devices import choose, detect, resolve_precision
+from studio.engine.devices.detection import choose, detect, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
 from studio.engine.quality.features import features_of
 from studio.recipes.generator import GeneratorConfig

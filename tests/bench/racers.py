@@ -33,13 +33,13 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     """The studio as users get it: a run of its own for each budget, true pixels and guidance at their defaults."""
     prepare_for_training()
     from studio.engine import catalog
-    from studio.engine.control import Control
-    from studio.engine.devices import choose, detect
-    from studio.engine.generate import draw
-    from studio.engine.loading import load_model
+    from studio.engine.control.control import Control
+    from studio.engine.devices.detection import choose, detect
+    from studio.engine.devices.types import GenerateSettings
+    from studio.engine.models.loading import load_model
     from studio.engine.quality.evaluate import classes_to_draw
-    from studio.engine.train import train_new
-    from studio.engine.types import GenerateSettings
+    from studio.engine.sampling.generate import draw
+    from studio.engine.training.loop import train_new
     from tests.data.making import imported
 
     sprites, recipe, device = imported(folder).sprites, catalog.recipe("generator"), choose(detect(), "cpu")
@@ -57,7 +57,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
     """The tutorials' loop around the studio's network: ImageFolder, DataLoader, fp32, AdamW at one rate, no average."""
     import torch
 
-    from studio.engine.batches import to_rgba
+    from studio.engine.steps.batches import to_rgba
     from studio.recipes.base import Spec
     from studio.recipes.generator import Generator, GeneratorConfig
     from tests.bench.bench_loop import tutorial_data, tutorial_steps

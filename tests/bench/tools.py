@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from studio.core.config import TrainingConfig
     from studio.data.sprites import Sprites
-    from studio.engine.ranks import Ranks
-    from studio.engine.types import Device
+    from studio.engine.devices.types import Device
+    from studio.engine.distributed.ranks import Ranks
     from studio.recipes.base import Recipe
 
 
@@ -60,9 +60,9 @@ def ticks_of(
 ) -> list[tuple[float, int]]:
     """A training's seconds and steps by each of its ticks, everything that it does beside training counted."""
     from studio.core.events import LossChunk
-    from studio.engine.control import Control
-    from studio.engine.ranks import ALONE
-    from studio.engine.train import train_new
+    from studio.engine.control.control import Control
+    from studio.engine.distributed.ranks import ALONE
+    from studio.engine.training.loop import train_new
 
     with tempfile.TemporaryDirectory() as folder:
         start_s = time.perf_counter()

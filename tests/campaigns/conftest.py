@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.ui.conftest import session, strays, window
+from tests.app.conftest import session, strays, window
 
 __all__ = ["session", "strays", "window"]

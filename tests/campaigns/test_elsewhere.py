@@ -20,16 +20,16 @@ import pytest
 from studio.cli import main
 from studio.cli.messages import DONE
 from studio.core.errors import RunError
-from studio.engine.elsewhere import check
-from studio.engine.far import Place
-from studio.engine.runs import away
+from studio.engine.control.protocol import ask, read_live
+from studio.engine.remote import marker
+from studio.engine.remote.ssh import Place
+from studio.engine.remote.training import check
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.runs.live import ask, read_live
 from studio.exports.png import save_files
 from tests.cli.tools import TINY
 from tests.conftest import make_sprites
-from tests.engine.far.machine import wait_until
+from tests.engine.remote.machine import wait_until
 
 SSHD = Path("/usr/sbin/sshd")
 pytestmark = [
@@ -170,14 +170,14 @@ def test_a_cut_link_and_a_killed_command_change_nothing(server: Server, tmp_path
     command.until("The link to far is back.")
     wait_until(lambda: RunDir(there).progress().step > 0)
     command.kill()
-    assert away.place_of(there) == place and not RunDir(there).is_busy()
+    assert marker.place_of(there) == place and not RunDir(there).is_busy()
     server.cut()
     again = Command("resume", there, "--on", place)
     assert again.to_the_end() != DONE and "far can't be reached." in again.said
     server.start()
     last = Command("resume", there, "--on", place)
     assert last.to_the_end() == DONE, last.said
-    assert RunDir(there).progress().state == "finished" and not away.place_of(there)
+    assert RunDir(there).progress().state == "finished" and not marker.place_of(there)
     for name in ("loss", "grad_norm"):
         learnt = [read_history(run).series[name].values.tolist() for run in (here, there)]
         assert len(learnt[0]) == STEPS and learnt[0] == learnt[1]

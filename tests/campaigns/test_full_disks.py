@@ -17,7 +17,7 @@ import pytest
 
 from studio.core.errors import StudioError
 from studio.data.store import packed
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.engine.runs import checkpoints, listing
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise

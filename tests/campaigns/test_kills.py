@@ -23,8 +23,8 @@ from PIL import Image
 
 from studio.core.events import Exported
 from studio.data.store import packed
-from studio.engine.exporting import export
-from studio.engine.loading import load_model
+from studio.engine.models.exporting import export
+from studio.engine.models.loading import load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history

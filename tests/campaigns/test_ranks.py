@@ -22,18 +22,18 @@ import torch
 
 from studio.core.events import Halted, LossChunk
 from studio.engine import catalog
-from studio.engine.control import Control
-from studio.engine.ranks import Group
+from studio.engine.control.control import Control
+from studio.engine.distributed.ranks import Group
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.train import train_along, train_new
+from studio.engine.training.loop import train_along, train_new
 from studio.exports.png import save_files
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from tests.campaigns import tell
 from tests.conftest import make_sprites, with_numbers
-from tests.engine.launching import in_group
+from tests.engine.distributed.launching import in_group
 from tests.engine.tools import CPU, train_classifier
 
 pytestmark = [

@@ -20,15 +20,18 @@ from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig, Value
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
-from studio.engine import catalog, pace, ticks, train
-from studio.engine.batches import Chosen
-from studio.engine.control import Control
-from studio.engine.optim import EMA, LossScaler
+from studio.engine import catalog
+from studio.engine.control.control import Control
+from studio.engine.devices.precision import LossScaler
 from studio.engine.runs.folder import MOST_SAMPLES
 from studio.engine.runs.history import RunReader, read_history
 from studio.engine.runs.listing import list_runs
-from studio.engine.train import train_new
-from studio.engine.training import Training
+from studio.engine.steps import timing
+from studio.engine.steps.batches import Chosen
+from studio.engine.steps.optim import EMA
+from studio.engine.training import loop, step
+from studio.engine.training.loop import train_new
+from studio.engine.training.state import Training
 from studio.recipes.base import Batch, BatchRng, Evaluation, Recipe, Spec
 from tests.campaigns import tell
 from tests.campaigns.apart import in_own_process
@@ -64,14 +67,14 @@ class _Clock:
 
     def make_steps_free(self) -> None:
         """Of a training's steps, in this process, only every 64th is computed."""
-        add_gradients, nothing = ticks._forward_backward, torch.zeros(())
+        add_gradients, nothing = step._forward_backward, torch.zeros(())
 
         def take_step(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
             self.now_s += _STEP_S
             self.is_free = training.step % _COMPUTED_EVERY != 0
             return nothing if self.is_free else add_gradients(training, chosen, rng)
 
-        ticks._forward_backward = take_step
+        step._forward_backward = take_step
         self._spare(torch.nn.utils, "clip_grad_norm_", nothing)
         self._spare(torch.optim.AdamW, "step", None)
         self._spare(LossScaler, "unscale_gradients", None)
@@ -139,7 +142,7 @@ def train_for_ten_hours(place: Path) -> str:
     clock.make_steps_free()
     recipe = _Scalars(clock)
     catalog.recipes()[recipe.name] = recipe
-    pace.time, train.TICK_S = clock, _TICK_S  # type: ignore[assignment,attr-defined]
+    timing.time, loop.TICK_S = clock, _TICK_S  # type: ignore[assignment,attr-defined]
     config = TrainingConfig(
         minutes=60 * _HOURS, batch_size=4, holdout=0.2, optimizer="adamw", precision="fp32", checkpoint_every_s=20.0
     )
@@ -148,7 +151,7 @@ def train_for_ten_hours(place: Path) -> str:
 
     counts = dict.fromkeys((LossChunk, SamplesReady, Validated, CheckpointSaved), 0)
     reader: RunReader | None = RunReader()
-    work_s, ticks, list_s, lists = (np.zeros(_PARTS) for _ in range(4))
+    work_s, step, list_s, lists = (np.zeros(_PARTS) for _ in range(4))
     looks: list[tuple[int, int, int]] = []
     steps, longest_read_s = 0, 0.0
     last: Event | None = None
@@ -165,7 +168,7 @@ def train_for_ten_hours(place: Path) -> str:
             counts[type(event)] += 1
         if not isinstance(event, LossChunk):
             continue
-        ticks[part] += 1
+        step[part] += 1
         steps = event.first_step + len(event.losses)
         if not counts[LossChunk] % _LIST_EVERY:
             begun_s = time.thread_time()
@@ -188,7 +191,7 @@ def train_for_ten_hours(place: Path) -> str:
     assert isinstance(last, RunFinished) and last.reason == "finished"
 
     (early_bytes, early_objects, early_files), (late_bytes, late_objects, late_files) = looks
-    tick_ms, list_ms = 1000 * work_s / ticks, 1000 * list_s / lists
+    tick_ms, list_ms = 1000 * work_s / step, 1000 * list_s / lists
     metrics_bytes = (run / "metrics.jsonl").stat().st_size
     pictures, saved = list((run / "samples").iterdir()), list((run / "checkpoints").iterdir())
     others_bytes = sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) - metrics_bytes

@@ -21,11 +21,12 @@ from PIL import Image
 
 from studio.cli import main as studio_main
 from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFinished, RunStarted
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import workers
-from studio.engine import live_samples, pace, train
-from studio.engine.control import Control
-from studio.engine.train import train_resumed
+from studio.engine.control.control import Control
+from studio.engine.steps import timing
+from studio.engine.training import live_samples, loop
+from studio.engine.training.loop import train_resumed
 from tests.campaigns.file_calls import FileCalls
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, Clock, train_classifier, train_generator
@@ -38,15 +39,15 @@ KINDS = ("classifier", "generator")
 EXPORTS = {"safetensors": "model.safetensors", "state_dict": "model.pt"}
 # What is imported before anything is forked: also what commands and the first step of an optimizer import late.
 LIBRARIES = [
-    __name__, "torch._dynamo", "studio.cli.generate", "studio.engine.exporting", "studio.exports.png",
+    __name__, "torch._dynamo", "studio.cli.generate", "studio.engine.models.exporting", "studio.exports.png",
     "studio.exports.state_dict",
 ]  # fmt: skip
 
 
 def pass_time_by_steps() -> None:
     """In this process a training's minutes pass by a clock of their own, a tick is a step, and samples cost little."""
-    pace.time = Clock()  # type: ignore[assignment,attr-defined]
-    train.TICK_S = 0.0
+    timing.time = Clock()  # type: ignore[assignment,attr-defined]
+    loop.TICK_S = 0.0
     live_samples.SAMPLE_COUNT, live_samples.SAMPLE_STEPS = 4, 2
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from studio.cli import main
 from studio.cli.messages import DONE
-from studio.engine import devices
+from studio.engine.devices import detection
 from studio.exports.png import save_files
 from tests.cli.tools import Said, Studio, training
 from tests.conftest import make_sprites
@@ -22,7 +22,7 @@ from tests.engine.tools import CPU
 def _one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probing takes seconds on a busy machine."""
     for name in ("detect", "listed"):
-        monkeypatch.setattr(devices, name, lambda: (CPU,))
+        monkeypatch.setattr(detection, name, lambda: (CPU,))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def _trained(folder: Path, recipe: str, factory: pytest.TempPathFactory) -> Path
     run = factory.mktemp("runs") / f"my {recipe}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
-        patch.setattr(devices, "listed", lambda: (CPU,))
+        patch.setattr(detection, "listed", lambda: (CPU,))
         assert main(training(folder, run, recipe)) == DONE
     return run
 

@@ -10,8 +10,8 @@ from PIL import Image
 
 from studio.cli.messages import FAILED, WRONG_USAGE
 from studio.core.events import Rgba
-from studio.data import corner_tiles
-from studio.data.one_sprite import fit, read_picture
+from studio.data.importing.single_sprite import fit, read_picture
+from studio.data.pixels import corner_tiles
 from tests.cli.tools import Studio
 
 SIZE = 8

@@ -17,9 +17,10 @@ from PIL import Image
 from studio.cli import demo
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.reporting import PlainReporter
-from studio.core import places
+from studio.core import paths
 from studio.core.events import Event, LossChunk
-from studio.engine import catalog, devices
+from studio.engine import catalog
+from studio.engine.devices import detection
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
 from studio.exports.c_file import CFile
@@ -78,7 +79,7 @@ def test_generate_makes_files_of_one_class(
 
 
 def test_what_trains_nothing_probes_nothing_and_leaves_the_compiler_alone(generator_run: Path, tmp_path: Path) -> None:
-    cpu, config = devices._cpu(), RunDir(generator_run).record().config
+    cpu, config = detection._cpu(), RunDir(generator_run).record().config
     changes = {"device": cpu.id, "device_name": cpu.name, "config": {**config, "precision": "auto"}}
     run = copy_of(generator_run, tmp_path / "run", **changes)
     code = f"""
@@ -212,11 +213,11 @@ def test_fault_34_all_runs_are_listed_the_damaged_with_the_field(
     generator_run: Path, tmp_path: Path, studio: Studio
 ) -> None:
     assert "There are no runs yet." in studio("runs").out
-    shutil.copytree(generator_run, places.runs() / "inside")
-    copy_of(generator_run, places.runs() / "bad", created=5)
-    copy_of(generator_run, places.runs() / "worse", class_names=None)
-    (places.runs() / "broken").mkdir()
-    (places.runs() / "broken" / "run.json").write_text("{")
+    shutil.copytree(generator_run, paths.runs() / "inside")
+    copy_of(generator_run, paths.runs() / "bad", created=5)
+    copy_of(generator_run, paths.runs() / "worse", class_names=None)
+    (paths.runs() / "broken").mkdir()
+    (paths.runs() / "broken" / "run.json").write_text("{")
     remember(generator_run)
     remember(tmp_path / "gone")
     text = " ".join(studio("runs").out.split())
@@ -232,7 +233,7 @@ def test_fault_34_all_runs_are_listed_the_damaged_with_the_field(
 
 
 def test_devices_are_listed_and_measured(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
+    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
     text = studio("devices", "--measure", "--recipe", "vae", "--size", 4).out
     assert "test CPU" in text and "relative_cost = " in text
     lines = studio("devices", "--measure", "--recipe", "classifier", "--size", 4, "--json").objects()
@@ -243,7 +244,7 @@ def test_devices_are_listed_and_measured(studio: Studio, monkeypatch: pytest.Mon
 def test_the_demo_in_the_terminal(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:
-    monkeypatch.setattr(places, "demo_sprites", lambda: folder)
+    monkeypatch.setattr(paths, "demo_sprites", lambda: folder)
     monkeypatch.setattr(demo, "COUNT", 6)
     for form in (Onnx, ExportedProgram, CFile, Script, WebPage):  # which take long
         monkeypatch.setattr(form, "missing", lambda self: "Install it.")
@@ -264,7 +265,7 @@ def test_the_demo_in_the_terminal(
 def test_a_demo_that_never_trained_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:
-    monkeypatch.setattr(places, "demo_sprites", lambda: tmp_path / "gone")
+    monkeypatch.setattr(paths, "demo_sprites", lambda: tmp_path / "gone")
     assert "gone" in studio("demo", "--terminal", "--out", tmp_path / "new", code=FAILED).err
     assert list(tmp_path.iterdir()) == []
 
@@ -279,7 +280,7 @@ def test_an_interrupted_demo_says_how_to_go_on(
         if isinstance(event, LossChunk) and event.first_step == 0:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(places, "demo_sprites", lambda: folder)
+    monkeypatch.setattr(paths, "demo_sprites", lambda: folder)
     monkeypatch.setattr(PlainReporter, "show", interrupted)
     said = studio("demo", "--terminal", "--out", tmp_path / "new", code=INTERRUPTED)
     assert "Stopping and saving the work." in said.err

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
-from studio.core import places
+from studio.core import paths
 from studio.core.events import Events
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, known_runs, list_runs, summarise
@@ -35,7 +35,7 @@ def art(folder: Path, tmp_path: Path) -> Path:
 def add(studio: Studio, art: Path, *names: str, steps: int = 2) -> list[Path]:
     for name in names:
         studio("queue", "add", art, "--name", name, "--steps", steps, *SMALL)
-    return [places.runs() / name for name in names]
+    return [paths.runs() / name for name in names]
 
 
 def standings() -> dict[str, str]:
@@ -50,7 +50,7 @@ def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studi
     assert "a waits: number 1 of 1" in said.out and "studio queue run" in said.out
     (queued,) = [each for each in studio("queue", "add", art, "--name", "b", *SMALL, "--steps", 3, "--json").objects()
                  if each["type"] == "RunQueued"]  # fmt: skip
-    assert queued["path"] == str(places.runs() / "b")
+    assert queued["path"] == str(paths.runs() / "b")
     add(studio, art, "c")
     shutil.rmtree(art)
     lines = studio("queue", "move", "c", 1).out.splitlines()
@@ -63,7 +63,7 @@ def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studi
     out = studio("queue", "run").out
     assert out.index("queue: c") < out.index("queue: a") < out.index("queue: b") and "3 runs trained, 0 failed." in out
     assert standings() == {"a": "finished", "b": "finished", "c": "finished"}
-    assert RunDir(places.runs() / "b").progress().step == 3
+    assert RunDir(paths.runs() / "b").progress().step == 3
     assert "Nothing waits." in studio("queue").out
 
 
@@ -118,9 +118,9 @@ def test_what_another_process_trains_is_left_to_it(art: Path, studio: Studio, mo
     """Two processes want one entry: the second takes the next, and says at the end what the other has."""
     first, _ = add(studio, art, "a", "b")
     other = RunDir(first)
-    from studio.engine import train
+    from studio.engine.training import loop
 
-    resumed = train.train_resumed
+    resumed = loop.train_resumed
 
     def taken_meanwhile(path: Path, *arguments: Any, **changes: Any) -> Events:
         if path == first:
@@ -128,7 +128,7 @@ def test_what_another_process_trains_is_left_to_it(art: Path, studio: Studio, mo
         yield from resumed(path, *arguments, **changes)
 
     with monkeypatch.context() as patch:
-        patch.setattr(train, "train_resumed", taken_meanwhile)
+        patch.setattr(loop, "train_resumed", taken_meanwhile)
         patch.setattr(RunDir.acquire, "__defaults__", (0.0,))  # nobody waits for a lock that is held for good
         out, err = studio("queue", "run")
     assert "a is being trained elsewhere." in err and "1 run trained, 0 failed." in out

@@ -16,14 +16,14 @@ from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.parser import parse
 from studio.cli.reporting import Reporter
 from studio.cli.train import chosen_config, to_the_end
-from studio.core import places
+from studio.core import paths
 from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
 from studio.engine import catalog
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.engine.runs import listing
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import known_runs, remember
-from studio.engine.train import train_resumed
+from studio.engine.training.loop import train_resumed
 from studio.recipes.base import TrainingBudget
 from tests.cli.tools import SMALL, TINY, Studio, json_lines, training
 from tests.conftest import make_sprites
@@ -76,7 +76,7 @@ def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, studio: St
     words = ["train", folder, "--recipe", "classifier", "--steps", "1", *TINY, *SMALL["classifier"]]
     for named in ([], [], ["--name", "../CON"]):
         studio(*words, *named)
-    names = sorted(path.name for path in places.runs().iterdir())
+    names = sorted(path.name for path in paths.runs().iterdir())
     assert len(names) == 3 and names[1].endswith("discs classifier 2") and "CON" in names[2]
     assert known_runs() == []
     out, err = studio("resume", names[0])  # found by its name; nothing was left to do
@@ -183,14 +183,14 @@ def test_a_second_ctrl_c_promises_no_more_than_there_is(
 
 
 def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("a", "b", "odd \udc80")]
-    for path in [*paths, paths[0], places.runs() / "inside"]:
+    folders = [tmp_path / name for name in ("a", "b", "odd \udc80")]
+    for path in [*folders, folders[0], paths.runs() / "inside"]:
         remember(path)
-    assert known_runs() == [paths[0], paths[2], paths[1]]
-    (places.home() / "known_runs.json").write_text("{broken")
+    assert known_runs() == [folders[0], folders[2], folders[1]]
+    (paths.home() / "known_runs.json").write_text("{broken")
     assert known_runs() == []
-    remember(paths[1])
-    assert known_runs() == [paths[1]]
+    remember(folders[1])
+    assert known_runs() == [folders[1]]
 
 
 def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path: Path, studio: Studio) -> None:

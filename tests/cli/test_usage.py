@@ -17,7 +17,7 @@ from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalog
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.recipes.base import TrainingBudget
 from tests.cli.tools import Studio
 

@@ -18,7 +18,7 @@ from studio.core import records
 from studio.core.errors import UsageError
 from studio.core.events import Event, Progress
 from studio.core.generators import returned
-from studio.engine.types import Device
+from studio.engine.devices.types import Device
 from studio.lab.catalog import experiments
 from studio.lab.experiments.base import MOST_S, Bench, Experiment
 from studio.lab.outcome import Outcome

@@ -14,8 +14,8 @@ from studio.core.config import Config, settings_of
 from studio.core.errors import ExportError
 from studio.core.events import Exported, Notice, Progress
 from studio.engine import catalog
-from studio.engine.exporting import as_exportable, compare, export
-from studio.engine.model import TrainedModel
+from studio.engine.models.exporting import as_exportable, compare, export
+from studio.engine.models.model import TrainedModel
 from studio.exports.base import ModelExport
 from studio.recipes.base import Recipe
 from tests.engine.tools import of_kind

@@ -17,14 +17,14 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesReady, SpritesGenerated
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.batches import DeviceSprites
-from studio.engine.control import Control
-from studio.engine.generate import generate, predict
-from studio.engine.loading import load_model
-from studio.engine.model import TrainedModel
-from studio.engine.parents import load_parent
-from studio.engine.train import train_new
-from studio.engine.types import GenerateSettings
+from studio.engine.control.control import Control
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling.generate import generate, predict
+from studio.engine.steps.batches import DeviceSprites
+from studio.engine.training.loop import train_new
+from studio.engine.training.parents import load_parent
 from studio.recipes.base import Ability, BatchRng, Given, Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from studio.core.config import Config
 from studio.engine import catalog
-from studio.engine.control import Control
-from studio.engine.exporting import as_exportable
-from studio.engine.loading import load_model
-from studio.engine.train import train_new
+from studio.engine.control.control import Control
+from studio.engine.models.exporting import as_exportable
+from studio.engine.models.loading import load_model
+from studio.engine.training.loop import train_new
 from studio.exports.script import Script
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU

@@ -12,8 +12,8 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.importing import all_sources
-from studio.data.source_files import Picture, Refused, SourceFile
+from studio.data.files.source_files import Picture, Refused, SourceFile
+from studio.data.importing.importing import all_sources
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data.making import found, imported, notes

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import studio
-from studio.core import logs, places
+from studio.core import logs, paths
 from studio.core.events import Halted
 
 _LOGGED = """
@@ -29,7 +29,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def written() -> Iterator[str]:
-    for path in sorted(places.logs().glob("*.log")):
+    for path in sorted(paths.logs().glob("*.log")):
         yield path.read_text(encoding="utf-8")
 
 
@@ -51,7 +51,7 @@ def test_a_native_crash_leaves_its_stack(code: str) -> None:
     assert "studio.trial: begun" in text
     assert "in deep" in text[text.index("begun") :]
     assert "Fatal Python error: Segmentation fault" in text or sys.platform == "win32"
-    files = list(places.logs().iterdir())
+    files = list(paths.logs().iterdir())
     assert len(files) == (2 if "number" in code else 1)
     assert all(path.stat().st_size < 2 * 2000 for path in files)
 
@@ -81,29 +81,29 @@ def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_old_logs_make_room_but_not_those_of_the_living() -> None:
-    places.logs().mkdir(parents=True)
+    paths.logs().mkdir(parents=True)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    living = places.logs() / f"2026-01-01 00.00.00 {os.getpid()}.log"
-    dead = [places.logs() / f"2026-01-01 00.00.{second:02} {gone.pid}.log" for second in range(1, 30)]
+    living = paths.logs() / f"2026-01-01 00.00.00 {os.getpid()}.log"
+    dead = [paths.logs() / f"2026-01-01 00.00.{second:02} {gone.pid}.log" for second in range(1, 30)]
     for path in (living, *dead, dead[0].with_name(f"{dead[0].name}.1")):
         path.touch()
     run("log.info('begun')")
-    left = sorted(places.logs().iterdir())
+    left = sorted(paths.logs().iterdir())
     assert len(left) == logs.KEPT_FILES + 1  # the living one is beyond their number
     assert living in left and dead[0] not in left and dead[-1] in left
-    assert not list(places.logs().glob("*.1"))
+    assert not list(paths.logs().glob("*.1"))
 
 
 def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
     run(
         "import os\n"
         "from studio.core import places\n"
-        "places.logs().mkdir(parents=True)\n"
-        "for second in range(30): (places.logs() / f'2026-01-01 00.00.{second:02} {os.getpid()}.log').touch()\n"
+        "paths.logs().mkdir(parents=True)\n"
+        "for second in range(30): (paths.logs() / f'2026-01-01 00.00.{second:02} {os.getpid()}.log').touch()\n"
         "for number in range(100): log.info('begun %d', number)"  # in the file that follows a full one, too
     )
-    left = sorted(path.name for path in places.logs().glob("*.log"))
+    left = sorted(path.name for path in paths.logs().glob("*.log"))
     assert len(left) == logs.KEPT_FILES and left[-2].startswith("2026-01-01 00.00.29")
     assert "begun 99" in list(written())[-1]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from studio.data.files.source_files import Picture, Remark
 from studio.data.images.frames import pictures_in
-from studio.data.source_files import Picture, Remark
 from tests.data.making import MAGIC, Pixels, chunk
 
 PALETTE = np.array([[200, 30, 40], [10, 220, 30], [9, 8, 240], [250, 250, 0]], np.uint8)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.data.source_files import Picture, Remark
+from studio.data.files.source_files import Picture, Remark
 from studio.data.sources.aseprite import AsepriteSource
 from tests.data.making import Pixels, found
 

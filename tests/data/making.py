@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Event
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.source_files import SourceFile
+from studio.data.files.source_files import SourceFile
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 
 Pixels = NDArray[np.uint8]
 MAGIC = b"\x89PNG\r\n\x1a\n"

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from studio.engine import devices, train
+from studio.engine.devices import detection
+from studio.engine.training import loop
 
 
 @pytest.fixture(autouse=True)
 def _saved_when_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save no checkpoint because of the time that has passed: the time depends on the machine."""
-    monkeypatch.setattr(train, "BEST_APART_SHARE", math.inf)
-    monkeypatch.setattr(train, "FIRST_CHECKPOINT_S", math.inf)
+    monkeypatch.setattr(loop, "BEST_APART_SHARE", math.inf)
+    monkeypatch.setattr(loop, "FIRST_CHECKPOINT_S", math.inf)
 
 
 class Memory:
@@ -44,7 +45,7 @@ class Memory:
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     """It is freed without the help of Python's garbage collector, which comes when it likes."""
     memory = Memory()
-    monkeypatch.setattr(devices, "give_back_memory", lambda _: memory.was_free.append(memory.is_free()))
+    monkeypatch.setattr(detection, "give_back_memory", lambda _: memory.was_free.append(memory.is_free()))
     gc.collect()
     gc.disable()
     yield memory

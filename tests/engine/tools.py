@@ -19,15 +19,16 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, LossChunk, Rgba, RunFinished
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
-from studio.engine import pace, train
-from studio.engine.control import Control
+from studio.engine.control.control import Control
+from studio.engine.devices.types import Device
+from studio.engine.distributed.ranks import ALONE, Ranks
 from studio.engine.quality.copies import Nearest, look_for_copies
-from studio.engine.ranks import ALONE, Ranks
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RECORD, RunDir
 from studio.engine.runs.split import Indices
-from studio.engine.train import train_new, train_resumed
-from studio.engine.types import Device
+from studio.engine.steps import timing
+from studio.engine.training import loop
+from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
@@ -156,8 +157,8 @@ class Clock:
 def own_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A training's minutes pass by such a clock, and a tick is a step."""
     clock = Clock()
-    monkeypatch.setattr(pace, "time", clock)
-    monkeypatch.setattr(train, "TICK_S", 0.0)
+    monkeypatch.setattr(timing, "time", clock)
+    monkeypatch.setattr(loop, "TICK_S", 0.0)
     return clock
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from studio.exports.c.program import Program
-    from studio.exports.graphs import Graph
+    from studio.exports.onnx_graph import Graph
 
 _translations: dict[str, bytes] = {}
 _exported: dict[str, ExportedProgram] = {}

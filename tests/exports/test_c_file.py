@@ -16,8 +16,8 @@ from studio.core.errors import ExportError
 from studio.core.events import Exported
 from studio.data.colour.true_pixels import PixelStyle, true_pixels
 from studio.engine import catalog
-from studio.engine.batches import to_rgba
-from studio.engine.exporting import export
+from studio.engine.models.exporting import export
+from studio.engine.steps.batches import to_rgba
 from studio.exports.c.comparing import CConfig
 from studio.exports.c_file import CFile
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler

@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from studio.core.errors import ExportError
 from studio.engine import catalog
-from studio.engine.batches import to_input, to_rgba
-from studio.engine.exporting import as_exportable
+from studio.engine.models.exporting import as_exportable
+from studio.engine.steps.batches import to_input, to_rgba
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from tests.exports import unity

@@ -13,7 +13,7 @@ import torch
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.engine import catalog
-from studio.exports.graphs import graph_of
+from studio.exports.onnx_graph import graph_of
 from studio.exports.pt2 import ExportedProgram, program_of
 from tests.exports import unity
 from tests.exports.tools import CLASS_NAMES, small_exportable

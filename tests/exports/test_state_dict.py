@@ -17,7 +17,7 @@ from PIL import Image
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.engine import catalog
-from studio.engine.batches import to_rgba
+from studio.engine.steps.batches import to_rgba
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
 from studio.recipes.generator import Generator
 from tests.engine.tools import agreeing

@@ -22,19 +22,19 @@ import torch
 import wasmtime
 from PIL import Image
 
-from studio.core import places
+from studio.core import paths
 from studio.core.errors import ExportError
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine import catalog
-from studio.engine.batches import to_rgba
-from studio.engine.exporting import as_exportable
-from studio.engine.model import TrainedModel
+from studio.engine.models.exporting import as_exportable
+from studio.engine.models.model import TrainedModel
+from studio.engine.steps.batches import to_rgba
 from studio.exports import web_page
 from studio.exports.base import ExportableModel
 from studio.exports.c.comparing import CConfig
 from studio.exports.c.packing import operations, pack_model
 from studio.exports.c.source import read
-from studio.exports.graphs import Predictor
+from studio.exports.onnx_graph import Predictor
 from studio.exports.web import running
 from studio.exports.web.running import Engine
 from studio.exports.web_page import WebPage, compose
@@ -42,7 +42,7 @@ from tests.exports.browser import acted
 from tests.exports.c.tools import STYLE
 from tests.exports.tools import small_exportable, small_model
 
-FORM, ENGINE = WebPage(), places.assets() / "web/engine.wasm"
+FORM, ENGINE = WebPage(), paths.assets() / "web/engine.wasm"
 SIZE, APART = 12, 1_000_003  # a size that is not a multiple of what the network works at
 
 pytestmark = pytest.mark.usefixtures("made_once")
@@ -64,8 +64,8 @@ def packed(exportable: ExportableModel, made_once: None) -> bytes:
 
 
 def test_the_engine_is_of_these_sources() -> None:
-    maker = runpy.run_path(str(places.assets() / "web/make_engine.py"))
-    assert (places.assets() / "web/engine.sha256").read_text() == maker["sums"](), "run assets/web/make_engine.py"
+    maker = runpy.run_path(str(paths.assets() / "web/make_engine.py"))
+    assert (paths.assets() / "web/engine.sha256").read_text() == maker["sums"](), "run assets/web/make_engine.py"
 
 
 def test_the_engine_has_every_function_of_the_c_file() -> None:
@@ -262,7 +262,7 @@ def test_the_error_function_of_the_page_is_the_usual_one(exportable: ExportableM
 @pytest.mark.slow
 def test_the_engine_can_be_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another clang may write other code; it exports the same."""
-    maker = runpy.run_path(str(places.assets() / "web/make_engine.py"))
+    maker = runpy.run_path(str(paths.assets() / "web/make_engine.py"))
     made = tmp_path / "engine.wasm"
     subprocess.run(["clang", *maker["FLAGS"], "engine.c", "-o", str(made)], cwd=maker["SOURCES"], check=True)
     assert hashlib.sha256(made.read_bytes()).digest() and abs(made.stat().st_size / ENGINE.stat().st_size - 1) < 0.5

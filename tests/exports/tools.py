@@ -16,8 +16,8 @@ from torch import Tensor
 from studio.core.config import Config, setting
 from studio.data.colour.true_pixels import PixelStyle
 from studio.engine import catalog
-from studio.engine.exporting import as_exportable
-from studio.engine.model import TrainedModel
+from studio.engine.models.exporting import as_exportable
+from studio.engine.models.model import TrainedModel
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, fill
 from studio.recipes.base import Recipe, Spec
 from tests.conftest import make_sprites, with_numbers

@@ -19,14 +19,14 @@ from studio.core.errors import BadInputError
 from studio.core.events import Rgba
 from studio.data.atlases.base import AtlasFormat
 from studio.data.colour.palette import Palette
-from studio.data.importing import all_sources
-from studio.data.naming import shown
+from studio.data.files.naming import shown
+from studio.data.files.source_files import Quarantined, Remark, SourceFile
+from studio.data.importing.importing import all_sources
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.palettes.base import PaletteFormat
 from studio.data.palettes.files import load_palette, palette_formats
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.read import read_all
-from studio.data.source_files import Quarantined, Remark, SourceFile
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase

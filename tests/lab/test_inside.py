@@ -16,11 +16,11 @@ from studio.core import records
 from studio.core.errors import UsageError
 from studio.core.events import SpritesGenerated
 from studio.core.generators import returned
-from studio.engine.batches import on_device, to_input
-from studio.engine.generate import generate
-from studio.engine.loading import load_model
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
 from studio.engine.runs.history import Curve
-from studio.engine.types import GenerateSettings
+from studio.engine.sampling.generate import generate
+from studio.engine.steps.batches import on_device, to_input
 from studio.lab.experiments import feature_maps, from_noise, hardest, layers
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from studio.core.generators import returned
-from studio.engine.batches import on_device, to_input
-from studio.engine.loading import load_model
-from studio.engine.model import learnt_by
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import learnt_by
 from studio.engine.runs.folder import RunDir
+from studio.engine.steps.batches import on_device, to_input
 from studio.lab.experiments.noise_scale import GradientNoise, NoiseScale, Scale, _Gradients, _outcome
 from studio.lab.outcome import Outcome
 from studio.recipes.classifier import Classifier

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from studio.core import places
+from studio.core import paths
 from studio.core.errors import StudioError, TrainingError, UsageError
 from studio.core.events import Event, JobFailed, Notice, Progress
-from studio.engine.types import Device
+from studio.engine.devices.types import Device
 from studio.lab import child, running
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, keep, kept
@@ -102,7 +102,7 @@ def test_sprites_that_a_recipe_cannot_learn_from_are_refused() -> None:
 def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
     result = result_of(Toy(), small_bench(), Outcome(sentences=("Sound.",)), 1.0)
     path = keep(result)
-    (places.lab() / "0 torn.json").write_bytes(path.read_bytes()[:100])
+    (paths.lab() / "0 torn.json").write_bytes(path.read_bytes()[:100])
     sound = json.loads(path.read_text())
     crooked = {"title": "p", "x": {"title": "", "log": True}, "y": {"title": ""}, "lines": [], "marks": []}
     for name, change in {
@@ -113,7 +113,7 @@ def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
         "f": {"read_on": ["click me", "file:///etc"]},
         "e": {"outcome": {"tables": [{"columns": ["one"], "rows": [["1", "2"]]}]}},
     }.items():
-        (places.lab() / f"2020 {name}.json").write_text(json.dumps(sound | change))
+        (paths.lab() / f"2020 {name}.json").write_text(json.dumps(sound | change))
     results, problems = kept()
     assert results == [result]
     names = [problem.split()[1] for problem in problems]

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 from torch.nn import functional as F
 
-from studio.engine.batches import DeviceSprites
+from studio.engine.steps.batches import DeviceSprites
 from studio.recipes.autoencoder import Autoencoder, AutoencoderConfig, CodeNetwork
 from studio.recipes.base import Batch, BatchRng, Spec
 from tests.conftest import make_sprites

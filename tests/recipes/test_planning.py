@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from studio.engine import catalog
-from studio.engine.measure import training_budget
+from studio.engine.steps.benchmark import training_budget
 from studio.recipes.base import Recipe, TrainingBudget
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator

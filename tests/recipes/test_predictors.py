@@ -17,8 +17,8 @@ from studio.core.errors import TrainingError
 from studio.core.events import Exported, LossChunk
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.exporting import as_exportable, export
-from studio.engine.loading import load_model
+from studio.engine.models.exporting import as_exportable, export
+from studio.engine.models.loading import load_model
 from studio.exports.onnx import OnnxConfig
 from studio.exports.scripts.composing import as_python, compose_cells
 from studio.recipes.base import Batch, BatchRng, Recipe, Spec

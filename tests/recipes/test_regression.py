@@ -12,12 +12,12 @@ import torch
 from studio.core.errors import TrainingError
 from studio.core.events import Notice, NumbersPredicted, SamplesReady, Validated
 from studio.data.sprites import Sprites
-from studio.engine.batches import DeviceSprites
-from studio.engine.control import Control
-from studio.engine.generate import predict
-from studio.engine.loading import load_model
+from studio.engine.control.control import Control
+from studio.engine.models.loading import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
-from studio.engine.train import train_resumed
+from studio.engine.sampling.generate import predict
+from studio.engine.steps.batches import DeviceSprites
+from studio.engine.training.loop import train_resumed
 from studio.recipes.base import BatchRng, Spec
 from studio.recipes.regression import Regression, RegressionConfig, Regressor, accuracy_figures
 from tests.conftest import make_sprites, with_numbers

@@ -1,4 +1,4 @@
-"""Work beside the window: the worker threads that drive jobs, the queue in front of them, and the jobs themselves.
+"""The engine thread and its jobs.
 
-In come generators of events; out go the events, in the main thread. No widget is known here.
+worker.py is the QThread that drives all torch work, job_queue.py hands it jobs, the *_jobs modules define them.
 """

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from studio.data.colour.construction import Badge
     from studio.data.colour.palette import Palette
     from studio.data.colour.usage import ColourUse
+    from studio.data.files.source_files import Quarantined
+    from studio.data.importing.sheet_preview import Sheet
     from studio.data.options import FoundSheet
-    from studio.data.sheet_preview import Sheet
-    from studio.data.source_files import Quarantined
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.listing import RunSummary
     from studio.engine.runs.notes import RunNotes

@@ -24,15 +24,15 @@ from studio.app.background.job_events import (
     ResultsListed,
     RunDescribed,
 )
-from studio.core import files, places
+from studio.core import files, paths
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
-from studio.engine.control import Control
-from studio.engine.heeding import heeding
+from studio.engine.control.control import Control
+from studio.engine.control.server import heeding
+from studio.engine.devices.types import Device, ParentSource
 from studio.engine.runs.listing import by_name
-from studio.engine.types import Device, ParentSource
 from studio.lab.results import Result, kept
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def find_plugins() -> Events:
     """
     import torch
 
-    import studio.engine.exporting
-    import studio.engine.measure
-    import studio.engine.train  # noqa: F401
+    import studio.engine.models.exporting
+    import studio.engine.steps.benchmark
+    import studio.engine.training.loop  # noqa: F401
     from studio.engine import catalog
     from studio.lab.catalog import experiments
 
@@ -76,14 +76,14 @@ def import_plots() -> Events:
 
 def find_devices() -> Events:
     """Every device, each proven by a training step."""
-    from studio.engine.devices import find_devices
+    from studio.engine.devices.detection import find_devices
 
     yield from find_devices()
 
 
 def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: Sequence[Device]) -> Events:
     """Time real training steps on every device that works."""
-    from studio.engine.measure import measure
+    from studio.engine.steps.benchmark import measure
     from studio.recipes.base import Spec
 
     for device in devices:
@@ -122,7 +122,7 @@ def save_report(path: Path, results: list[Result]) -> Events:
 
 def save_run_report(paths: Sequence[Path], target: Path) -> Events:
     """A page of HTML about runs."""
-    from studio.engine.runs.report import ReportSaved, report
+    from studio.engine.runs.analysis.report import ReportSaved, report
 
     for event in report(by_name(paths), target, replace=True):
         yield FilesSaved((event.path,)) if isinstance(event, ReportSaved) else event
@@ -130,7 +130,7 @@ def save_run_report(paths: Sequence[Path], target: Path) -> Events:
 
 def save_event_logs(paths: Sequence[Path], folder: Path) -> Events:
     """The history of runs for TensorBoard, a folder for each."""
-    from studio.engine.runs.event_log import EventLogSaved, save_event_log
+    from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
 
     logs = []
     for path in paths:
@@ -153,8 +153,8 @@ def train(
     sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control, source: ParentSource
 ) -> Events:
     """Train a new run in a folder of its own, starting from the model that `source` names, if it names one."""
-    from studio.engine.parents import load_parent
-    from studio.engine.train import train_new
+    from studio.engine.training.loop import train_new
+    from studio.engine.training.parents import load_parent
 
     parent = load_parent(source, recipe) if source is not None else None
     events = train_new(new_folder(sprites, recipe), sprites, recipe, config, device, control, parent)
@@ -164,13 +164,13 @@ def train(
 def new_folder(sprites: Sprites, recipe: Recipe) -> Path:
     """Where a new run goes."""
     name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
-    return files.free_path(places.runs() / name)
+    return files.free_path(paths.runs() / name)
 
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
     """Go on with a run, for so many minutes more if any: first what it has so far, then what is new."""
     from studio.engine.runs.history import read_run
-    from studio.engine.train import train_resumed
+    from studio.engine.training.loop import train_resumed
 
     yield from read_run(path)
     yield from _with_record(heeding(train_resumed(path, device, control, more_min), control, can_pause=False))

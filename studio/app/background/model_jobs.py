@@ -18,7 +18,7 @@ from studio.core import files
 from studio.core.config import Config
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.exports.cards import provenance
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from studio.data.colour.recolouring import ColourChoice
     from studio.data.colour.true_pixels import PixelStyle
     from studio.data.sprites import Sprites
-    from studio.engine.model import TrainedModel
-    from studio.engine.types import Device, GenerateSettings
+    from studio.engine.devices.types import Device, GenerateSettings
+    from studio.engine.models.model import TrainedModel
     from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _FILES_A_REPORT = 32
@@ -70,7 +70,7 @@ class ModelCache:
 
     def learnt_by(self, run: Path) -> tuple[Sprites, NDArray[np.int64]]:
         """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
-        from studio.engine.model import learnt_by
+        from studio.engine.models.model import learnt_by
         from studio.engine.runs.folder import RunDir
 
         if self._learnt is None or self._learnt[0] != run:
@@ -86,7 +86,7 @@ class ModelCache:
                     "Try again shortly, or choose the run and a checkpoint.",
                 )
             return source.live
-        from studio.engine.loading import find_checkpoint, load_model
+        from studio.engine.models.loading import find_checkpoint, load_model
 
         _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
         weights = (source.path, "".join(info.sha256.values()), device.id)
@@ -102,7 +102,7 @@ class ModelCache:
         """The same to fill in a part: 'last' where 'best' is asked for and has not learnt that, but 'last' has."""
         if not isinstance(source, SavedModel) or source.checkpoint != "best":
             return (yield from self.load(source, device))
-        from studio.engine.loading import find_checkpoint
+        from studio.engine.models.loading import find_checkpoint
 
         hashes = (find_checkpoint(source.path, name)[1].sha256 for name in ("best", "last"))
         key = "".join(part for named in hashes for part in named.values())
@@ -171,8 +171,8 @@ def generate(
 
     The cache keeps them as drawn, to be recoloured.
     """
-    from studio.engine.generate import generate
-    from studio.engine.provenance import source_text
+    from studio.engine.models.provenance import source_text
+    from studio.engine.sampling.generate import generate
 
     fills = request is not None and request.keep is not None
     model = yield from (cache.load_to_fill if fills else cache.load)(source, device)
@@ -195,7 +195,7 @@ def _said_of_filling(source: SavedModel | Control, model: TrainedModel) -> str:
     if not _knows_filling(model):
         return "This checkpoint has not learnt to fill in: the new pixels may fit less well. A later one may know it."
     if isinstance(source, SavedModel) and source.checkpoint == "best":
-        from studio.engine.loading import find_checkpoint
+        from studio.engine.models.loading import find_checkpoint
 
         if model.step != find_checkpoint(source.path, "best")[1].step:
             return f"Filled in by the last checkpoint, step {model.step:,}: 'Best' has not learnt to fill in."
@@ -203,12 +203,12 @@ def _said_of_filling(source: SavedModel | Control, model: TrainedModel) -> str:
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
-    from studio.engine.edit import Source, between, more_like, redraw
+    from studio.engine.sampling.edit import Source, between, more_like, redraw
 
     known = {name: label for label, name in enumerate(model.spec.class_names)}
     source = Source(request.sprites, np.array([known.get(name, -1) for name in request.class_names]))
     if request.kind == "best_of":
-        from studio.engine.choosing import best_of
+        from studio.engine.quality.rerank import best_of
 
         return best_of(model, settings, source)
     if request.kind == "redraw":
@@ -260,7 +260,7 @@ def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:
 
 def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
     """What a model says of sprites."""
-    from studio.engine.generate import predict
+    from studio.engine.sampling.generate import predict
 
     model = yield from cache.load(source, device)
     yield from predict(model, rgba)
@@ -268,7 +268,7 @@ def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgb
 
 def make_map(cache: ModelCache, source: SavedModel, device: Device) -> Events:
     """The sprites of a run on a plane, by the features of its model at a checkpoint."""
-    from studio.engine.mapping import make_map
+    from studio.engine.quality.embedding_map import make_map
 
     model = yield from cache.load(source, device)
     yield from make_map(model, source.path)
@@ -276,7 +276,7 @@ def make_map(cache: ModelCache, source: SavedModel, device: Device) -> Events:
 
 def decode(cache: ModelCache, source: SavedModel, device: Device, codes: NDArray[np.float32]) -> Events:
     """The sprites of codes float32 [N, D]."""
-    from studio.engine.mapping import decode
+    from studio.engine.quality.embedding_map import decode
 
     model = yield from cache.load(source, device)
     yield from decode(model, codes)
@@ -284,7 +284,7 @@ def decode(cache: ModelCache, source: SavedModel, device: Device, codes: NDArray
 
 def verify(path: Path) -> Events:
     """Whether a file is as it was, and belongs to the run that it names."""
-    from studio.engine.provenance import verify
+    from studio.engine.models.provenance import verify
 
     yield from verify(path)
 
@@ -293,7 +293,7 @@ def export(
     cache: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
 ) -> Events:
     """Write a model in a format with its settings, read it back and compare."""
-    from studio.engine.exporting import export
+    from studio.engine.models.exporting import export
 
     model = yield from cache.load(source, device)
     yield from export(model, format_name, target, config)
@@ -301,14 +301,14 @@ def export(
 
 def list_checkpoints(path: Path) -> Events:
     """The checkpoints of a run."""
-    from studio.engine.loading import checkpoint_names, distilled_names
+    from studio.engine.models.loading import checkpoint_names, distilled_names
 
     yield CheckpointsListed(path, tuple(checkpoint_names(path)), tuple(distilled_names(path)))
 
 
 def distil(source: SavedModel, device: Device) -> Events:
     """Teach a network to draw quickly what a run's checkpoint draws; then the run's checkpoints again."""
-    from studio.engine.distil import DistilSettings, distil
+    from studio.engine.sampling.distil import DistilSettings, distil
 
     with contextlib.closing(distil(source.path, source.checkpoint, device, DistilSettings())) as events:
         for event in events:
@@ -340,7 +340,7 @@ def save_file(path: Path, picked: SpriteSelection) -> Events:
 
 def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Events:
     """How a run learnt, as an animation."""
-    from studio.engine.runs.film import film_of
+    from studio.engine.runs.analysis.film import film_of
 
     film = film_of(run)
     yield from _written(film if tells_source else dataclasses.replace(film, about={}), path, form)

@@ -11,8 +11,8 @@ from studio.app.background.job_events import QueueChanged
 from studio.core.config import TrainingConfig
 from studio.core.events import Events
 from studio.data.sprites import Sprites
+from studio.engine.devices.types import Device, ParentSource
 from studio.engine.runs import queue
-from studio.engine.types import Device, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def add(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource) -> Events:
     """Make a new run that waits, starting from the model that `source` names, if it names one."""
-    from studio.engine.parents import load_parent
-    from studio.engine.starting import NewRun, queue_new
+    from studio.engine.training.create import NewRun, queue_new
+    from studio.engine.training.parents import load_parent
 
     parent = load_parent(source, recipe) if source is not None else None
     yield from queue_new(NewRun(jobs.new_folder(sprites, recipe), sprites, recipe, config, device, parent))

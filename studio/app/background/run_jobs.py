@@ -12,8 +12,8 @@ from PySide6.QtCore import QFile, QStandardPaths
 from studio.app.background.job_events import NotesChanged, RunsRestored, RunsTrashed, Trashed
 from studio.core.errors import StudioError
 from studio.core.events import Events, Notice
-from studio.engine.runs.disk_use import Removable
 from studio.engine.runs.folder import RunDir
+from studio.engine.runs.maintenance.disk_use import Removable
 from studio.engine.runs.notes import change_notes as write_notes
 
 
@@ -26,14 +26,14 @@ def change_notes(
 
 def find_space(paths: Sequence[Path], *, with_cache: bool) -> Events:
     """What of these runs can go, and of the studio's own."""
-    from studio.engine.runs.free_space import find_space
+    from studio.engine.runs.maintenance.free_space import find_space
 
     yield from find_space(paths, with_cache=with_cache)
 
 
 def free_space(items: Sequence[Removable]) -> Events:
     """Remove what was found."""
-    from studio.engine.runs.free_space import free_space
+    from studio.engine.runs.maintenance.free_space import free_space
 
     yield from free_space(items)
 

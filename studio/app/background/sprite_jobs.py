@@ -19,52 +19,52 @@ from studio.app.background.job_events import (
     SheetUnseen,
     StyleRead,
 )
-from studio.core import places
+from studio.core import paths
 from studio.core.errors import BadInputError
 from studio.core.events import Events, Notice, Rgba
-from studio.core.wording import count
+from studio.core.formatting import count
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from studio.data.colour.palette import Palette
-    from studio.data.importing import ImportOptions
+    from studio.data.importing.importing import ImportOptions
+    from studio.data.importing.sheet_preview import Sheet
     from studio.data.options import Grid
-    from studio.data.sheet_preview import Sheet
 
 
 def examine(sprites: Sprites, options: ImportOptions) -> Events:
     """What deserves a look in the sprites themselves."""
     from studio.data.doctor.examining import examine
 
-    yield from examine(sprites, options, places.cache())
+    yield from examine(sprites, options, paths.cache())
 
 
 def read_picture(path: Path) -> Events:
     """The picture in a file, of whatever size."""
-    from studio.data.one_sprite import read_picture
+    from studio.data.importing.single_sprite import read_picture
 
     yield PictureRead(path, read_picture(path))
 
 
-def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
+def open_sprites(sources: Sequence[Path], options: ImportOptions) -> Events:
     """Import sprites; where there are none, but uncut sheets, hand on those."""
-    from studio.data.importing import SHEET_GROUPS, NothingUsableError, import_sprites
+    from studio.data.importing.importing import SHEET_GROUPS, NothingUsableError, import_sprites
 
     try:
-        yield from import_sprites(paths, options, places.cache())
+        yield from import_sprites(sources, options, paths.cache())
     except NothingUsableError as error:
         sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
         if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
             raise
-        yield OnlySheets(tuple(paths), sheets, error.sheets)
+        yield OnlySheets(tuple(sources), sheets, error.sheets)
 
 
-def read_for_model(paths: Sequence[Path], options: ImportOptions) -> Events:
+def read_for_model(sources: Sequence[Path], options: ImportOptions) -> Events:
     """Import sprites for a prediction, and warn about unusable files."""
-    from studio.data.arranging import commonest
-    from studio.data.importing import SpritesImported, import_sprites
+    from studio.data.assemble import commonest
+    from studio.data.importing.importing import SpritesImported, import_sprites
 
-    with contextlib.closing(import_sprites(paths, options, places.cache())) as events:
+    with contextlib.closing(import_sprites(sources, options, paths.cache())) as events:
         for event in events:
             if isinstance(event, SpritesImported) and event.quarantine:
                 title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."
@@ -74,7 +74,7 @@ def read_for_model(paths: Sequence[Path], options: ImportOptions) -> Events:
 
 def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Events:
     """The sheet that an import of `paths` calls `name`, or why it can't be seen."""
-    from studio.data.sheet_preview import look_at_sheet
+    from studio.data.importing.sheet_preview import look_at_sheet
 
     try:
         yield SheetSeen((yield from look_at_sheet(paths, name, grid)))
@@ -84,7 +84,7 @@ def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) ->
 
 def find_packed(sheet: Sheet, gap: int) -> Events:
     """The sprites of a packed sheet, or why there are none."""
-    from studio.data.sheet_preview import find_packed
+    from studio.data.importing.sheet_preview import find_packed
 
     try:
         yield PackedSeen((yield from find_packed(sheet, gap)))
@@ -124,7 +124,7 @@ def save_palette(path: Path, palette: Palette) -> Events:
 
 def read_style(path: Path) -> Events:
     """The palette of the sprites that a run learns from."""
-    from studio.engine.model import load_style
+    from studio.engine.models.model import load_style
     from studio.engine.runs.folder import RunDir
 
     run = RunDir(path)

@@ -12,12 +12,12 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import Events, RunFinished
 from studio.data.sprites import Sprites
-from studio.engine.launching import TrainingProcesses
-from studio.engine.runs import live
+from studio.engine.control import protocol
+from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
+from studio.engine.devices.types import Device, ParentSource
+from studio.engine.distributed.launching import TrainingProcesses
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
-from studio.engine.runs.watching import RunWatcher, TrainingLost, TrainingSeen
-from studio.engine.types import Device, ParentSource
 
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
@@ -27,9 +27,9 @@ def keep_new(
     sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource, processes: int
 ) -> Events:
     """Make a new run for so many processes, starting from the model that `source` names, if it names one."""
-    from studio.engine.parents import load_parent
-    from studio.engine.ranks import Ranks
-    from studio.engine.starting import NewRun, keep_new
+    from studio.engine.distributed.ranks import Ranks
+    from studio.engine.training.create import NewRun, keep_new
+    from studio.engine.training.parents import load_parent
 
     Ranks(count=processes).check(config)
     parent = load_parent(source, recipe) if source is not None else None
@@ -99,5 +99,5 @@ def ask(
     run: Path, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
 ) -> Events:
     """Ask the training of a run for something."""
-    live.ask(run, stop=stop or None, pause=pause, sample=sample, save=save)
+    protocol.ask(run, stop=stop or None, pause=pause, sample=sample, save=save)
     yield from ()

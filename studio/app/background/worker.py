@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from PySide6.QtCore import QObject, QThread, Signal
 
-from studio.core import logs, wording
+from studio.core import formatting, logs
 from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
 from studio.core.memory import MemoryReturn
@@ -308,7 +308,7 @@ def _joined(events: list[Event]) -> Event:
 
 def failure(error: Exception) -> JobFailed:
     """The event for an error, with the traceback of one that neither the studio nor a plug-in foresaw."""
-    title, hint = wording.error_words(error, otherwise="Something went wrong inside the studio.")
+    title, hint = formatting.error_words(error, otherwise="Something went wrong inside the studio.")
     foreseen = isinstance(error, StudioError)
     return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
 

@@ -1,1 +1,4 @@
-"""The five pages and the export dialog. Each reads the session and calls it; none reaches through another."""
+"""The five pages of the window, a package each. A page shows a part of the Session and calls its methods.
+
+Start with train/page.py.
+"""

@@ -21,10 +21,10 @@ from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_formats import ExportFormats
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core import files, wording
+from studio.core import files, formatting
 from studio.core.events import Exported, JobFailed, Progress
-from studio.engine.control import Control
-from studio.engine.types import Device
+from studio.engine.control.control import Control
+from studio.engine.devices.types import Device
 
 _WHERE = "Where the model is written."
 _START = "Write the file, read it back and compare it."
@@ -198,7 +198,7 @@ class ExportDialog(QDialog):
         if self._stages.currentIndex() != _WRITING:
             return
         names = "\n".join(str(path) for path in exported.paths)
-        same, size = wording.agreement(exported.difference), wording.memory(exported.size_bytes)
+        same, size = formatting.agreement(exported.difference), formatting.memory(exported.size_bytes)
         card = f"\nIts card says where it comes from: {exported.card[1].name}" if exported.card else ""
         self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}\n{size}{card}")
         self._snippets = exported.snippets

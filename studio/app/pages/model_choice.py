@@ -12,9 +12,9 @@ from studio.app.background.job_events import CheckpointsListed
 from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core import wording
-from studio.engine.control import Control
-from studio.engine.types import Device
+from studio.core import formatting
+from studio.engine.control.control import Control
+from studio.engine.devices.types import Device
 
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
@@ -182,7 +182,7 @@ class ModelChoice(QWidget):
             self.checkpoints.blockSignals(True)
             self.checkpoints.clear()
             for name in listed.names:
-                self.checkpoints.addItem(_WORDS.get(name) or f"Step {wording.number(int(name))}", name)
+                self.checkpoints.addItem(_WORDS.get(name) or f"Step {formatting.number(int(name))}", name)
             wanted = self._checkpoints.get(str(listed.path), "best")
             self.checkpoints.setCurrentIndex(max(0, self.checkpoints.findData(wanted)))
             self.checkpoints.blockSignals(False)

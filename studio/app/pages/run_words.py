@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.app.state.trainers import State, Watched
-from studio.app.state.training import CurrentTraining
-from studio.core import wording
+from studio.app.state.training.trainers import State, Watched
+from studio.app.state.training.training import CurrentTraining
+from studio.core import formatting
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
+from studio.engine.devices.types import STARTER, ParentSource
 from studio.engine.runs.history import FIGURES
-from studio.engine.types import STARTER, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary, Standing
@@ -56,7 +56,7 @@ def queue_entry(run: RunSummary) -> str:
 def queue_state(runs: Sequence[RunSummary], *, is_on: bool, is_training: bool) -> str:
     """What becomes of the runs in the queue."""
     if not is_on:
-        return f"{wording.count(len(runs), 'run')}. Drag to change the order."
+        return f"{formatting.count(len(runs), 'run')}. Drag to change the order."
     return "When a run ends, the next one begins." if is_training else "The next run is being begun."
 
 
@@ -64,22 +64,22 @@ def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
     """What waits, for a page that does not show the queue; empty where nothing does."""
     waiting = sum(run.standing != "training" for run in runs)
     how = "the next one begins when this one ends." if is_on else "start it on the Runs page."
-    return f"{wording.count(waiting, 'run')} in the queue: {how}" if waiting else ""
+    return f"{formatting.count(waiting, 'run')} in the queue: {how}" if waiting else ""
 
 
 def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     """The readings of a training after a tick."""
     device = training.device
     total = device.memory_total_bytes if device else 0
-    left = {"idle": "–", "paused": "Paused"}.get(training.state, wording.duration(chunk.eta_s))
+    left = {"idle": "–", "paused": "Paused"}.get(training.state, formatting.duration(chunk.eta_s))
     return {
-        "Step": wording.number(chunk.first_step + len(chunk.losses)),
-        "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else wording.number(int(chunk.epoch)),
-        "Loss": wording.decimal(float(chunk.losses.mean())),
+        "Step": formatting.number(chunk.first_step + len(chunk.losses)),
+        "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else formatting.number(int(chunk.epoch)),
+        "Loss": formatting.decimal(float(chunk.losses.mean())),
         "Held out": figures(training.heldout),
-        "Speed": wording.rate(chunk.sprites_per_s),
+        "Speed": formatting.rate(chunk.sprites_per_s),
         "Time left": left,
-        "Memory": wording.memory(chunk.memory_bytes, total),
+        "Memory": formatting.memory(chunk.memory_bytes, total),
     }
 
 
@@ -105,7 +105,7 @@ def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) 
 
 def copies(quality: Quality) -> str:
     """The copy meter."""
-    return f"{wording.percent(quality.copies)} ({wording.percent(quality.copies_real)} by chance)"
+    return f"{formatting.percent(quality.copies)} ({formatting.percent(quality.copies_real)} by chance)"
 
 
 def figures(metrics: Mapping[str, float]) -> str:
@@ -120,7 +120,7 @@ def figures(metrics: Mapping[str, float]) -> str:
 def state(training: CurrentTraining) -> str:
     """What the training is doing, and whether to go on, for the head of the page."""
     advice = training.advice
-    verdict = f". {wording.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""
+    verdict = f". {formatting.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""
     if training.state == "idle":
         return _end(training, verdict)
     if training.watched is not None:
@@ -140,7 +140,7 @@ def state(training: CurrentTraining) -> str:
 def _watched(watched: Watched, state: State, verdict: str) -> str:
     """What a training is doing that is not this window's own."""
     if watched.live is not None and watched.silent_s > _LONG_SILENCE_S:
-        return f"Nothing has been heard of it for {wording.duration(watched.silent_s)}"
+        return f"Nothing has been heard of it for {formatting.duration(watched.silent_s)}"
     starting = "Watching: nothing has been heard of this training yet"
     training = "Watching: another process trains this run"
     if watched.processes:
@@ -167,7 +167,7 @@ def _end(training: CurrentTraining, verdict: str) -> str:
         failed = training.path is not None and training.failure
         return f"Failed: {_lower(failed.title)}" if failed else ""
     ended = "Ended" if training.end or training.failure else "No longer watched: it was"
-    return f"{ended} at step {wording.number(step)} after {wording.duration(elapsed_s)}{verdict}"
+    return f"{ended} at step {formatting.number(step)} after {formatting.duration(elapsed_s)}{verdict}"
 
 
 def _lower(sentence: str) -> str:

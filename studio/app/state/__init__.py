@@ -1,4 +1,4 @@
-"""What the window knows, each part owned by the `Session`: sprites, devices, settings, the training, runs.
+"""The state of the application. The Session owns all of it; pages read it and call its methods.
 
-Pages read it and call it; it changes on events of jobs and says so by signals.
+Start with session.py. State changes on events of jobs and announces each change by a signal.
 """

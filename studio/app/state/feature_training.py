@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject, Slot
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.app.state.engine import EngineCatalog
+from studio.app.state.catalog import EngineCatalog
 from studio.app.state.lab import Lab
-from studio.app.state.sprites import OpenSprites, SpriteDoctor
-from studio.app.state.training import CurrentTraining
-from studio.app.state.training_setup import TrainingSetup
+from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.training.setup import TrainingSetup
+from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Event
 from studio.data.doctor.findings import Examined
 from studio.data.sprites import Sprites

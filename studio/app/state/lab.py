@@ -11,10 +11,10 @@ from studio.app.background import job_events, jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import Job, JobEnded
-from studio.app.state.engine import EngineCatalog
-from studio.app.state.runs import RunList
-from studio.app.state.training import CurrentTraining
-from studio.app.state.training_setup import TrainingSetup
+from studio.app.state.catalog import EngineCatalog
+from studio.app.state.runs.runs import RunList
+from studio.app.state.training.setup import TrainingSetup
+from studio.app.state.training.training import CurrentTraining
 from studio.core.config import Value, settings_of
 from studio.core.events import Event, Events, Progress
 from studio.lab.outcome import Outcome

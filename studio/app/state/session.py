@@ -9,27 +9,27 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_events import FilesSaved, StateNotice
 from studio.app.background.job_queue import JobQueue
-from studio.app.state.carried_files import CarriedFiles
-from studio.app.state.editing import SpriteEditing
-from studio.app.state.engine import EngineCatalog
+from studio.app.state.catalog import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
-from studio.app.state.inference import Inference
-from studio.app.state.kept import KeptSprites
 from studio.app.state.lab import Lab
-from studio.app.state.palettes import PaletteTools
-from studio.app.state.queue import TrainingQueue
-from studio.app.state.run_space import RunSpace
-from studio.app.state.runs import RunList
+from studio.app.state.models.editing import SpriteEditing
+from studio.app.state.models.inference import Inference
+from studio.app.state.models.kept import KeptSprites
+from studio.app.state.models.sprite_map import SpriteMap
+from studio.app.state.runs.disk_space import RunSpace
+from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
-from studio.app.state.sheets import SheetReader
-from studio.app.state.sprite_map import SpriteMap
-from studio.app.state.sprites import OpenSprites, SpriteDoctor
-from studio.app.state.training import CurrentTraining
-from studio.app.state.training_setup import TrainingSetup
-from studio.core import wording
+from studio.app.state.sprites.drag_files import CarriedFiles
+from studio.app.state.sprites.palettes import PaletteTools
+from studio.app.state.sprites.sheets import SheetReader
+from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.training.queue import TrainingQueue
+from studio.app.state.training.setup import TrainingSetup
+from studio.app.state.training.training import CurrentTraining
+from studio.core import formatting
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
-from studio.data.naming import is_archive
+from studio.data.files.naming import is_archive
 from studio.engine.runs.listing import resume_words
 
 _LONGEST_FAREWELL_MS = 10_000
@@ -116,7 +116,8 @@ class Session(QObject):
         """Tell the user which files were written, and where."""
         first, more = saved.paths[0], len(saved.paths) - 1
         self.notify(
-            f"Saved as {first.name}" + (f" and {wording.count(more, 'file')} more." if more else "."), str(first.parent)
+            f"Saved as {first.name}" + (f" and {formatting.count(more, 'file')} more." if more else "."),
+            str(first.parent),
         )
 
     def report(self, error: StudioError | OSError) -> None:
@@ -230,7 +231,7 @@ class Session(QObject):
         self._queue_offered = True
         if not self.queue.is_on:
             self.queue_offered.emit(
-                f"{wording.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} in the queue."
+                f"{formatting.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} in the queue."
             )
 
     @Slot(object)

@@ -11,7 +11,7 @@ from typing import cast
 from PySide6.QtCore import QByteArray, QSettings
 
 from studio.app.theme import Scheme
-from studio.core import places, records
+from studio.core import paths, records
 from studio.core.config import Value
 
 _RECENT = 8
@@ -21,7 +21,7 @@ class Settings:
     """An ini file in the studio's own folder. A value that is missing or damaged is as if it had never been kept."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._file = QSettings(str(path or places.home() / "window.ini"), QSettings.Format.IniFormat)
+        self._file = QSettings(str(path or paths.home() / "window.ini"), QSettings.Format.IniFormat)
         self._stored: dict[str, QByteArray | str] = {}  # values that this window stored
 
     def layout(self, name: str) -> QByteArray:

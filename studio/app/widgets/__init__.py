@@ -1,4 +1,1 @@
-"""Widgets that any page may use: they are handed values and emit signals.
-
-They take arrays, texts and plain dataclasses of core, data and engine.types; they know no session, job or page.
-"""
+"""Widgets that know nothing of training: they receive values and emit signals. Start with factory.py."""

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QButtonGroup, QRadioButton, QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.core import wording
-from studio.engine.types import Device, DeviceMeasured
+from studio.core import formatting
+from studio.engine.devices.types import Device, DeviceMeasured
 
 _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
@@ -175,9 +175,9 @@ def _facts(device: Device) -> str:
     """'CUDA · 10.9 of 12 GB free · bf16'."""
     facts = [_KINDS.get(device.kind, device.kind)]
     if device.memory_total_bytes:
-        facts.append(f"{wording.memory(device.memory_free_bytes, device.memory_total_bytes)} free")
+        facts.append(f"{formatting.memory(device.memory_free_bytes, device.memory_total_bytes)} free")
     if device.threads:
-        facts.append(wording.count(device.threads, "thread"))
+        facts.append(formatting.count(device.threads, "thread"))
     if device.precision != "fp32":
         facts.append(device.precision)
     return " · ".join(facts)
@@ -218,7 +218,7 @@ class SpeedBars(QWidget):
         colours = theme.colours()
         for index, one in enumerate(self._measured):
             share = one.sprites_per_s / self._longest
-            bar = self._paint_words(painter, index, one.precision, wording.rate(one.sprites_per_s))
+            bar = self._paint_words(painter, index, one.precision, formatting.rate(one.sprites_per_s))
             self._paint_bar(painter, bar, [(share, colours.accent)])
         fastest = max(self._measured, key=_rate)
         whole = fastest.transfer_ms + fastest.compute_ms or 1.0
@@ -285,6 +285,6 @@ def _milliseconds(value: float) -> str:
 
 def _sentence(measured: DeviceMeasured) -> str:
     return (
-        f"{wording.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: a step takes "
+        f"{formatting.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: a step takes "
         f"{_milliseconds(measured.transfer_ms)} of transfer and {_milliseconds(measured.compute_ms)} of compute."
     )

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets.sprites.cell_view import CellLayout, CellView
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
 
 _SIDE, _GAP = 14, 2
@@ -84,7 +84,7 @@ class Swatches(CellView):
         self._colours.beginResetModel()
         self._colours.colours, self._colours.words, self._marked = colours, words, -1
         self._colours.endResetModel()
-        self.setAccessibleDescription(wording.count(len(colours), "colour"))
+        self.setAccessibleDescription(formatting.count(len(colours), "colour"))
         self.updateGeometry()
 
     def mark(self, number: int) -> None:

@@ -1,1 +1,1 @@
-"""Zip archives read as if they were folders, within bounds, and never unpacked onto the disk."""
+"""Read ZIP archives as if they were folders. Start with zip_archive.py."""

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from studio.data.source_files import MOST_FILES, ArchiveEntry, Refused
+from studio.data.files.source_files import MOST_FILES, ArchiveEntry, Refused
 
 _LARGEST_DIRECTORY = 256 << 20  # bytes; it is read in one piece
 _RECORD = struct.Struct("<4s4xHH4xIIIHHH4xII")

@@ -8,7 +8,7 @@ import struct
 import zlib
 from typing import BinaryIO, Protocol
 
-from studio.data.source_files import CUT_OFF, ArchiveEntry, Refused
+from studio.data.files.source_files import CUT_OFF, ArchiveEntry, Refused
 
 _STORED, _DEFLATED, _BZIP2, _LZMA = 0, 8, 12, 14
 READ_METHODS = frozenset({_STORED, _DEFLATED, _BZIP2, _LZMA})

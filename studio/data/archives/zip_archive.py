@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from studio.core import wording
+from studio.core import formatting
 from studio.data.archives.directory import Record, records
 from studio.data.archives.unpacking import READ_METHODS
-from studio.data.naming import ignored, is_archive, made_by_other_program, shown
-from studio.data.source_files import ArchiveFolder, Member, Quarantined, Refused, Skipped, SourceFile, opened
+from studio.data.files.naming import ignored, is_archive, made_by_other_program, shown
+from studio.data.files.source_files import ArchiveFolder, Member, Quarantined, Refused, Skipped, SourceFile, opened
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
 _BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
@@ -118,7 +118,7 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
         if total > _MOST_UNPACKED:
             contents.folders.clear()
             contents.left_out.clear()
-            need = f"its files take more than {wording.memory(_MOST_UNPACKED)}"
+            need = f"its files take more than {formatting.memory(_MOST_UNPACKED)}"
             raise Refused("refused", f"{need}: unpack it and import the folder of sprites")
         entries = contents.folders.setdefault(parts[:-1], ArchiveFolder())
         if parts[-1] in entries:

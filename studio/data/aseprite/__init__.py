@@ -1,1 +1,4 @@
-"""Aseprite files (.ase, .aseprite) -> frames as RGBA pixels, drawn as Aseprite draws them."""
+"""Read .ase and .aseprite files: chunks, cels, layers, tilemaps and palettes.
+
+file.py parses the format, frames.py paints its frames, blend.py has Aseprite's blend modes.
+"""

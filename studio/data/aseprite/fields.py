@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from studio.data.source_files import Refused
+from studio.data.files.source_files import Refused
 
 
 def damaged(what: str) -> Refused:

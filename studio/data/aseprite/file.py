@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from studio.core.events import Rgba
 from studio.data.aseprite.fields import Fields, damaged
 from studio.data.aseprite.palette import FramePalette
+from studio.data.files.source_files import CUT_OFF, Refused
 from studio.data.images.decoding import LARGEST_SIDE, check_size
-from studio.data.source_files import CUT_OFF, Refused
 
 MOST_FRAMES = 1_000  # of one file; those after them are left out
 MOST_PIXELS = 1 << 26  # of all frames together, and of the nested groups while one frame is drawn

@@ -9,7 +9,7 @@ from studio.data.aseprite.blend import MIXTURES, bands, draw
 from studio.data.aseprite.fields import damaged, unpack
 from studio.data.aseprite.file import GROUP, ROOT, AseFile, Cel, Frame, Image, Layer, Tilemap, Tileset
 from studio.data.aseprite.tilemaps import Raw, TileGrid, unpacked_tiles
-from studio.data.source_files import Refused
+from studio.data.files.source_files import Refused
 
 _MOST_DRAWN = 1 << 28  # pixels of cels and groups, over all frames of a file
 

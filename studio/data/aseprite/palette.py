@@ -6,7 +6,7 @@ import numpy as np
 
 from studio.core.events import Rgba
 from studio.data.aseprite.fields import Fields, damaged
-from studio.data.source_files import Refused
+from studio.data.files.source_files import Refused
 
 _COLOURS = 256  # that a pixel of one byte can name; longer palettes are lawful
 _MOST_ENTRIES = 65_536

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from studio.data.aseprite.fields import damaged, unpack
 from studio.data.aseprite.file import Tilemap, Tileset
-from studio.data.source_files import Refused
+from studio.data.files.source_files import Refused
 
 Raw = NDArray[np.uint8]  # pixels as in the file, [..., C]: C is 1 for indexed, 2 for grey and alpha, 4 for RGBA
 

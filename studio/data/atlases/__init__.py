@@ -1,1 +1,4 @@
-"""One file per way to describe the sprites of a sheet in a file beside it; `base` says what a description gives."""
+"""Atlas formats: files that describe where the sprites in a sheet lie. Each format is a plug-in of one file.
+
+Start with base.py; json_frames.py is the most common format.
+"""

@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
+from studio.data.files.naming import folded, shown
+from studio.data.files.source_files import Refused, SourceFile
 from studio.data.images.decoding import read_bytes
-from studio.data.naming import folded, shown
-from studio.data.source_files import Refused, SourceFile
 
 _LARGEST = 8 << 20  # bytes of one description; reading it holds up every other thread
 

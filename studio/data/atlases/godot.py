@@ -34,7 +34,7 @@ from studio.data.atlases.base import (
     means,
     whole_number,
 )
-from studio.data.source_files import Refused, SourceFile
+from studio.data.files.source_files import Refused, SourceFile
 
 _SUFFIX = ".tres"
 _MOST_BYTES = 16 << 10  # of a .tres file that are looked at: an AtlasTexture has some 300, and pictures are named first

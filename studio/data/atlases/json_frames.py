@@ -36,8 +36,8 @@ from studio.data.atlases.base import (
     means,
     whole_number,
 )
-from studio.data.naming import folded, shown
-from studio.data.source_files import Refused, SourceFile
+from studio.data.files.naming import folded, shown
+from studio.data.files.source_files import Refused, SourceFile
 
 _SUFFIX = ".json"
 _MOST_FILES = 1000  # JSON files of a folder searched for "image" entries

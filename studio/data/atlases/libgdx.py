@@ -25,8 +25,8 @@ from studio.data.atlases.base import (
     too_large,
     whole_number,
 )
-from studio.data.naming import shown
-from studio.data.source_files import Refused, SourceFile
+from studio.data.files.naming import shown
+from studio.data.files.source_files import Refused, SourceFile
 
 _TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
 Values = dict[str, str]

@@ -1,1 +1,4 @@
-"""Palettes, distances between colours, and sprites brought into fewer of them."""
+"""Palettes and colours: extract, count, snap, recolour, and read pixels at their true size.
+
+Start with palette.py. construction.py holds drawing rules such as symmetry and outlines.
+"""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from studio.core.errors import UsageError
 from studio.core.events import Rgba
-from studio.data import corner_tiles
 from studio.data.colour.palette import oklab
+from studio.data.pixels import corner_tiles
 
 NONE, BOTH = "none", "both"
 MIRRORS = (NONE, "left-right", "top-bottom", BOTH)

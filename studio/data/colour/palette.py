@@ -11,8 +11,8 @@ from PIL import Image
 
 from studio.core.errors import BadInputError
 from studio.core.events import Rgba
+from studio.data.files.naming import shown
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
-from studio.data.naming import shown
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
 _MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly

@@ -14,7 +14,7 @@ from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.palette import Palette
 from studio.data.colour.snapping import NO_DITHER, snap
 from studio.data.colour.true_pixels import PixelStyle, true_pixels
-from studio.data.corner_tiles import joined, parted
+from studio.data.pixels.corner_tiles import joined, parted
 
 _AT_ONCE = 64  # sprites
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from studio.data.arranging import Duplicate, ImportResult, same_as, too_few
-from studio.data.source_files import Quarantined
+from studio.data.assemble import Duplicate, ImportResult, same_as, too_few
+from studio.data.files.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 BY_NAME = "left out by name, as asked for"

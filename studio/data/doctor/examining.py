@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress, Rgba
-from studio.core.wording import count, number
+from studio.core.formatting import count, number
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
+from studio.data.doctor.like_named import key_of, spellings
 from studio.data.doctor.mending import merging
-from studio.data.groups import near_duplicates_of
+from studio.data.files.source_files import Quarantined
 from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
-from studio.data.like_named import key_of, spellings
 from studio.data.options import ImportOptions
-from studio.data.source_files import Quarantined
+from studio.data.similarity.groups import near_duplicates_of
 from studio.data.sprites import Sprites
 
 MOST_LOOKED_AT = 100_000  # sprites: of more, some from all over

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from studio.core.config import Value, settings_of
 from studio.core.events import Event, Notice
 from studio.data.doctor.mending import as_names
+from studio.data.files.source_files import Quarantined
 from studio.data.images.canvas import COMMON_SIZES, native_scale
 from studio.data.notation import COMMA, POINT
 from studio.data.options import Groups, ImportOptions, ReadOptions, SpritesImported, by_group
-from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 SMALL_CLASS = 8  # sprites: of fewer a model learns little more than to copy them

@@ -17,21 +17,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Event, Progress, Rgba
 from studio.core.names import composed
-from studio.data.arranging import ImportResult, too_few
+from studio.data.assemble import ImportResult, too_few
 from studio.data.colour.palette import MOST_COLOURS, Palette, main_colours, palette_of, sampling_step
 from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
+from studio.data.doctor.like_named import key_of, merged, spellings
+from studio.data.files.scratch import Scratch
+from studio.data.files.source_files import Quarantined
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden, parts_of
-from studio.data.like_named import key_of, merged, spellings
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
-from studio.data.scratch import Scratch
-from studio.data.similar import find_similar
-from studio.data.source_files import Quarantined
+from studio.data.similarity.near_duplicates import find_similar
 from studio.data.sprites import Sprites
 
 _AT_ONCE = 1 << 18  # pixels
@@ -73,7 +73,7 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
     notes = [item for item in arranged.notes if item.name not in gone and item.group != outdated]
     for index in np.flatnonzero(changed).tolist():
         if sprites.names[index] in names:
-            words = wording.count(int(changed[index]), "pixel")
+            words = formatting.count(int(changed[index]), "pixel")
             notes.append(Quarantined(sprites.names[index], f"{words} changed, as asked for", "mended"))
     quarantine = sorted([*arranged.quarantine, *chosen.left_out], key=lambda item: item.name)
     return dataclasses.replace(arranged, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, Refused
 
 _UNPACKED, _MASKS, _FOUR_MASKS = 0, 3, 6  # kinds of compression: BI_RGB, BI_BITFIELDS, BI_ALPHABITFIELDS
 _HEADER_BYTES = frozenset({40, 52, 56, 108, 124})

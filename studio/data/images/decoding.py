@@ -18,6 +18,7 @@ from PIL import ExifTags, Image, ImageOps
 from studio.core import pictures
 from studio.core.events import Rgba
 from studio.data.archives.unpacking import unpacked
+from studio.data.files.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
 from studio.data.images import bmp, ico, png
 from studio.data.images.kinds import (
     HEAD_BYTES,
@@ -29,7 +30,6 @@ from studio.data.images.kinds import (
     unread_by_content,
     unread_by_name,
 )
-from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes

@@ -11,14 +11,14 @@ from itertools import chain, islice
 import numpy as np
 from PIL import Image
 
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
+from studio.data.files.source_files import Picture, Refused, Remark
 from studio.data.images import gif, png, webp
 from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.canvas import as_numbers, clear_hidden
 from studio.data.images.decoding import Decoded, check_size, decode
 from studio.data.images.png import MAGIC
-from studio.data.source_files import Picture, Refused, Remark
 
 _GIF = b"GIF8"
 MOST_FRAMES = 256  # of an animation that are looked at
@@ -186,4 +186,4 @@ def _in_words(tally: _Tally) -> str:
     if tally.kept == tally.found > 1 and not tally.stopped:
         kept = "all were taken"
     rest = f" from the first {tally.read}, the rest is {tally.stopped}" if tally.stopped else ""
-    return f"an animation of {wording.count(tally.found, 'frame')}: {kept}{rest}"
+    return f"an animation of {formatting.count(tally.found, 'frame')}: {kept}{rest}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from studio.data.files.source_files import CUT_OFF, Refused
 from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
-from studio.data.source_files import CUT_OFF, Refused
 
 _SCREEN_BYTES = 13  # magic, width, height, flags, background, aspect
 # 4 is not in the format, but old encoders write it for 3 and viewers take it so.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from studio.data.files.source_files import CUT_OFF, Refused
 from studio.data.images.png import MAGIC
-from studio.data.source_files import CUT_OFF, Refused
 
 _HEADER, _ENTRY, _BITMAP = struct.Struct("<HHH"), struct.Struct("<BBBBHHII"), struct.Struct("<IiiHH")
 _LARGEST = 256  # pixels, width and height of a bitmap; larger pictures are PNG files

@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from studio.data.files.source_files import CUT_OFF, Refused
 from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
-from studio.data.source_files import CUT_OFF, Refused
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}

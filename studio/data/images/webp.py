@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from studio.data.files.source_files import CUT_OFF, Refused
 from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
-from studio.data.source_files import CUT_OFF, Refused
 
 _HAS_ALPHA, _IS_ANIMATED = 0x10, 0x02
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")

@@ -1,1 +1,1 @@
-"""labels.csv -> the classes and the numbers of sprites."""
+"""Labels and numbers for sprites from tables beside them (CSV, JSON Lines). Start with labelling.py."""

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress
 from studio.core.names import composed
+from studio.data.files.source_files import Quarantined, Refused, SourceFile
 from studio.data.images.decoding import read_bytes
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.notation import AUTO
 from studio.data.reading.finding import no_access
 from studio.data.reading.workers import in_threads
-from studio.data.source_files import Quarantined, Refused, SourceFile
 
 _OWN_NAME = "labels.csv"
 _FILE_NAMES = frozenset({_OWN_NAME, "metadata.csv"})  # metadata.csv: Hugging Face data sets

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.names import composed
-from studio.data.naming import shown
+from studio.data.files.naming import shown
+from studio.data.files.source_files import Refused
 from studio.data.notation import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
-from studio.data.source_files import Refused
 
 MOST_NUMBERS = 64  # columns of numbers
 _MOST_PROBLEMS = 100  # that are listed one by one

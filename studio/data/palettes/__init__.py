@@ -1,1 +1,1 @@
-"""One file per kind of palette file; `base` says what a palette and its format are."""
+"""Palette file formats. Each format is a plug-in of one file; files.py chooses among them, base.py is their base."""

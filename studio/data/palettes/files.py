@@ -11,10 +11,10 @@ from studio.core import files
 from studio.core.discovery import discover
 from studio.core.errors import BadInputError, UsageError
 from studio.data.colour.palette import Palette
+from studio.data.files.naming import shown
+from studio.data.files.source_files import Refused, SourceFile
 from studio.data.images.decoding import read_bytes
-from studio.data.naming import shown
 from studio.data.palettes.base import PaletteFormat, Unreadable
-from studio.data.source_files import Refused, SourceFile
 
 _LARGEST_FILE = 1 << 20  # bytes
 

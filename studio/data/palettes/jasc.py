@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from studio.data.colour.palette import MOST_COLOURS, Palette
+from studio.data.files.source_files import CUT_OFF
 from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import lines_of, numbers, opening, whole_number
-from studio.data.source_files import CUT_OFF
 
 _MAGIC = "JASC-PAL"
 _VERSION = "0100"

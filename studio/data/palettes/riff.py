@@ -8,8 +8,8 @@ import numpy as np
 
 from studio.core.errors import UsageError
 from studio.data.colour.palette import MOST_COLOURS, Palette
+from studio.data.files.source_files import CUT_OFF
 from studio.data.palettes.base import PaletteFormat, Unreadable
-from studio.data.source_files import CUT_OFF
 
 _VERSION = 0x0300
 

@@ -8,10 +8,10 @@ import numpy as np
 from PIL import Image
 
 from studio.data.colour.palette import MOST_COLOURS, Palette
+from studio.data.files.source_files import Refused
 from studio.data.images.canvas import as_numbers
 from studio.data.images.decoding import decode, recognise
 from studio.data.palettes.base import PaletteFormat, Unreadable
-from studio.data.source_files import Refused
 
 _MAGIC = b"\x89PNG\r\n\x1a\n"
 _MOST_PIXELS = 1 << 20  # the most colours, in blocks of 16 x 16

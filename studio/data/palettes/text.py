@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from studio.data.colour.palette import Palette
-from studio.data.naming import shown
+from studio.data.files.naming import shown
 from studio.data.palettes.base import Colour, Unreadable
 
 _BOM = b"\xef\xbb\xbf"

@@ -1,1 +1,4 @@
-"""Finding the files under dropped paths, and reading them on all cores."""
+"""Find source files and decode them in worker processes.
+
+finding.py walks folders and archives, workers.py runs the processes, child.py is what each process executes.
+"""

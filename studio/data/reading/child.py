@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from studio.core.children import own_streams, receive, send
+from studio.core.worker_process import own_streams, receive, send
 from studio.data.options import Grid, ImportOptions
 from studio.data.reading.finding import Folder, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all

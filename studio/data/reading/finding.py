@@ -20,8 +20,8 @@ from typing import NamedTuple, overload
 
 from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in
-from studio.data.naming import ignored, is_archive, made_by_other_program, shown
-from studio.data.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
+from studio.data.files.naming import ignored, is_archive, made_by_other_program, shown
+from studio.data.files.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
 from studio.data.sources.base import PICTURE_SUFFIXES
 
 _NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # where an ending such as '-sheet' or '0' begins

@@ -12,18 +12,18 @@ from itertools import zip_longest
 import numpy as np
 
 import studio.data.sources
-from studio.core import wording
+from studio.core import formatting
 from studio.core.discovery import discover
 from studio.core.events import Rgba
+from studio.data.files.naming import shown
+from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
 from studio.data.images.magenta import clear_magenta, has_magenta_ground
-from studio.data.naming import shown
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
 from studio.data.reading.finding import no_access
 from studio.data.sheets.leftover import left_over
 from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
 from studio.data.sheets.slicing import sliced, used_grid
-from studio.data.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.sources.base import Source
 
 
@@ -110,7 +110,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
     except OSError as error:
         return Reading(left_out=[Remark("no access", no_access(error, "file"))])
     if on_magenta:
-        which = "" if on_magenta == 1 else f": {wording.count(on_magenta, 'picture')}"
+        which = "" if on_magenta == 1 else f": {formatting.count(on_magenta, 'picture')}"
         reading.remarks.append(Remark("magenta ground", f"opaque, on a magenta ground{which}"))
     return reading
 
@@ -135,9 +135,9 @@ def _add_picture(reading: Reading, picture: Picture, sheet: str, options: Import
 
 def _in_words(cut: Sequence[Picture], grid: Grid | None) -> str:
     if grid is None:
-        return f"cut into {wording.count(len(cut), 'sprite')}"
+        return f"cut into {formatting.count(len(cut), 'sprite')}"
     height, width = cut[0].rgba.shape[:2]
-    return f"cut into {wording.count(len(cut), 'tile')} of {width} x {height} pixels"
+    return f"cut into {formatting.count(len(cut), 'tile')} of {width} x {height} pixels"
 
 
 def _decoded(picture: Picture, shrink: int) -> DecodedSprite:

@@ -17,9 +17,9 @@ from contextlib import closing, suppress
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from studio.core import children, limits
-from studio.core.children import CONNECTION_ERRORS, receive, send
+from studio.core import limits, worker_process
 from studio.core.events import Event, Progress
+from studio.core.worker_process import CONNECTION_ERRORS, receive, send
 from studio.data.options import Grid, ImportOptions
 from studio.data.reading.child import Hello, Task
 from studio.data.reading.finding import Folder, FoundFiles
@@ -186,7 +186,7 @@ class _ThreadDone:
 
 def processes_for(count: int) -> int:
     """How many processes read so many files, besides the thread."""
-    if count < _FEWEST or not children.can_start():
+    if count < _FEWEST or not worker_process.can_start():
         return 0
     return min(_MOST, limits.cpus() - 1, count // _SHARE, limits.memory().free_bytes // _PROCESS_BYTES)
 
@@ -234,7 +234,9 @@ class ReaderPool:
             if self._closed:
                 raise BrokenPipeError
             # What goes wrong there is tried again here, and said then.
-            process = children.start("studio.data.reading.child", {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
+            process = worker_process.start(
+                "studio.data.reading.child", {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+            )
             self._processes.append(process)
         return process
 
@@ -266,7 +268,7 @@ class _Process:
         self._known: set[int] = set()  # groups
         self._names_known = 0
         self._process = pool.start_process()
-        self._requests, self._answers = children.streams_of(self._process)
+        self._requests, self._answers = worker_process.streams_of(self._process)
         try:
             send(self._requests, Hello(pool.options, kinds_of(pool.sources)))
             receive(self._answers)  # it is up; what is given out sooner would only lie about

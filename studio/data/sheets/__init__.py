@@ -1,1 +1,4 @@
-"""Pictures of many sprites: telling them from whole sprites, finding their grids, cutting them."""
+"""Recognise sprite sheets and slice them into cells.
+
+recognising.py decides whether a picture is a sheet, grids.py proposes a grid, slicing.py cuts.
+"""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from studio.core.events import Rgba
 from studio.data.atlases.base import Atlas, Box, Region
+from studio.data.files.source_files import Refused
 from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, native_scale
 from studio.data.images.decoding import LARGEST_SIDE
 from studio.data.options import MOST_IN_SHEET
 from studio.data.sheets.grids import background_of
-from studio.data.source_files import Refused
 
 _MOST_OVERLAP = 4  # area of all boxes / area of the picture; a larger ratio means a decompression bomb
 _MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all sprites after restoring trimmed borders

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
+from studio.data.files.source_files import Picture, Refused
 from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, shrunk
 from studio.data.options import MOST_IN_SHEET, Grid, ImportOptions
 from studio.data.sheets.cells import SummedArea, cells_of
 from studio.data.sheets.grids import background_of
-from studio.data.source_files import Picture, Refused
 
 _FEWEST_PIXELS = 6  # of a sprite: fewer are a spark of the sprite beside it, or dirt
 _NEAR = 4  # pixels to the box of the sprite that a spark may belong to

@@ -1,1 +1,1 @@
-"""One file per kind of input; `base` says what a source is."""
+"""Kinds of input files. Each kind is a plug-in of one file that turns a file into pictures; base.py is their base."""

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from studio.core.events import Rgba
-from studio.core.wording import count
+from studio.core.formatting import count
 from studio.data.aseprite.blend import MIXTURES
 from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
 from studio.data.aseprite.frames import Painter
+from studio.data.files.naming import shown
 from studio.data.images.decoding import read_bytes
-from studio.data.naming import shown
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.images.kinds import DRAWING_SUFFIXES, PICTURE_SUFFIXES
-from studio.data.source_files import Picture, Refused, Remark, SourceFile
 
 __all__ = [
     "DRAWING_SUFFIXES",

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.data.files.naming import shown
+from studio.data.files.source_files import CUT_OFF
 from studio.data.images.decoding import check_size, read_bytes
-from studio.data.naming import shown
-from studio.data.source_files import CUT_OFF
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 _MOST_PICTURES = 250_000

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import studio.data.atlases
 from studio.core.discovery import discover
-from studio.core.wording import count, percent
+from studio.core.formatting import count, percent
 from studio.data.atlases.base import Atlas, AtlasFormat, Region
+from studio.data.files.naming import shown
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import pictures_in
-from studio.data.naming import shown
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
 

@@ -1,1 +1,1 @@
-"""Sprites and their pixels on the disk: packed files, the cache of imports, scratch files."""
+"""Store imported sprites on disk: the import cache (caching.py) and the packed format in a run folder (packed.py)."""

@@ -14,10 +14,10 @@ import PIL
 
 from studio.core.config import settings_of
 from studio.core.errors import BadInputError
-from studio.data.arranging import Duplicate, ImportResult
+from studio.data.assemble import Duplicate, ImportResult
+from studio.data.files.source_files import Quarantined, SourceFile
 from studio.data.options import FoundSheet, Grid, ReadOptions
 from studio.data.reading.finding import Root
-from studio.data.source_files import Quarantined, SourceFile
 from studio.data.store import packed
 
 _VERSION = 12  # raise it whenever the same files would be imported differently

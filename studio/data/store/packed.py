@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path, read_into
 from studio.core.generators import returned
-from studio.data import scratch
+from studio.data.files import scratch
 from studio.data.sprites import MappedFile, Sprites
 
 _FORMAT = "sprites 3"

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
-from studio.engine.batch_size import AutoBatchSize
-from studio.engine.batches import on_device, to_input
+from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.runs.split import Indices
+from studio.engine.steps.batches import on_device, to_input
 
 _COPY = 1 / 3  # of the distance to the nearest sprite of another group: nearer than that, it is no chance neighbour
 _AT_ONCE = 64 << 20  # bytes of numbers that are worked on at a time

@@ -16,19 +16,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from studio.core import wording
+from studio.core import formatting
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Notice, Rgba, Validated
 from studio.data.colour.true_pixels import pixel_truth
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine import devices
-from studio.engine.batch_size import AutoBatchSize
-from studio.engine.batches import DeviceSprites, at_most, sampled
-from studio.engine.generate import Labels, draw
-from studio.engine.model import TrainedModel
-from studio.engine.pace import with_progress
+from studio.engine.devices import detection
+from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.devices.precision import autocast
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
 from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
@@ -36,7 +35,9 @@ from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.evaluation import Evaluation, keep
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
-from studio.engine.types import GenerateSettings
+from studio.engine.sampling.generate import Labels, draw
+from studio.engine.steps.batches import DeviceSprites, at_most, sampled
+from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
 FEWEST_LOOKS = 128  # at held-out sprites, for a steady loss of a generator
@@ -91,7 +92,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     if model.recipe.makes != "sprites":
         if not len(real.heldout):
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
-        with devices.faults(model.device):
+        with detection.faults(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
         yield from keep(run, Evaluation.of_heldout(figures, len(real.heldout), len(real.training)))
@@ -100,7 +101,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     _check_counts(real)
     title = f"{model.title}, step {model.step:,}"
     labels = classes_to_draw(real.training, settings.count, settings.seed)
-    with devices.faults(model.device):
+    with detection.faults(model.device):
         features = yield from features_of(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
         judged = yield from judge(title, new, labels, real, features)
@@ -137,7 +138,7 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites, batch_size: Aut
     count = _looks(heldout, model.recipe)
     found = None
     while found is None:
-        with batch_size.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
+        with batch_size.room(), torch.no_grad(), autocast(model.device.type, model.precision):
             batches = heldout.plain_batches(batch_size.count, count)
             found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
@@ -159,11 +160,11 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
     real = yield from _data(run, model)
     _check_counts(real)
     if len(sprites) < FEWEST:
-        raise UsageError(f"{wording.count(len(sprites), 'sprite')}: too few to judge.", f"Give {FEWEST} at least.")
+        raise UsageError(f"{formatting.count(len(sprites), 'sprite')}: too few to judge.", f"Give {FEWEST} at least.")
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
         sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
-    with devices.faults(model.device):
+    with detection.faults(model.device):
         features = yield from features_of(real.training, model.device, model.precision)
         yield (yield from judge(title, sprites, None, real, features))
 
@@ -277,4 +278,4 @@ def _check_counts(real: RealSprites) -> None:
     else:
         share = math.ceil(100 * FEWEST / total) / 100
         hint = f"Train with more sprites, or with a share of {share:g} held out: {FEWEST} sprites at least."
-    raise UsageError(f"{wording.count(len(heldout), 'sprite')} held out of {total}: too few to judge by.", hint)
+    raise UsageError(f"{formatting.count(len(heldout), 'sprite')} held out of {total}: too few to judge by.", hint)

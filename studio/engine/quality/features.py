@@ -24,14 +24,14 @@ from safetensors.torch import save as as_bytes
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core import files, places
+from studio.core import files, paths
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
-from studio.engine import devices
-from studio.engine.batch_size import AutoBatchSize
-from studio.engine.batches import DeviceSprites, at_most, on_device, to_input
-from studio.engine.optim import make_optimizers, set_learning_rate
+from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.devices.precision import autocast
+from studio.engine.steps.batches import DeviceSprites, at_most, on_device, to_input
+from studio.engine.steps.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
 PROTOCOL = 5  # counts changes, here or in the layers, that change the features
@@ -141,7 +141,7 @@ def fixed_features(device: torch.device) -> SpriteFeatures:
     What a training is steered by is judged too well by it; by these nothing is chosen.
     """
     network = FeatureNetwork()
-    network.load_state_dict(parse_tensors((places.assets() / "features.safetensors").read_bytes()))
+    network.load_state_dict(parse_tensors((paths.assets() / "features.safetensors").read_bytes()))
     return SpriteFeatures(network, device)
 
 
@@ -152,7 +152,7 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = TaughtNetwork(training.size, classes)
-    path = places.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
+    path = paths.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
     if _load(network, path):
         return LearntFeatures(network, device, knows_classes=knows_classes)
     found = LearntFeatures(network, device, knows_classes=knows_classes)
@@ -190,7 +190,7 @@ def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generato
 def _add_gradients(network: TaughtNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int) -> None:
     """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
-        with devices.autocast(x.device.type, precision):
+        with autocast(x.device.type, precision):
             features = network(x_part)
             loss = F.cross_entropy(network.class_scores(features).float(), y_part, label_smoothing=0.1)
             loss = loss + F.cross_entropy(network.judge(features).float(), kind_part)

@@ -8,20 +8,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from studio.core import places
+from studio.core import paths
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
 from studio.data.doctor.examining import MOST_LOOKED_AT
 from studio.data.doctor.findings import Examined
-from studio.data.groups import grouped
-from studio.data.source_files import Quarantined
+from studio.data.files.source_files import Quarantined
+from studio.data.similarity.groups import grouped
 from studio.data.sprites import Sprites
-from studio.engine import devices
-from studio.engine.batches import sampled
+from studio.engine.devices import detection
+from studio.engine.devices.types import Device
 from studio.engine.quality.evaluate import FEWEST
 from studio.engine.quality.features import features_of
 from studio.engine.runs.split import split_by_group
-from studio.engine.types import Device
+from studio.engine.steps.batches import sampled
 
 _NEIGHBOURS = 10
 _AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own
@@ -37,12 +37,12 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
     """
     items: list[Quarantined] = []
-    split = split_by_group((yield from grouped(sprites, places.cache())), config.holdout, config.seed)
+    split = split_by_group((yield from grouped(sprites, paths.cache())), config.holdout, config.seed)
     training = sampled(sprites, split.training)
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
-        target, precision = torch.device(device.id), devices.resolve_precision(device, config.precision)
+        target, precision = torch.device(device.id), detection.resolve_precision(device, config.precision)
         parts = []
-        with devices.faults(target):
+        with detection.faults(target):
             features = yield from features_of(training, target, precision)
             for start in range(0, len(sprites), _AT_ONCE):
                 parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
@@ -55,23 +55,23 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 
 
 def nearest_of(
-    places: NDArray[np.float32],
+    paths: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """The ten nearest others of each place, float32 [N, D], nearest first, and how far they are: both [N, 10]."""
-    wanted = min(_NEIGHBOURS, len(places) - 1)
-    squares = (places**2).sum(1)
-    near = np.empty((len(places), wanted), np.int64)
-    far = np.empty((len(places), wanted), np.float32)
-    step = max(1, _DISTANCES // max(1, len(places)))
-    for start in range(0, len(places), step):
+    wanted = min(_NEIGHBOURS, len(paths) - 1)
+    squares = (paths**2).sum(1)
+    near = np.empty((len(paths), wanted), np.int64)
+    far = np.empty((len(paths), wanted), np.float32)
+    step = max(1, _DISTANCES // max(1, len(paths)))
+    for start in range(0, len(paths), step):
         part = slice(start, start + step)
-        apart = squares[part, None] + squares - 2 * places[part] @ places.T
+        apart = squares[part, None] + squares - 2 * paths[part] @ paths.T
         apart[np.arange(len(apart)), np.arange(start, start + len(apart))] = np.inf
         some = np.argpartition(apart, wanted - 1, 1)[:, :wanted]
         order = np.take_along_axis(apart, some, 1).argsort(1)
         near[part] = np.take_along_axis(some, order, 1)
         far[part] = np.sqrt(np.take_along_axis(apart, near[part], 1).clip(min=0))
-        yield Progress(min(start + step, len(places)), len(places), "sprites compared")
+        yield Progress(min(start + step, len(paths)), len(paths), "sprites compared")
     return near, far
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from studio.core.events import Rgba
 from studio.data.colour.palette import main_colours, nearest, oklab
 from studio.data.images.canvas import as_numbers, as_rgba
-from studio.engine.batches import at_most
 from studio.engine.runs.split import Indices, shuffled_by_group
+from studio.engine.steps.batches import at_most
 
 Codes = NDArray[np.int64]
 

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
 from studio.core.metrics import LOSS, Metric, Quality
-from studio.engine.runs import advice
+from studio.engine.runs.analysis import advice
 from studio.engine.runs.folder import CHECKPOINT
 
 Tensors = dict[str, Tensor]

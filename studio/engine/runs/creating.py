@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from studio.core import files, places
+from studio.core import files, paths
 from studio.core.errors import RunError
 from studio.engine.runs.folder import LOCKS, PROGRESS, RECORD, START_MARK, STYLE, RunDir, writing
 
@@ -43,7 +43,7 @@ def sweep_starts() -> None:
     """Remove what killed starts have left in the studio's own folder of runs."""
     folders: list[Path] = []
     with contextlib.suppress(OSError):  # whoever needs a folder that can't be read says so
-        folders += [path.parent for path in places.runs().glob(f"*/{START_MARK}")]
+        folders += [path.parent for path in paths.runs().glob(f"*/{START_MARK}")]
     for run in map(RunDir, folders):
         with contextlib.suppress(OSError, RunError):  # it is being made, or is not ours
             if _is_start(run.path):  # before there is a lock in what may be anybody's folder

@@ -9,7 +9,7 @@
     elsewhere.json      while it is trained on another machine: see away.py
     data.safetensors    the sprites as they were when the run was made
     start.safetensors   where it starts from another model: its weights before the first step
-    live.json, asked.json   while it is trained: see live.py
+    live.json, asked.json   while it is trained: see engine/control/protocol.py
     process.log         what the processes wrote that the window had train it, in launching.py
     samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py

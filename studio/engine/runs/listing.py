@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from studio.core import file_systems, files, places, records, wording
+from studio.core import file_systems, files, formatting, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.core.names import composed
@@ -61,7 +61,7 @@ def by_name(paths: Iterable[Path]) -> dict[str, Path]:
 def data_of(record: RunRecord) -> str:
     """What a run learnt from, in words: 'items (60)', 'items (60), from starter'."""
     start = f", from {record.parent}" if record.parent else ""
-    return f"{record.data_title} ({wording.number(record.data_count)}){start}"
+    return f"{record.data_title} ({formatting.number(record.data_count)}){start}"
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:
@@ -77,8 +77,8 @@ def list_runs(extra: Iterable[Path] = ()) -> Events:
 def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
     """The runs in the studio's folder and at the `extra` paths, each once. Raises RunError."""
     try:
-        with reading(places.runs()):
-            inside = list(places.runs().iterdir())
+        with reading(paths.runs()):
+            inside = list(paths.runs().iterdir())
     except FileNotFoundError:
         inside = []
     return list({path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}.values())
@@ -125,7 +125,7 @@ def _trained_so_far(path: Path) -> tuple[int, float] | None:
 def resume_words(saved_step: int) -> str:
     """Return a sentence on what Resume will do. saved_step: as in RunSummary."""
     if saved_step:
-        return f"Resume continues from the checkpoint at step {wording.number(saved_step)}."
+        return f"Resume continues from the checkpoint at step {formatting.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."
 
 
@@ -143,11 +143,11 @@ def remember(run: Path) -> None:
     A list that can't be written stops nothing, and one that can't be read is not written anew: all others are in it.
     """
     path = run.resolve()
-    if path.parent == places.runs().resolve():
+    if path.parent == paths.runs().resolve():
         return
     with contextlib.suppress(OSError):
-        places.home().mkdir(parents=True, exist_ok=True)
-        lock = file_systems.take_lock(places.home() / ".known_runs.lock", wait_s=2.0)
+        paths.home().mkdir(parents=True, exist_ok=True)
+        lock = file_systems.take_lock(paths.home() / ".known_runs.lock", wait_s=2.0)
         if lock is None:
             return
         try:
@@ -167,4 +167,4 @@ def _read() -> list[Path]:
 
 
 def _file() -> Path:
-    return places.home() / "known_runs.json"
+    return paths.home() / "known_runs.json"

@@ -53,7 +53,7 @@ LAYER_FIGURES = ("update", "gradient", "dead")  # as LayersSeen has them of each
 
 @dataclass(frozen=True)
 class LayersSeen:
-    """What the step before `step` did to each layer of the network (see engine/layers.py), by the layer's name.
+    """What the step before `step` did to each layer of the network, by the name of the layer (training/layer_stats.py).
 
     The length of the update to that of the weights, the length of the gradient, and the share of dead units among those
     that the layer is given; None where it is given none.

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from studio.core import file_systems, files, places, records
+from studio.core import file_systems, files, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event
 from studio.engine.runs.folder import RunDir, RunState, writing
@@ -132,9 +132,9 @@ def _changing() -> Iterator[list[_Place]]:
 
     Raises RunError; one that can't be read is not written anew.
     """
-    with writing(places.home()):
-        places.home().mkdir(parents=True, exist_ok=True)
-        lock = file_systems.take_lock(places.home() / ".queue.lock", _WAIT_S)
+    with writing(paths.home()):
+        paths.home().mkdir(parents=True, exist_ok=True)
+        lock = file_systems.take_lock(paths.home() / ".queue.lock", _WAIT_S)
         if lock is None:
             raise RunError("The queue is being changed by another window or command.", "Try again.")
         try:
@@ -169,4 +169,4 @@ def _place_of(run: Path, created: str) -> _Place:
 
 
 def _file() -> Path:
-    return places.home() / "queue.json"
+    return paths.home() / "queue.json"

@@ -1,4 +1,4 @@
-"""A network as C source: its graph becomes calls of plain functions, one for each operator, and a file of weights.
+"""Write a network as C source: each operator of its graph becomes a call of a plain function, with a file of weights.
 
-What comes in is a torch.export graph with constant shapes; what goes out needs a C99 compiler and its libm alone.
+compose.py is the whole way from a torch.export graph with constant shapes to C99 source that needs only libm.
 """

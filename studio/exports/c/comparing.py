@@ -10,7 +10,7 @@ from torch import Tensor
 
 from studio.core.config import Config, setting
 from studio.exports.base import LARGEST_DIFFERENCE, PROBE, ExportableModel, Probe, RecipeTraits
-from studio.exports.graphs import Predictor
+from studio.exports.onnx_graph import Predictor
 
 _INT8_DIFFERENCE = 0.1
 

@@ -15,7 +15,7 @@ from studio.exports.c import comparing, source
 from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
-from studio.exports.graphs import Predictor
+from studio.exports.onnx_graph import Predictor
 
 _SMALLEST = 2  # pixels a side: from 16 numbers on, torch draws noise in blocks
 COMMENT = ("/*", "*/")

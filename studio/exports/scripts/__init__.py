@@ -1,1 +1,1 @@
-"""What a training script is made of; torch and what exports know of a model come in, text goes out."""
+"""Compose the exported training script from the studio's own source code. Start with composing.py."""

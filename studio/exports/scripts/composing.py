@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from studio.core.config import Setting, TrainingConfig, settings_of
+from studio.core.formatting import number
 from studio.core.shell import command
-from studio.core.wording import number
 from studio.exports.base import ExportableModel
 from studio.exports.scripts.cells import PACKAGES, Cell, cells_for, stand_ins
 from studio.exports.sources import brief, collect, defined_names, free_names

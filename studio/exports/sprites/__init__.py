@@ -1,1 +1,1 @@
-"""One file per format that sprites are saved in; `base` says what such a format is. No torch here."""
+"""File formats of drawn sprites: PNG sheets, GIF, APNG, Aseprite, Godot. Each format is a plug-in of one file."""

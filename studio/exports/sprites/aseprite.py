@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from studio.core.errors import ExportError
 from studio.core.events import Rgba
-from studio.core.wording import count
+from studio.core.formatting import count
 from studio.exports.notes import HEADING, note_of, sealed
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.indexing import MOST_COLOURS, Indexed, as_rgba, colours_of, indexed, opaque

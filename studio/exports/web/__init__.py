@@ -1,1 +1,1 @@
-"""What a web page is made of."""
+"""Run the exported web page's WebAssembly engine here, to check the page. See running.py."""

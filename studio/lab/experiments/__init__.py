@@ -1,1 +1,1 @@
-"""One file per experiment, and in `base` what they are made from; other packages name theirs in an entry point."""
+"""The experiments of the Lab. Each is a plug-in of one file: a question, a measurement and a finding."""

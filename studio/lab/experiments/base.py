@@ -22,14 +22,15 @@ from studio.core.curves import smooth
 from studio.core.events import Event, Events, Progress
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine import catalog, devices
-from studio.engine.loading import load_model
-from studio.engine.model import TrainedModel
-from studio.engine.pace import with_progress
+from studio.engine import catalog
+from studio.engine.devices import detection
+from studio.engine.devices.types import Device
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_of
-from studio.engine.steps import TrainingSteps
-from studio.engine.types import Device
+from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.timing import with_progress
 from studio.lab.outcome import Axis, Line, Plot
 from studio.recipes.base import Recipe
 
@@ -98,7 +99,7 @@ class Bench:
 
     def precision(self) -> str:
         """That of the settings, or what suits the device. Raises DeviceError."""
-        return devices.resolve_precision(self.device, self.config.precision)
+        return detection.resolve_precision(self.device, self.config.precision)
 
     def training(self, precision: str = "fp32", *, is_recorded: bool = False, **changes: Value) -> TrainingSteps:
         """A training at its beginning, with these settings changed. is_recorded: as `TrainingSteps` takes it.

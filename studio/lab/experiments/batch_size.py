@@ -11,8 +11,8 @@ import torch
 
 from studio.core.errors import DeviceFullError
 from studio.core.events import Events, Progress
-from studio.core.wording import count, memory, number, percent, rate
-from studio.engine import devices
+from studio.core.formatting import count, memory, number, percent, rate
+from studio.engine.devices import detection
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
@@ -101,7 +101,7 @@ def _reason_to_stop(found: list[_Measured], left_s: float, target: torch.device)
     if (_WARM_UP_STEPS + _LEAST_STEPS) * step_s > left_s:
         return f"Larger batches than {number(found[-1].size)} were not tried: a step takes {found[-1].step_s:.1f} s."
     more_bytes = _GROWTH * (found[-1].memory_bytes - found[0].memory_bytes)
-    if target.type == "cpu" and more_bytes > _MEMORY_SHARE * devices.memory_free(target):
+    if target.type == "cpu" and more_bytes > _MEMORY_SHARE * detection.memory_free(target):
         return f"Larger batches than {number(found[-1].size)} were not tried: the memory could run out."
     return ""
 
@@ -110,7 +110,7 @@ def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generat
     """Time steps of a size; yields Progress, returns None where it doesn't fit. Raises DeviceFullError."""
     torchs = torch.get_device_module(bench.target)
     has_peak = hasattr(torchs, "reset_peak_memory_stats")
-    devices.give_back_memory(bench.target)
+    detection.give_back_memory(bench.target)
     if has_peak:
         torchs.reset_peak_memory_stats(bench.target)
     training = bench.training(precision, is_recorded=True, batch_size=size)  # as long as a run's steps
@@ -122,7 +122,7 @@ def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generat
         yield Progress(SIZES.index(size), len(SIZES), f"sizes; {count(size, 'sprite')} a step")
     if training.micro_batch_size < size:
         return None
-    in_use = torchs.max_memory_allocated(bench.target) if has_peak else devices.memory_in_use(bench.target)
+    in_use = torchs.max_memory_allocated(bench.target) if has_peak else detection.memory_in_use(bench.target)
     return _Measured(size, statistics.median(timed), in_use)
 
 

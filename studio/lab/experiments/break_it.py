@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
 from studio.core.events import Events, Progress
+from studio.core.formatting import count, decimal, memory, percent
 from studio.core.metrics import LOSS
 from studio.core.pictures import tile
-from studio.core.wording import count, decimal, memory, percent
-from studio.engine import devices
-from studio.engine.batches import DeviceSprites, at_most, to_rgba
+from studio.engine.devices.precision import autocast
+from studio.engine.devices.types import GenerateSettings
 from studio.engine.runs.split import split_by_group
-from studio.engine.steps import TrainingSteps
-from studio.engine.train import TICK_S
-from studio.engine.types import GenerateSettings
+from studio.engine.steps.batches import DeviceSprites, at_most, to_rgba
+from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Bench, Experiment, kept_bytes, loss_curve, loss_plot, seconds_in_turns
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 
@@ -191,7 +191,7 @@ def _runs(bench: Bench) -> list[_Run]:
 
 def _figures(training: TrainingSteps, network: nn.Module, heldout: DeviceSprites) -> Mapping[str, float]:
     looked_at = _LOOKED_AT if training.recipe.makes == "sprites" else len(heldout)
-    with devices.autocast(training.device.type, training.precision):
+    with autocast(training.device.type, training.precision):
         batches = heldout.plain_batches(training.config.batch_size, looked_at)
         return training.recipe.evaluate(network, batches, training.config, training.spec).metrics
 
@@ -209,7 +209,7 @@ def _evaluated(training: TrainingSteps, network: nn.Module, heldout: DeviceSprit
     batch = list(heldout.plain_batches(training.config.batch_size, training.config.batch_size))
 
     def one_batch() -> None:
-        with devices.autocast(training.device.type, training.precision):
+        with autocast(training.device.type, training.precision):
             training.recipe.evaluate(network, batch, training.config, training.spec)
 
     return seconds[2], seconds[3], kept_bytes(one_batch)
@@ -223,7 +223,7 @@ def _pictures(runs: Iterable[_Run], network: nn.Module | None = None) -> Iterato
         if training.recipe.makes != "sprites":
             return
         labels = torch.arange(_DRAWN, device=training.device) % len(training.spec.class_names)
-        with devices.autocast(training.device.type, training.precision):
+        with autocast(training.device.type, training.precision):
             of = training.ema.network if network is None else network
             *_, drawn = training.recipe.draw(of, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed)
         yield Picture.of(run.title, tile(to_rgba(drawn.nan_to_num()).numpy(), _DRAWN), _OF_THE_SAME_NOISE)

@@ -15,10 +15,10 @@ import torch
 
 from studio.core.errors import StudioError
 from studio.core.events import Events, Progress
-from studio.core.wording import agreement, duration, number, percent, rate
-from studio.engine.steps import TrainingSteps
-from studio.engine.train import TICK_S
-from studio.engine.types import Device
+from studio.core.formatting import agreement, duration, number, percent, rate
+from studio.engine.devices.types import Device
+from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Bench, Experiment, seconds_in_turns
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 

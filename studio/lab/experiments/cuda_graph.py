@@ -11,10 +11,10 @@ import torch
 
 from studio.core.errors import DeviceFullError
 from studio.core.events import Events, Progress
-from studio.core.wording import count, number, percent, rate
-from studio.engine import devices
-from studio.engine.graphs import can_record
-from studio.engine.types import Device
+from studio.core.formatting import count, number, percent, rate
+from studio.engine.devices import detection
+from studio.engine.devices.cuda_graph import can_record
+from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
@@ -109,7 +109,7 @@ class CudaGraph(Experiment):
 
 def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generator[Progress, None, _Measured]:
     """Both in turns, for so many seconds: what else the computer does meets both alike. Raises DeviceFullError."""
-    devices.give_back_memory(bench.target)
+    detection.give_back_memory(bench.target)
     plain, graph = (
         bench.training(precision, is_recorded=is_recorded, batch_size=size) for is_recorded in (False, True)
     )

@@ -11,12 +11,13 @@ import torch
 
 from studio.core.errors import DeviceError
 from studio.core.events import Events, Progress
-from studio.core.wording import count, percent, rate
-from studio.engine import devices
-from studio.engine.batches import DeviceSprites
-from studio.engine.measure import transfer_ms
-from studio.engine.steps import StepTimes, TrainingSteps
-from studio.engine.types import Device, GenerateSettings
+from studio.core.formatting import count, percent, rate
+from studio.engine.devices import detection
+from studio.engine.devices.precision import autocast
+from studio.engine.devices.types import Device, GenerateSettings
+from studio.engine.steps.batches import DeviceSprites
+from studio.engine.steps.bench_steps import StepTimes, TrainingSteps
+from studio.engine.steps.benchmark import transfer_ms
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome, Table
 from studio.recipes.base import Spec
@@ -75,12 +76,14 @@ class Devices(Experiment):
     plain = _CODE
 
     def run(self, bench: Bench) -> Events:
-        kinds = [(device, precision) for device in devices.listed() if not device.problem for precision in _of(device)]
+        kinds = [
+            (device, precision) for device in detection.listed() if not device.problem for precision in _of(device)
+        ]
         found, failed = list[_Measured](), list[str]()
         for place, (device, precision) in enumerate(kinds):
             yield Progress(place, len(kinds), f"devices and precisions; {device.name} in {precision}")
             try:
-                with devices.faults(torch.device(device.id)):
+                with detection.faults(torch.device(device.id)):
                     found.append((yield from _measure(bench, device, precision, bench.seconds / len(kinds))))
             except DeviceError as error:
                 failed.append(f"{device.name} in {precision}: {error.title}")
@@ -118,7 +121,7 @@ def _evaluated_per_s(bench: Bench, training: TrainingSteps) -> float:
     durations_s = []
     for _ in range(2):  # the first one pays for the start
         start_s = time.perf_counter()
-        with devices.autocast(training.device.type, training.precision):
+        with autocast(training.device.type, training.precision):
             batches = data.plain_batches(bench.config.batch_size, number)
             bench.recipe.evaluate(training.ema.network, batches, bench.config, Spec.of(bench.sprites))
         training.wait()
@@ -130,7 +133,7 @@ def _evaluated_per_s(bench: Bench, training: TrainingSteps) -> float:
 def _drawn_per_s(training: TrainingSteps) -> float:
     """Sprites a second."""
     labels, start_s = torch.zeros(_DRAWN, dtype=torch.int64, device=training.device), time.perf_counter()
-    with devices.autocast(training.device.type, training.precision):
+    with autocast(training.device.type, training.precision):
         for _ in training.recipe.draw(training.ema.network, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed):
             pass
     training.wait()

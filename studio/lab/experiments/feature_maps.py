@@ -12,11 +12,12 @@ from torch.nn.modules.conv import _ConvNd
 
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, Rgba
+from studio.core.formatting import count, number
 from studio.core.pictures import tile
-from studio.core.wording import count, number
-from studio.engine import devices
-from studio.engine.batches import DeviceSprites, to_rgba
-from studio.engine.model import TrainedModel
+from studio.engine.devices import detection
+from studio.engine.devices.precision import autocast
+from studio.engine.models.model import TrainedModel
+from studio.engine.steps.batches import DeviceSprites, to_rgba
 from studio.lab.experiments.base import Bench, Experiment, evenly
 from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Batch
@@ -73,7 +74,7 @@ class FeatureMaps(Experiment):
         commonest = int(bench.sprites.class_counts().argmax())
         shown = bench.sprites.take([int(np.argmax(bench.sprites.labels == commonest))])
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
-        with devices.faults(model.device):
+        with detection.faults(model.device):
             seen, look = _looked_at(model, batch)
             stages = list(_stages(model.network, look))
             stages = [stages[place] for place in evenly(len(stages), _STAGES)]
@@ -108,7 +109,7 @@ def _looked_at(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Looks]
     network, shown = model.network, None
     hooks = [module.register_forward_hook(keep) for module in network.modules()]
     try:
-        with devices.autocast(model.device.type, model.precision):
+        with autocast(model.device.type, model.precision):
             if "flow" in model.recipe.can:
                 rng = torch.Generator().manual_seed(_SEED)
                 noise = torch.randn(batch.x.shape, generator=rng).to(batch.x.device)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from studio.core.events import Events, Progress, Rgba
+from studio.core.formatting import count, percent
 from studio.core.pictures import tile
-from studio.core.wording import count, percent
-from studio.engine import devices
-from studio.engine.batches import to_rgba
-from studio.engine.generate import in_precision
-from studio.engine.types import GenerateSettings
+from studio.engine.devices import detection
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.generate import in_precision
+from studio.engine.steps.batches import to_rgba
 from studio.lab.experiments.base import Bench, Experiment, evenly
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot
 from studio.recipes.base import Recipe
@@ -75,7 +75,7 @@ class FromNoise(Experiment):
         for guidance in (1.0, _USUAL.guidance):
             way = _Way(guidance)
             hook = model.network.register_forward_pre_hook(way.count_looks)
-            with devices.faults(model.device):
+            with detection.faults(model.device):
                 steps = model.recipe.draw(model.network, labels, guidance, _USUAL.steps, _USUAL.seed)
                 for x in in_precision(model, steps):
                     way.add(x)

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba
+from studio.core.formatting import beside, count, decimal, number, percent
 from studio.core.pictures import tile
-from studio.core.wording import beside, count, decimal, number, percent
 from studio.data.sprites import Sprites
-from studio.engine import devices
-from studio.engine.batches import DeviceSprites, on_device, to_input
-from studio.engine.generate import predict
-from studio.engine.model import TrainedModel
+from studio.engine.devices import detection
+from studio.engine.devices.precision import autocast
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling.generate import predict
+from studio.engine.steps.batches import DeviceSprites, on_device, to_input
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.recipes.base import Batch
@@ -85,7 +86,7 @@ class Hardest(Experiment):
 
     def run(self, bench: Bench) -> Events:
         model = yield from bench.loaded_model()
-        with devices.faults(model.device):
+        with detection.faults(model.device):
             order, losses = yield from _losses(model, bench.sprites, _SHARE * bench.seconds)
             found = _Found(bench.sprites.take(order), losses, _depends_on_noise(model))
             if model.recipe.makes != "sprites":
@@ -212,7 +213,7 @@ def _losses(
         if time.perf_counter() - start_s > seconds and len(losses) >= _LEAST:
             break
         batch = _repeated(data, place, looks)
-        with torch.no_grad(), devices.autocast(model.device.type, model.precision):
+        with torch.no_grad(), autocast(model.device.type, model.precision):
             found = model.recipe.evaluate(model.network, [batch], model.config, model.spec)
         losses.append(found.metrics["loss"])
         yield Progress(len(losses), len(sprites), "sprites looked at")
@@ -264,7 +265,7 @@ def _falls(model: TrainedModel, x: Tensor, said: int) -> tuple[NDArray[np.float6
     hidden = x.repeat(1 + len(corners), 1, 1, 1)
     for place, (top, left) in enumerate(corners, 1):
         hidden[place, :, top : top + patch, left : left + patch] = -1  # nothing is there
-    with devices.autocast(model.device.type, model.precision):
+    with autocast(model.device.type, model.precision):
         shares = model.recipe.predict(model.network, hidden)[:, said].double().cpu().numpy()
     total, times = np.zeros((size, size)), np.zeros((size, size))
     taken = shares[0] - shares[1:]

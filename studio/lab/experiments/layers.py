@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Events, Progress
-from studio.core.wording import count, decimal, memory, number, percent
+from studio.core.formatting import count, decimal, memory, number, percent
 from studio.engine.runs.history import Curve, read_history
 from studio.lab.experiments.base import Bench, Experiment, evenly
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from studio.core.curves import smooth
 from studio.core.events import Events, Progress
-from studio.core.wording import decimal, number
-from studio.engine.train import TICK_S
+from studio.core.formatting import decimal, number
+from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Bench, Experiment, while_finite
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
 

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from studio.core.events import Events, Progress
-from studio.core.wording import count
-from studio.engine.batches import on_device, to_input
-from studio.engine.types import Device
+from studio.core.formatting import count
+from studio.engine.devices.types import Device
+from studio.engine.steps.batches import on_device, to_input
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome, Table
 

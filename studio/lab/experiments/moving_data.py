@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from studio.core.events import Events, Progress, Rgba
-from studio.core.wording import count, percent, rate
-from studio.engine import devices
-from studio.engine.train import TICK_S
+from studio.core.formatting import count, percent, rate
+from studio.engine.devices import detection
+from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
@@ -228,7 +228,7 @@ def _step_s(loop: _Loop, bench: Bench, seconds: float) -> Generator[Progress, No
     with closing(loop.batches()) as batches:
         for _ in range(_WARM_UP_STEPS * (1 + loop.workers)):  # what was ready before the clock began is not counted
             step(next(batches))
-        devices.synchronize(target)
+        detection.synchronize(target)
         start_s = said_s = time.perf_counter()
         steps = 0
         while steps < _LEAST_STEPS or time.perf_counter() - start_s < seconds:
@@ -237,7 +237,7 @@ def _step_s(loop: _Loop, bench: Bench, seconds: float) -> Generator[Progress, No
             if time.perf_counter() - said_s > TICK_S:
                 said_s = time.perf_counter()
                 yield Progress(steps, 0, f"steps; {loop.title}")
-        devices.synchronize(target)
+        detection.synchronize(target)
         return (time.perf_counter() - start_s) / steps
 
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.events import Events, Progress
-from studio.core.wording import count, number, percent
-from studio.engine import devices
-from studio.engine.batches import Chosen, DeviceSprites, step_seed
-from studio.engine.loading import find_checkpoint
-from studio.engine.model import TrainedModel, learnt_by
+from studio.core.formatting import count, number, percent
+from studio.engine.devices import detection
+from studio.engine.models.loading import find_checkpoint
+from studio.engine.models.model import TrainedModel, learnt_by
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, reading
+from studio.engine.steps.batches import Chosen, DeviceSprites, step_seed
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.recipes.base import Batch, BatchRng
@@ -75,7 +75,7 @@ class NoiseScale(Experiment):
 
     def run(self, bench: Bench) -> Events:
         model = yield from bench.loaded_model()
-        with devices.faults(model.device):
+        with detection.faults(model.device):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
             while passed_s < bench.seconds or gradients.batches < _BLOCKS:
                 gradients.look()

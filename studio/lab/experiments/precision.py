@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from studio.core.events import Events, Progress
-from studio.core.wording import count, decimal, memory, percent, rate
-from studio.engine.steps import TrainingSteps
-from studio.engine.train import TICK_S
+from studio.core.formatting import count, decimal, memory, percent, rate
+from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Bench, Experiment, kept_bytes, loss_curve, loss_plot
 from studio.lab.outcome import Line, Outcome, Plot, Table
 

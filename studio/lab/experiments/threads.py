@@ -8,8 +8,8 @@ import time
 import torch
 
 from studio.core.events import Events
-from studio.core.wording import count, rate
-from studio.engine.types import Device
+from studio.core.formatting import count, rate
+from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Bench, Experiment, seconds_in_turns
 from studio.lab.outcome import Axis, Line, Outcome, Plot
 

@@ -12,9 +12,9 @@ from PIL import Image
 from studio.data.doctor import findings
 from studio.data.doctor.examining import examine
 from studio.data.doctor.findings import Examined, Finding, cutting, findings_of, leaving_out
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.files.source_files import Quarantined
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
-from studio.data.source_files import Quarantined
 from tests.data.images.test_magenta import on_magenta
 from tests.data.making import Pixels, sprite, write
 

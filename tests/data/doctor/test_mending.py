@@ -17,7 +17,7 @@ from studio.data.colour.usage import colours_used
 from studio.data.doctor.examining import examine
 from studio.data.doctor.findings import Examined, findings_of
 from studio.data.doctor.mending import as_names, harden, is_left_out
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from tests.data.making import Pixels, events_of, imported, sprite, write, write_many
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from studio.data.files.source_files import CUT_OFF, Refused
 from studio.data.images.decoding import decode
-from studio.data.source_files import CUT_OFF, Refused
 
 ARGB = (0xFF0000, 0xFF00, 0xFF, 0xFF000000)
 SPRITE = np.array(

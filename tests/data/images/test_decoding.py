@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image
 
+from studio.data.files.source_files import Refused
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes, strip, to_rgba, upright
-from studio.data.source_files import Refused
 from tests.conftest import posix
 from tests.data.animating import ANIMATIONS, NOISE
 from tests.data.making import MAGIC, Pixels, chunk, found, png, png_of, sprite

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from studio.data.files.source_files import Refused, Remark
 from studio.data.images import frames as frames_module
 from studio.data.images import png as apng_reader
 from studio.data.images.decoding import LARGEST_SIDE, Decoded, decode
-from studio.data.source_files import Refused, Remark
 from tests.data.animating import (
     ANIMATIONS,
     NOISE,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studio.data.files.source_files import Refused
 from studio.data.images.decoding import decode
-from studio.data.source_files import Refused
 from tests.data.making import Pixels, png, png_of, sprite
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
-from studio.data import importing
-from studio.data.importing import SpritesImported
-from studio.data.naming import shown
+from studio.data.files.naming import shown
+from studio.data.files.source_files import SourceFile
+from studio.data.importing import importing
+from studio.data.importing.importing import SpritesImported
 from studio.data.reading import finding
 from studio.data.reading.finding import FoundFiles, files_under, find_file, roots_of
-from studio.data.source_files import SourceFile
 from tests.conftest import posix
 from tests.data.making import all_sorts, events_of, imported, png_of, reasons, sprite, write, write_many, zipped
 

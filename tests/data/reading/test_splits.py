@@ -10,7 +10,7 @@ import pytest
 
 from studio.core.events import Notice
 from studio.data.doctor.findings import findings_of
-from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.importing.importing import ImportOptions, SpritesImported
 from tests.data.making import events_of, imported, png_of, sprite, write, zipped
 
 SPLITS = ("train/cat/0.png", "train/dog/1.png", "val/cat/2.png", "test/cat/3.png", "test/dog/4.png")

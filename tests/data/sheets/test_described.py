@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from studio.core.generators import returned
+from studio.data.importing.sheet_preview import look_at_sheet
 from studio.data.options import Grid
-from studio.data.sheet_preview import look_at_sheet
 from tests.data.composing import laid
 from tests.data.making import Pixels, frame, imported, notes, sprite, write, write_sheet
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
+from studio.data.files.source_files import Picture
 from studio.data.options import Grid, ImportOptions
 from studio.data.sheets.cells import SummedArea, cells_of
 from studio.data.sheets.grids import propose_grid
 from studio.data.sheets.slicing import given_grid, sliced
-from studio.data.source_files import Picture
 from tests.data.composing import demo_sheets, laid
 from tests.data.making import Pixels
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data import importing
-from studio.data.arranging import Gathered
+from studio.data.assemble import Gathered
 from studio.data.doctor.findings import findings_of
+from studio.data.files.source_files import SourceFile
+from studio.data.importing import importing
 from studio.data.options import Grid, ImportOptions, SpritesImported
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, sheet_candidates
-from studio.data.source_files import SourceFile
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write, write_many
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.sources.idx import IdxSource
 from tests.data.making import Pixels, found, imported, notes, reasons
 

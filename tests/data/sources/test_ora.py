@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from studio.data.files.source_files import Picture, Refused
 from studio.data.images.decoding import LARGEST_FILE
-from studio.data.source_files import Picture, Refused
 from studio.data.sources.ora import OraSource
 from tests.data.making import Pixels, found, imported, png, png_of, sprite
 

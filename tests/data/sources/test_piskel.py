@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.data.source_files import Picture, Refused
+from studio.data.files.source_files import Picture, Refused
 from studio.data.sources import piskel as piskel_source
 from studio.data.sources.piskel import PiskelSource
 from tests.data.making import Pixels, found, imported, png, png_of, sprite

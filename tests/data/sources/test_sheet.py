@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from studio.data.atlases import base, json_frames
-from studio.data.source_files import SourceFile
+from studio.data.files.source_files import SourceFile
 from tests.conftest import posix
 from tests.data.making import Pixels, found, frame, imported, notes, reasons, sprite, write, write_sheet
 

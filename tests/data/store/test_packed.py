@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.core.generators import returned
-from studio.data import scratch
+from studio.data.files import scratch
 from studio.data.sprites import Sprites
 from studio.data.store import packed as packed_module
 from studio.data.store.packed import keeping, load, loading, reopened, save, saving

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from studio.data.sprites import Sprites
-from studio.engine.batches import to_input
 from studio.engine.quality import copies
 from studio.engine.quality.copies import Nearest
+from studio.engine.steps.batches import to_input
 from tests.engine.tools import nearest_training_sprites
 
 CPU = torch.device("cpu")

@@ -10,9 +10,8 @@ import torch
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated
 from studio.core.metrics import FIGURES
-from studio.engine.batches import DeviceSprites
-from studio.engine.loading import load_model
-from studio.engine.model import TrainedModel
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
 from studio.engine.quality import features
 from studio.engine.quality.evaluate import (
     FEWEST_LOOKS,
@@ -22,6 +21,7 @@ from studio.engine.quality.evaluate import (
     heldout_batch_size,
     heldout_figures,
 )
+from studio.engine.steps.batches import DeviceSprites
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, of_kind, train_classifier, train_generator
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core import places
+from studio.core import paths
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.quality import features as module
@@ -52,7 +52,7 @@ def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
     np.testing.assert_allclose(again.of(sprites.rgba), first.of(sprites.rgba), rtol=1e-4, atol=1e-4)
     other = dataclasses.replace(sprites, labels=1 - sprites.labels)
     assert learnt(other)[1] == 20
-    (kept, _) = sorted(places.features().iterdir(), key=lambda path: path.stat().st_mtime)
+    (kept, _) = sorted(paths.features().iterdir(), key=lambda path: path.stat().st_mtime)
     kept.write_bytes(kept.read_bytes()[:1000])
     anew, steps = learnt(sprites)
     assert steps == 20 and np.array_equal(anew.of(sprites.rgba), first.of(sprites.rgba))
@@ -60,8 +60,8 @@ def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
 
 @pytest.mark.usefixtures("few_steps")
 def test_where_they_can_not_be_kept_they_are_learnt_all_the_same(sprites: Sprites) -> None:
-    places.features().parent.mkdir(parents=True, exist_ok=True)
-    places.features().write_bytes(b"in the way")
+    paths.features().parent.mkdir(parents=True, exist_ok=True)
+    paths.features().write_bytes(b"in the way")
     found, steps = learnt(sprites)
     assert steps == 20 and np.isfinite(found.of(sprites.rgba)).all()
 

@@ -13,8 +13,8 @@ from torch import nn
 from studio.core import files
 from studio.core.errors import DamagedError, RunError
 from studio.core.metrics import LOSS, Quality
-from studio.engine.optim import Muon
-from studio.engine.runs import advice, checkpoints
+from studio.engine.runs import checkpoints
+from studio.engine.runs.analysis import advice
 from studio.engine.runs.checkpoints import (
     CheckpointInfo,
     add_metrics,
@@ -27,6 +27,7 @@ from studio.engine.runs.checkpoints import (
     rotate,
     save,
 )
+from studio.engine.steps.optim import Muon
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 

@@ -17,20 +17,19 @@ from unittest.mock import Mock
 import pytest
 
 from studio.cli.runs import _run_row
-from studio.core import files, places
+from studio.core import files, paths
 from studio.core.errors import DamagedError, RunError, StudioError
 from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
-from studio.engine import heeding
-from studio.engine.control import Control
-from studio.engine.loading import checkpoint_names, find_checkpoint, load_model
-from studio.engine.runs import away, checkpoints, live, queue
+from studio.engine.control import protocol, server
+from studio.engine.control.control import Control
+from studio.engine.models.loading import checkpoint_names, find_checkpoint, load_model
+from studio.engine.remote import marker
+from studio.engine.runs import checkpoints, queue
 from studio.engine.runs.checkpoints import find
 from studio.engine.runs.creating import new_run, sweep_starts
-from studio.engine.runs.disk_use import Removable
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.free_space import free_space
 from studio.engine.runs.history import read_history, read_samples
 from studio.engine.runs.listing import (
     RunsListed,
@@ -41,9 +40,11 @@ from studio.engine.runs.listing import (
     resume_words,
     summarise,
 )
+from studio.engine.runs.maintenance.disk_use import Removable
+from studio.engine.runs.maintenance.free_space import free_space
 from studio.engine.runs.notes import change_notes
-from studio.engine.streamed import StreamedSprites
-from studio.engine.train import train_resumed
+from studio.engine.steps.streamed import StreamedSprites
+from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_generator
 
@@ -123,13 +124,13 @@ def test_fault_34_a_wrong_field_damages_its_own_run_alone_and_is_named(trained: 
     expected = {"good"}
     for number, field in enumerate(kept):
         for odd, value in enumerate(ODD):
-            folder = places.runs() / f"{number}-{odd}"
+            folder = paths.runs() / f"{number}-{odd}"
             folder.mkdir(parents=True)
             for name in ("run.json", "state.json"):
                 shutil.copy(trained / name, folder / name)
             (folder / record).write_text(json.dumps({**kept, field: value}))
             expected.add(folder.name)
-    good = shutil.copytree(trained, places.runs() / "good")
+    good = shutil.copytree(trained, paths.runs() / "good")
     (good / record).write_text(json.dumps({**kept, "surprise": 5}))
     found = listed()
     assert found.keys() == expected and found["good"].standing == "finished"
@@ -261,7 +262,7 @@ def test_what_can_not_be_read_for_now_begins_nothing_anew(run: Path, name: str, 
 
 def test_a_run_that_can_not_be_read_for_now_is_listed_with_the_reason(trained: Path) -> None:
     for name in ("good", "bad"):
-        shutil.copytree(trained, places.runs() / name)
+        shutil.copytree(trained, paths.runs() / name)
     stat = Path.stat
 
     def refused(path: Path, **named: Any) -> os.stat_result:
@@ -285,14 +286,14 @@ def test_runs_elsewhere_are_not_forgotten_where_their_list_can_not_be_read(tmp_p
         remember(tmp_path / "second")
     assert known_runs() == [tmp_path / "first"]
     for odd in ("{}", "[[5]]", "null", '["a\\u0000b"]', "[" * 100_000):
-        (places.home() / "known_runs.json").write_text(odd)
+        (paths.home() / "known_runs.json").write_text(odd)
         assert known_runs() == []
 
 
 @pytest.mark.parametrize(
     "failing",
     [
-        *(f"starting.{name}" for name in ("packed.keeping", "save_style", "_assemble", "RunDir.create")),
+        *(f"training.create.{name}" for name in ("packed.keeping", "save_style", "_assemble", "RunDir.create")),
         "runs.folder.file_systems.take_lock",
     ],
 )
@@ -319,7 +320,7 @@ def test_a_start_that_fails_and_a_run_that_can_not_go_on_close_the_sprites_that_
     monkeypatch.setattr(StreamedSprites, "close", lambda streamed: closed.append(run_path.exists()))
     for failing in ("RunDir.create", "unreported_lacks"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(f"studio.engine.starting.{failing}", no_room)
+            patch.setattr(f"studio.engine.training.create.{failing}", no_room)
             with pytest.raises(OSError, match="No space"):
                 list(train_classifier(run_path, sprites, data_on_device="no"))
     assert closed == [True, True]  # before the folder is removed: on Windows an open file can't be
@@ -345,7 +346,7 @@ def _make_start(folder: Path) -> None:
 
 
 def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again(sprites: Sprites) -> None:
-    killed, other = places.runs() / "killed", places.runs() / "other"
+    killed, other = paths.runs() / "killed", paths.runs() / "other"
     for folder in (killed, other):
         _make_start(folder)
     assert (killed / "data.safetensors").exists() and listed() == {}
@@ -361,13 +362,13 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
 
 def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path: Path) -> None:
     begun = ".run-being-made"
-    killed, used, elsewhere = places.runs() / "killed", places.runs() / "used", tmp_path / "work" / "elsewhere"
+    killed, used, elsewhere = paths.runs() / "killed", paths.runs() / "used", tmp_path / "work" / "elsewhere"
     for folder in (killed, used, elsewhere):
         _make_start(folder)
     for folder in (used, elsewhere):
         (folder / "samples" / "kick.wav").write_bytes(b"mine")
     (used / ".tmp-mine").write_bytes(b"mine")
-    others = [places.runs() / "mygame", tmp_path / "work" / "mygame"]
+    others = [paths.runs() / "mygame", tmp_path / "work" / "mygame"]
     for number, game in enumerate(others):
         (game / "samples").mkdir(parents=True)
         for name in ("samples/kick.wav", "state.json"):
@@ -434,9 +435,9 @@ def _resume(run: Path) -> None:
     "work",
     [
         lambda run: RunDir(run).acquire(),
-        lambda run: live.write_live(run, live.Live(0, 0, 0.0, 1, 1)),
-        lambda run: live.ask(run, save=True),
-        lambda run: away.mark(run, "a@b:c"),
+        lambda run: protocol.write_live(run, protocol.Live(0, 0, 0.0, 1, 1)),
+        lambda run: protocol.ask(run, save=True),
+        lambda run: marker.mark(run, "a@b:c"),
         lambda run: queue.give_up(run, "It could not be begun."),
         lambda run: change_notes(run, starred=True),
         _freed,
@@ -476,10 +477,10 @@ def test_a_run_says_at_which_step_resume_will_start(run_path: Path, sprites: Spr
 def test_fault_22_training_waits_for_a_folder_that_has_vanished(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, leftover: bool
 ) -> None:
-    monkeypatch.setattr(heeding, "BEAT_S", 0.0)
+    monkeypatch.setattr(server, "BEAT_S", 0.0)
     unplugged, halted, events = run_path.with_name("unplugged"), 0, list[Event]()
     control = Control()
-    for event in heeding.heeding(train_classifier(run_path, sprites, control, steps=6), control, can_pause=True):
+    for event in server.heeding(train_classifier(run_path, sprites, control, steps=6), control, can_pause=True):
         events.append(event)
         if isinstance(event, LossChunk) and not halted:
             run_path.rename(unplugged)

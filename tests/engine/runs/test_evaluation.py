@@ -10,9 +10,9 @@ import pytest
 
 from studio.core import files
 from studio.core.events import Notice
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.engine.runs.evaluation import Evaluation, forget_after, keep, read_evaluations
-from studio.engine.train import train_resumed
+from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, bare_run, train_generator
 

@@ -14,15 +14,15 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from studio.core import places
+from studio.core import paths
 from studio.core.events import CheckpointSaved, LossChunk, RunStarted, SamplesReady
 from studio.data.sprites import Sprites
-from studio.engine.control import Control
+from studio.engine.control.control import Control
 from studio.engine.runs import history
 from studio.engine.runs.folder import RunDir, RunProgress, spread
 from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
-from studio.engine.train import train_resumed
+from studio.engine.training.loop import train_resumed
 from tests.engine.tools import CPU, bare_run, bomb_png, of_kind, train_classifier, train_generator
 
 
@@ -265,15 +265,15 @@ def test_a_training_that_begins_or_ends_while_one_looks_was_not_interrupted(
 
 
 def test_all_runs_are_listed_with_their_standing(sprites: Sprites, tmp_path: Path) -> None:
-    list(train_generator(places.runs() / "done", sprites))
-    running = train_generator(places.runs() / "running", sprites)
+    list(train_generator(paths.runs() / "done", sprites))
+    running = train_generator(paths.runs() / "running", sprites)
     stopped = train_generator(tmp_path / "elsewhere", sprites)
     for events in (running, stopped):
         assert any(isinstance(event, RunStarted) for event in events)  # and no further
     stopped.close()
-    (places.runs() / "broken").mkdir()
-    (places.runs() / "broken" / "run.json").write_text("{")
-    (places.runs() / "no run").mkdir()
+    (paths.runs() / "broken").mkdir()
+    (paths.runs() / "broken" / "run.json").write_text("{")
+    (paths.runs() / "no run").mkdir()
     (listed,) = list_runs([tmp_path / "elsewhere", tmp_path / "gone"])
     assert isinstance(listed, RunsListed)
     standings = {run.path.name: run.standing for run in listed.runs}

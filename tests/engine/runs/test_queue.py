@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from studio.core import file_systems, files, places
+from studio.core import file_systems, files, paths
 from studio.core.errors import DamagedError, RunError, TrainingError, UnwritableError
 from studio.core.events import LossChunk, Notice, RunStarted
 from studio.data.sprites import Sprites
-from studio.engine.control import Control
-from studio.engine.parents import load_parent
+from studio.engine.control.control import Control
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunProgress
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, RunSummary, list_runs
-from studio.engine.starting import NewRun, queue_new
-from studio.engine.train import train_new, train_resumed
+from studio.engine.training.create import NewRun, queue_new
+from studio.engine.training.loop import train_new, train_resumed
+from studio.engine.training.parents import load_parent
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 from tests.engine.runs.test_damaged_runs import flip, no_room
@@ -47,7 +47,7 @@ def one_queued(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def runs(one_queued: Path) -> dict[str, Path]:
     """Three runs that wait, a before b before c: all made at one moment, as far as their records tell."""
-    found = {name: shutil.copytree(one_queued, places.runs() / name) for name in "cab"}
+    found = {name: shutil.copytree(one_queued, paths.runs() / name) for name in "cab"}
     for name in "abc":
         queue.append(found[name])
     return found
@@ -129,10 +129,10 @@ def test_what_can_not_be_queued_leaves_nothing(
 ) -> None:
     with pytest.raises(TrainingError, match="no sprites"):
         list(queue_new(NewRun(run_path, sprites.take([]), Generator(), small_generator(), CPU)))
-    monkeypatch.setattr("studio.engine.starting.save_style", no_room)
+    monkeypatch.setattr("studio.engine.training.create.save_style", no_room)
     with pytest.raises(OSError, match="No space"):
         list(queue_new(NewRun(run_path, sprites, Generator(), small_generator(), CPU)))
-    assert not run_path.exists() and not (places.home() / "queue.json").exists()
+    assert not run_path.exists() and not (paths.home() / "queue.json").exists()
 
 
 def test_the_order_is_that_of_adding_until_it_is_changed(runs: dict[str, Path]) -> None:
@@ -188,7 +188,7 @@ def test_what_has_ended_leaves_the_queue_and_what_was_stopped_stays_until_it_is_
 
 def test_a_lost_or_damaged_queue_costs_the_order_alone(runs: dict[str, Path]) -> None:
     move(runs["c"], 0)
-    file = places.home() / "queue.json"
+    file = paths.home() / "queue.json"
     good = json.loads(file.read_text())
     file.write_text(
         json.dumps([None, 5, {"run": 3}, {"run": "x\0y", "created": ""}, good[0], "a", *good[:0:-1], good[0]])
@@ -222,14 +222,14 @@ def test_a_folder_that_is_gone_is_passed_over_and_another_run_in_its_place_does_
 def test_a_queue_that_can_not_be_written_loses_no_run(
     one_queued: Path, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = shutil.copytree(one_queued, places.runs() / "d")
+    late = shutil.copytree(one_queued, paths.runs() / "d")
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_atomic", no_room)
         with pytest.raises(UnwritableError):
             queue.append(late)
     assert names() == "abcd"
     monkeypatch.setattr(queue, "_WAIT_S", 0.0)
-    lock = file_systems.take_lock(places.home() / ".queue.lock", 0.0)
+    lock = file_systems.take_lock(paths.home() / ".queue.lock", 0.0)
     assert lock is not None
     with pytest.raises(RunError, match="changed by another window"):
         move(late, 0)

@@ -12,10 +12,10 @@ from PIL import Image
 from studio.core.errors import RunError
 from studio.core.events import Evaluated, Notice, RunStarted, Validated
 from studio.core.generators import returned
-from studio.data.groups import grouped
+from studio.data.similarity.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine.loading import load_model
+from studio.engine.models.loading import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.split import Split, halves, shuffled_by_group, split_by_group, split_of

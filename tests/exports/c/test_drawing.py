@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from studio.data.colour.true_pixels import true_pixels
-from studio.engine import catalog, generate
-from studio.engine.batches import to_rgba
-from studio.engine.exporting import as_exportable
-from studio.engine.model import TrainedModel
-from studio.engine.parents import starter_info
-from studio.engine.types import GenerateSettings
+from studio.engine import catalog
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.exporting import as_exportable
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling import generate
+from studio.engine.steps.batches import to_rgba
+from studio.engine.training.parents import starter_info
 from studio.recipes.base import Spec
 from studio.recipes.flow import CONSTANTS, moments
 from tests.exports.c.tools import STYLE, Drawing, needs_compiler, write

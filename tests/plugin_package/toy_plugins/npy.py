@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.images.decoding import check_size, read_bytes
-from studio.data.source_files import Picture, Refused, Remark, SourceFile
 from studio.data.sources.base import Source
 
 _HEADER = re.compile(

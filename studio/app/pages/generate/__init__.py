@@ -1,1 +1,1 @@
-"""The Generate page: which model, what is asked of it, and what it drew or predicted."""
+"""The Generate page: request, results, editor and predictions. Start with page.py."""

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest
 from studio.app.background.recent import recent
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
-from studio.data.editing import KeptEdit, NamedSprite
+from studio.data.pixels.editing import KeptEdit, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
-from studio.engine.types import GenerateSettings
+from studio.engine.devices.types import GenerateSettings
 
 _NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and numbers of sprites that were drawn here
 
@@ -75,7 +75,7 @@ class Batch:
 
     def title(self) -> str:
         """What they are, and how many of them were rejected."""
-        words = self.asked.title or wording.count(len(self.made.sprites), "new sprite")
+        words = self.asked.title or formatting.count(len(self.made.sprites), "new sprite")
         return f"{words}, {len(self.rejected):,} rejected" if self.rejected else words
 
 
@@ -142,7 +142,7 @@ def origin_of(chosen: Sequence[NamedSprite]) -> str:
     """What to call sprites that come from these: 'orc', 'orc to ogre', 'orc and 3 others'."""
     first, *others = map(_stem, (one.name for one in chosen))
     if len(others) > 1:
-        return f"{first} and {wording.count(len(others), 'other')}"
+        return f"{first} and {formatting.count(len(others), 'other')}"
     return f"{first} to {others[0]}" if others else first
 
 

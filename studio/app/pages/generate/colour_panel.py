@@ -17,7 +17,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.swatches import Swatches
-from studio.core import wording
+from studio.core import formatting
 from studio.data.colour.palette import display_order
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.colour.snapping import BAYER, NO_DITHER
@@ -111,8 +111,8 @@ class ColourPanel(QWidget):
         shown = colours[:_MOST_SHOWN]
         self.swatches.set_palette(shown if self._kind == _FILE else shown[display_order(shown)], names)
         self.swatches.setVisible(bool(len(shown)))
-        more = f"The {which} {len(shown)} of {wording.count(len(colours), 'colour')}."
-        self._about.setText(more if len(colours) > len(shown) else wording.count(len(colours), "colour"))
+        more = f"The {which} {len(shown)} of {formatting.count(len(colours), 'colour')}."
+        self._about.setText(more if len(colours) > len(shown) else formatting.count(len(colours), "colour"))
         self._about.setVisible(bool(len(shown)))
 
     @Slot(int)

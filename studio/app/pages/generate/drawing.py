@@ -14,9 +14,9 @@ from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
-from studio.core import wording
-from studio.data.editing import NamedSprite
-from studio.engine.types import FEWEST_LIKED, GenerateSettings
+from studio.core import formatting
+from studio.data.pixels.editing import NamedSprite
+from studio.engine.devices.types import FEWEST_LIKED, GenerateSettings
 
 
 class Drawing(QObject):
@@ -103,13 +103,13 @@ class Drawing(QObject):
         ends = [self._results.sprite(number) for number in self._results.grid.selected()]
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
-        self._begin_with("between", ends, count, f"{wording.count(count, 'frame')} in between")
+        self._begin_with("between", ends, count, f"{formatting.count(count, 'frame')} in between")
 
     @Slot()
     def draw_like(self) -> None:
         """Draw sprites like the selected ones."""
         chosen = [self._results.sprite(number) for number in self._results.grid.selected()]
-        self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {wording.count(len(chosen), 'other')}")
+        self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {formatting.count(len(chosen), 'other')}")
 
     def _begin_with(
         self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str

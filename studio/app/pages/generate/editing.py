@@ -21,8 +21,8 @@ from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
-from studio.data.editing import Edit, NamedSprite
-from studio.data.naming import shown
+from studio.data.files.naming import shown
+from studio.data.pixels.editing import Edit, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 
 if TYPE_CHECKING:

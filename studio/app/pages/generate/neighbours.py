@@ -9,11 +9,11 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from studio.app.background.job_events import NeighboursFound
-from studio.app.state.inference import Inference
+from studio.app.state.models.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.core.events import Rgba
-from studio.data.corner_tiles import joined
+from studio.data.pixels.corner_tiles import joined
 
 _COUNT, _ZOOM = 3, 4
 _WIDTH, _SIDE = 136, 40  # logical pixels, of all and of one

@@ -25,9 +25,9 @@ from studio.app.pages.generate.results import Results
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Progress
-from studio.engine.types import GenerateSettings
+from studio.engine.devices.types import GenerateSettings
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; in a lower window they are scrolled
 _MODEL = "generate_model"  # the run that was used last
@@ -84,7 +84,7 @@ class GeneratePage(Page):
         if picked is None:
             return False
         name = f"{self.results.name()}{'.gif' if picked.is_animation else ''}"
-        title = f"Save {wording.count(len(picked.sprites), 'sprite')} in one file"
+        title = f"Save {formatting.count(len(picked.sprites), 'sprite')} in one file"
         chosen = dialogs.for_new_sprites(self, self.session.settings, title, name)
         if chosen is not None:
             self.session.inference.save_sprites(*chosen, picked, max(1, math.isqrt(len(picked.sprites))))
@@ -259,7 +259,7 @@ class GeneratePage(Page):
             if path is not None:
                 inference.save_file(path, picked)
             return
-        title = f"A folder for {wording.count(len(picked.sprites), 'PNG file')}"
+        title = f"A folder for {formatting.count(len(picked.sprites), 'PNG file')}"
         folder = dialogs.for_new_files(self, settings, title)
         if folder is not None:
             inference.save_files(folder, picked)

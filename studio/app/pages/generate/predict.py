@@ -17,7 +17,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.predictions import PredictionsView
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Classified, NumbersPredicted
 from studio.data.options import ImportOptions, options_for_prediction
 from studio.data.sprites import Sprites
@@ -86,7 +86,7 @@ class PredictPanel(QWidget):
 
     @Slot(object, object)
     def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
-        self._title.setText(wording.count(len(sprites), "sprite"))
+        self._title.setText(formatting.count(len(sprites), "sprite"))
         if isinstance(answer, Classified):
             self.view.set_classes(sprites.rgba, answer.probabilities, answer.class_names)
         else:

@@ -9,7 +9,7 @@ from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Distilled
 
 _TIP = "Draw nearly the same sprites about four times as fast, with the guidance and steps that were taught."
@@ -73,7 +73,7 @@ class QuickDrawing(QWidget):
     @Slot(object)
     def _tell(self, found: Distilled) -> None:
         """It has been taught: it draws from now on, if its model is still the chosen one."""
-        self._result = wording.quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
+        self._result = formatting.quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
         if self._models.source() == self._pupil:
             self.box.setChecked(True)
         self._show()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from studio.app.pages.generate.batches import Batch
-from studio.app.state.kept import KeptSprites
-from studio.core import wording
-from studio.data.editing import KeptEdit
+from studio.app.state.models.kept import KeptSprites
+from studio.core import formatting
+from studio.data.pixels.editing import KeptEdit
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Rejection:
 
     def title(self) -> str:
         """What Undo takes back."""
-        return f"Reject {wording.count(len(self.numbers) + len(self.kept), 'sprite')}"
+        return f"Reject {formatting.count(len(self.numbers) + len(self.kept), 'sprite')}"
 
 
 class Rejections:

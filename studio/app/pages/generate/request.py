@@ -17,8 +17,8 @@ from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
 from studio.data.colour.construction import NONE
 from studio.data.colour.recolouring import ColourChoice
-from studio.engine.class_choice import mixture_text
-from studio.engine.types import GenerateSettings
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.class_choice import mixture_text
 
 if TYPE_CHECKING:
     from studio.recipes.base import Ability

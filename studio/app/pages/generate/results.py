@@ -14,16 +14,16 @@ from studio.app.background.model_jobs import SpriteSelection
 from studio.app.background.recent import MOST, MOST_MB
 from studio.app.pages.generate.badges import Badges
 from studio.app.pages.generate.batches import Asked, Batches, Shown, shown_of
-from studio.app.pages.generate.carrying import Carrier
+from studio.app.pages.generate.drag_and_drop import Carrier
 from studio.app.pages.generate.rejections import Rejections
-from studio.app.state.carried_files import CarriedFiles
-from studio.app.state.kept import KeptSprites
+from studio.app.state.models.kept import KeptSprites
+from studio.app.state.sprites.drag_files import CarriedFiles
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
-from studio.data.editing import NamedSprite
+from studio.data.pixels.editing import NamedSprite
 
 if TYPE_CHECKING:
     from studio.recipes.base import Ability
@@ -228,10 +228,12 @@ class Results(QWidget):
             return
         pixels = f"{self._size} x {self._size} pixels"
         self._title.say(
-            f"{wording.count(len(self._kept.of_size(self._size)), 'kept sprite')}, {self._size} x {self._size}"
+            f"{formatting.count(len(self._kept.of_size(self._size)), 'kept sprite')}, {self._size} x {self._size}"
         )
         others = self._kept.count_of_other_sizes(self._size)
-        more = f"{wording.count(others, 'kept sprite')} of other sizes: choose a model of that size." if others else ""
+        more = (
+            f"{formatting.count(others, 'kept sprite')} of other sizes: choose a model of that size." if others else ""
+        )
         words = f"No sprite of {pixels} is kept yet. Select new ones and press K, or Keep, and they stay here."
         self._empty.setText(f"{words}\n{more}")
 
@@ -360,8 +362,8 @@ class Results(QWidget):
         factory.enable(self.save_files, why_not, _FILES)
         factory.enable(self.save_sheet, why_not, _SHEET)
         saved = selected or (len(self._standing()) if shown else 0)
-        factory.relabel(self.save_files, f"Save {wording.count(saved, 'PNG file') if saved else 'PNG files'}…")
-        factory.relabel(self.save_sheet, f"Save {wording.count(saved, 'sprite')} as…" if saved else "Save as…")
+        factory.relabel(self.save_files, f"Save {formatting.count(saved, 'PNG file') if saved else 'PNG files'}…")
+        factory.relabel(self.save_sheet, f"Save {formatting.count(saved, 'sprite')} as…" if saved else "Save as…")
         for button in (self.save_files, self.save_sheet):  # with what is selected, no other button moves
             button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
         factory.enable(self.back, "" if self._batches.can_go(-1) else "Nothing is held that was drawn before.", _BACK)

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview
-from studio.data.editing import NamedSprite
-from studio.data.one_sprite import fit
+from studio.data.importing.single_sprite import fit
+from studio.data.pixels.editing import NamedSprite
 
 _SIDE, _ZOOM = 144, 4  # of the preview, in logical pixels
 _SEEN = "The picture on the model's canvas: no pixel is mixed with another."

@@ -1,1 +1,1 @@
-"""The Lab page: experiments that show what training does. What it knows comes from the Session's `lab`."""
+"""The Lab page: experiments (page.py), their findings, and the map of the sprites (map_page.py)."""

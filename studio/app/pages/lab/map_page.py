@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QProgressBar, QSlider, QSplitter, QStackedWidget, 
 
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
+from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.session import Session
-from studio.app.state.sprite_map import SpriteMap
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.buttons import SpriteButtons
 from studio.app.widgets.sprites.map_view import MapView, group_colours
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Progress
 
 _SHOW = "Lay the sprites of this run out by what its model has learnt of them; like ones come to lie together."
@@ -258,8 +258,8 @@ class MapPage(QWidget):
         tips = [f"{sprites.names[index]}: {shown.apart[index]:.1f} times as far as is usual." for index in odd]
         self.odd.show_sprites(sprites.rgba[odd], [sprites.names[index] for index in odd], tips)
         self.walk.clear()
-        some = f" of {wording.number(shown.total)}" if shown.total > len(sprites) else ""
-        how_many, share = wording.count(len(sprites), "sprite"), wording.percent(shown.explained)
+        some = f" of {formatting.number(shown.total)}" if shown.total > len(sprites) else ""
+        how_many, share = formatting.count(len(sprites), "sprite"), formatting.percent(shown.explained)
         self._said.setText(f"{how_many}{some}. The two axes show {share} of how they differ to the model.")
         self._stack.setCurrentIndex(1)
 

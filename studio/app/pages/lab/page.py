@@ -15,7 +15,7 @@ from studio.app.pages.lab.map_page import MapPage
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core import wording
+from studio.core import formatting
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -195,10 +195,10 @@ class LabPage(Page):
             title = self.session.runs.title_of(source.path)
             what = f"{title}, {self.run_choice.checkpoints.currentText().lower() or source.checkpoint}"
         elif sprites is not None:
-            what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
+            what = f"{recipe.title}, {formatting.count(len(sprites), 'sprite')}"
         else:
             return ""
-        return f"{what}, on {device.name}: about {wording.duration(experiment.seconds)}"
+        return f"{what}, on {device.name}: about {formatting.duration(experiment.seconds)}"
 
     @Slot()
     def _start(self) -> None:
@@ -216,7 +216,7 @@ class LabPage(Page):
         self.progress.setValue(progress.done if progress is not None else 0)
         words = "" if progress is None else progress.what
         if progress is not None and progress.total:
-            words = f"{wording.number(progress.done)} of {wording.number(progress.total)} {words}"
+            words = f"{formatting.number(progress.done)} of {formatting.number(progress.total)} {words}"
         self.about.setText(words)
 
     @Slot()

@@ -1,1 +1,1 @@
-"""The Runs page: every run there is, its curves over those of others, and what can be done with it."""
+"""The Runs page: the table of runs, comparison, notes, queue and disk space. Start with page.py."""

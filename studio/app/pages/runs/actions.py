@@ -18,7 +18,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.curves import MOST_LINES
 from studio.core.errors import UsageError
-from studio.core.wording import count, duration
+from studio.core.formatting import count, duration
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary

@@ -16,7 +16,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.core.curves import MOST_LINES
-from studio.engine.runs.comparison import NOTHING_DIFFERS, ComparedRun, about_marks, differing, figures
+from studio.engine.runs.analysis.comparison import NOTHING_DIFFERS, ComparedRun, about_marks, differing, figures
 from studio.engine.runs.history import HistoryRead, compared_curves
 
 if TYPE_CHECKING:

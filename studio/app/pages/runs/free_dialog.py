@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgr
 
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core import wording
-from studio.engine.runs.disk_use import KINDS, Removable, SpaceFound
+from studio.core import formatting
+from studio.engine.runs.maintenance.disk_use import KINDS, Removable, SpaceFound
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -106,11 +106,11 @@ class FreeSpaceDialog(QDialog):
         for kind in KINDS:
             own = [item for item in self._items if item.kind == kind.name]
             self._parts[kind.name].setVisible(bool(own))
-            self._sizes[kind.name].setText(wording.memory(_bytes_of(own)))
+            self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))
         wanted = self.wanted()
         why_not = "" if wanted else "There is nothing to remove."
         factory.enable(self.free, "One moment: it is at work." if self._space.is_busy() else why_not, _FREE)
-        factory.relabel(self.free, f"Free {wording.memory(_bytes_of(wanted))}" if wanted else "Free space")
+        factory.relabel(self.free, f"Free {formatting.memory(_bytes_of(wanted))}" if wanted else "Free space")
         nothing = "" if self._space.is_busy() or self._items else "There is nothing that could go."
         self._list.setPlainText("\n".join(self._lines(wanted)) or nothing)
 
@@ -131,9 +131,9 @@ class FreeSpaceDialog(QDialog):
             by_run.setdefault(item.run, []).append(item)
         for run, items in by_run.items():
             name = self._session.runs.title_of(run) if run is not None else "The studio's own"
-            yield f"{name}: {wording.memory(_bytes_of(items))}"
+            yield f"{name}: {formatting.memory(_bytes_of(items))}"
             for item in items[:_MOST_OF_A_RUN]:
-                yield f"    {item.path.name}  {wording.memory(item.size_bytes)}"
+                yield f"    {item.path.name}  {formatting.memory(item.size_bytes)}"
             if len(items) > _MOST_OF_A_RUN:
                 yield f"    and {len(items) - _MOST_OF_A_RUN:,} more"
 

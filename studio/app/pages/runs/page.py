@@ -19,11 +19,11 @@ from studio.app.pages.runs.queue_panel import QueuePanel
 from studio.app.pages.runs.table import Column, NameDelegate, RunFilter, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core.wording import count, memory
+from studio.core.formatting import count, memory
 
 if TYPE_CHECKING:
-    from studio.engine.runs.disk_use import SpaceFreed
     from studio.engine.runs.listing import RunSummary
+    from studio.engine.runs.maintenance.disk_use import SpaceFreed
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 _LOOKING = "Looking for runs…"

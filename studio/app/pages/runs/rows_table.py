@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QT
 from studio.app.widgets import factory
 
 if TYPE_CHECKING:
-    from studio.engine.runs.comparison import Row
+    from studio.engine.runs.analysis.comparison import Row
 
 _WIDEST = 280  # logical pixels of a column: longer texts are shortened, and whole in the tool tip
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QSlider, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import SpriteSheetView
-from studio.core.wording import duration, number
-from studio.engine.runs.comparison import shared_places
+from studio.core.formatting import duration, number
+from studio.engine.runs.analysis.comparison import shared_places
 
 if TYPE_CHECKING:
-    from studio.engine.runs.comparison import By, ComparedRun
+    from studio.engine.runs.analysis.comparison import By, ComparedRun
 
 NO_SAMPLES = "This run has no live samples."
 _NAME_WIDTH = 18 * factory.GRID

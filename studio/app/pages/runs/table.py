@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewIt
 
 from studio.app import theme
 from studio.app.pages import run_words
-from studio.core import wording
+from studio.core import formatting
 from studio.core.names import composed
 from studio.engine.runs.listing import data_of
 from studio.engine.runs.notes import LONGEST_NAME
@@ -21,8 +21,8 @@ from studio.engine.runs.notes import LONGEST_NAME
 if TYPE_CHECKING:
     from PySide6.QtCore import QObject
 
-    from studio.engine.runs.disk_use import DiskUse
     from studio.engine.runs.listing import RunSummary
+    from studio.engine.runs.maintenance.disk_use import DiskUse
     from studio.recipes.base import Recipe
 
 
@@ -143,7 +143,7 @@ class RunTable(QAbstractTableModel):
 
     def _words(self, run: RunSummary) -> tuple[str, ...]:
         state, tags = run_words.STANDINGS[run.standing], ", ".join(run.notes.tags)
-        use = wording.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
+        use = formatting.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
         if run.record is None or run.progress is None:
             return ("", run.title, tags, state, "", "", "", "", "", "", "", use)
         record, progress = run.record, run.progress
@@ -155,8 +155,8 @@ class RunTable(QAbstractTableModel):
             self._titles.get(record.recipe, record.recipe),
             data_of(record),
             run_words.figures(progress.headline),
-            wording.number(run.step),
-            wording.duration(run.elapsed_s) if run.elapsed_s else "–",
+            formatting.number(run.step),
+            formatting.duration(run.elapsed_s) if run.elapsed_s else "–",
             _day(record.created),
             record.device_name,
             use,

@@ -1,1 +1,1 @@
-"""The Sprites page: opening sprites, looking them over, cutting sheets, mending what the doctor found."""
+"""The Sprites page: the grid, the doctor, the palette and the slicing of sheets. Start with page.py."""

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QRadioB
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import whole_box
 from studio.core.config import settings_of
-from studio.core.wording import percent
+from studio.core.formatting import percent
 from studio.data.options import Grid, ImportOptions
 from studio.data.sheets.slicing import given_grid
 

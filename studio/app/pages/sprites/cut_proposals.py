@@ -12,13 +12,13 @@ from studio.app import theme
 from studio.app.background.job_events import OnlySheets
 from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.cut_words import Sheets, cells_left_out, done, proposal
-from studio.app.state.sprites import OpenSprites
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.data.doctor.findings import cutting, larger_canvas
 from studio.data.images.canvas import COMMON_SIZES
-from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.options import Grid
 
 _GROUPS = ("looks like a sheet", "cut sheet", "partly described")

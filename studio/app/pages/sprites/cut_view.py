@@ -16,14 +16,14 @@ from studio.app.pages.sprites.cut_words import (
     outcome_of_cells,
     with_canvas,
 )
-from studio.app.state.sheets import SheetReader
-from studio.app.state.sprites import OpenSprites
+from studio.app.state.sprites.sheets import SheetReader
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
 from studio.app.widgets.sheet.canvas import SheetCanvas
+from studio.data.importing.own_grids import own_grids, with_grids
+from studio.data.importing.sheet_preview import Sheet
 from studio.data.options import Grid, ImportOptions
-from studio.data.own_grids import own_grids, with_grids
-from studio.data.sheet_preview import Sheet
 from studio.data.sheets.cells import cells_of
 from studio.data.sheets.leftover import left_over_in_words
 from studio.data.sheets.slicing import given_grid

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core import wording
+from studio.core import formatting
+from studio.data.files.source_files import Refused
 from studio.data.images.canvas import COMMON_SIZES
+from studio.data.importing.sheet_preview import Sheet
 from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions, SpritesImported
-from studio.data.sheet_preview import Sheet
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_count, fits_canvas
-from studio.data.source_files import Refused
 
 CUT_TITLE = "Cut the sheets"
 
@@ -53,10 +53,10 @@ def outcome_of_cells(cells: GridCells | None, left_over: str = "") -> Outcome:
         return Outcome(0, "No grid is seen in this sheet: it would stay whole.")
     if cells.filled.size < 2:
         return Outcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
-    left_out = wording.count(cells.empty, "empty cell")
-    words = f"{wording.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
+    left_out = formatting.count(cells.empty, "empty cell")
+    words = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
     if left_over:
-        words = f"{words or wording.count(cells.sprites, 'sprite')}; {left_over}"
+        words = f"{words or formatting.count(cells.sprites, 'sprite')}; {left_over}"
     return _outcome(cells.sprites, words, max(cells.grid.tile_width, cells.grid.tile_height))
 
 
@@ -73,12 +73,14 @@ def _outcome(count: int, words: str, side: int) -> Outcome:
     if not count:
         return Outcome(0, "All cells are empty: the sheet would stay whole.")
     if side > LARGEST_CANVAS:
-        words = f"{words or wording.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
+        words = (
+            f"{words or formatting.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
+        )
     try:
         check_count(count)
     except Refused as refused:
         return Outcome(0, f"The sheet {refused.reason}.")
-    return Outcome(count, words or wording.count(count, "sprite"), side)
+    return Outcome(count, words or formatting.count(count, "sprite"), side)
 
 
 def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int) -> ImportOptions:
@@ -120,7 +122,7 @@ def consequences(options: ImportOptions, sheets: Sheets, *, alone: bool = False)
 
 
 def _others(sheets: Sheets) -> str:
-    return f"{wording.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
+    return f"{formatting.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
 
 
 def done(found: SpritesImported) -> str:
@@ -128,11 +130,11 @@ def done(found: SpritesImported) -> str:
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
     were = "was" if len(sheets) == 1 else "were"
-    words = f"{wording.count(len(sheets), 'picture')} {were} cut into {wording.count(kept, 'sprite')}."
+    words = f"{formatting.count(len(sheets), 'picture')} {were} cut into {formatting.count(kept, 'sprite')}."
     size = found.sprites.size
     left_out = []
     if cells := cells_left_out(found, "duplicate"):
-        left_out.append(wording.count(cells, "duplicate"))
+        left_out.append(formatting.count(cells, "duplicate"))
     if cells := cells_left_out(found, "wrong size"):
         left_out.append(f"{cells:,} larger than the canvas of {size} × {size} pixels")
     return f"{words} Left out: {', '.join(left_out)}." if left_out else words
@@ -151,6 +153,6 @@ def proposal(sheets: Sequence[FoundSheet]) -> str:
         sizes[sheet.grid.tile_width, sheet.grid.tile_height] += sheet.sprites
     (width, height), _ = sizes.most_common(1)[0]
     look, them = ("looks like a strip or a sheet", "it") if len(sheets) == 1 else ("look like strips or sheets", "them")
-    pictures, sprites = wording.count(len(sheets), "picture"), wording.count(sizes.total(), "sprite")
+    pictures, sprites = formatting.count(len(sheets), "picture"), formatting.count(sizes.total(), "sprite")
     about = "" if len(sizes) == 1 else "about "
     return f"{pictures} {look} of many sprites: cut {them} into up to {sprites} of {about}{width} × {height} pixels?"

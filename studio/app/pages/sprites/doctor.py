@@ -19,16 +19,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.app.state.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.events import Rgba
-from studio.core.wording import count, number
+from studio.core.formatting import count, number
 from studio.data.doctor.findings import Finding, Fix
 from studio.data.doctor.mending import harden
+from studio.data.files.source_files import Quarantined
 from studio.data.options import SHEET_GROUPS
-from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2

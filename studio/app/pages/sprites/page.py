@@ -17,15 +17,15 @@ from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.doctor import DoctorView
 from studio.app.pages.sprites.summary import Summary
 from studio.app.state.session import Session
-from studio.app.state.sprites import OpenSprites
+from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Progress
-from studio.core.wording import count
-from studio.data.editing import NamedSprite
-from studio.data.importing import SpritesImported
+from studio.core.formatting import count
+from studio.data.importing.importing import SpritesImported
+from studio.data.pixels.editing import NamedSprite
 
 _EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 
@@ -148,7 +148,7 @@ class SpritesPage(Page):
     def _count_findings(self) -> None:
         found = len(self.session.doctor.findings)
         self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
-        self.tabs.setTabToolTip(1, f"{wording.count(found, 'kind')} of files and sprites that deserve a look.")
+        self.tabs.setTabToolTip(1, f"{formatting.count(found, 'kind')} of files and sprites that deserve a look.")
 
     @Slot()
     def _show_cutting(self) -> None:

@@ -14,7 +14,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches, hex_code
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
 from studio.data.colour.palette import Palette, display_order
 from studio.data.colour.usage import ColourUse
@@ -144,7 +144,7 @@ class PaletteView(QWidget):
     def _take_found(self, found: ColourFound) -> None:
         if found.sprites is self._sprites and self._is_wanted(found.colour):
             use = "uses" if len(found.indices) == 1 else "use"
-            self._show_chosen(f"{wording.count(len(found.indices), 'sprite')} {use} {hex_code(found.colour)}.")
+            self._show_chosen(f"{formatting.count(len(found.indices), 'sprite')} {use} {hex_code(found.colour)}.")
             self.chosen.emit(found.indices)
 
     @Slot()
@@ -162,11 +162,13 @@ class PaletteView(QWidget):
 def _words(use: ColourUse, order: NDArray[np.int64]) -> list[str]:
     about = "about " if use.step > 1 else ""
     pairs = zip(use.pixels[order].tolist(), use.sprites[order].tolist(), strict=True)
-    return [f"{about}{wording.count(pixels, 'pixel')} in {about}{wording.count(n, 'sprite')}" for pixels, n in pairs]
+    return [
+        f"{about}{formatting.count(pixels, 'pixel')} in {about}{formatting.count(n, 'sprite')}" for pixels, n in pairs
+    ]
 
 
 def _total(use: ColourUse | None) -> str:
-    return f" ({wording.number(use.total)}{'+' if use.step > 1 else ''})" if use is not None else ""
+    return f" ({formatting.number(use.total)}{'+' if use.step > 1 else ''})" if use is not None else ""
 
 
 def _about(use: ColourUse | None) -> str:
@@ -174,6 +176,6 @@ def _about(use: ColourUse | None) -> str:
     if use is None:
         return ""
     words = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []
-    words += [f"estimated from 1 in {wording.number(use.step)} sprites"] if use.step > 1 else []
+    words += [f"estimated from 1 in {formatting.number(use.step)} sprites"] if use.step > 1 else []
     sentence = ", ".join(words)
     return f"{sentence[:1].upper()}{sentence[1:]}." if words else ""

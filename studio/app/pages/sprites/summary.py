@@ -14,9 +14,9 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.layout import Disclosure
-from studio.core import wording
+from studio.core import formatting
 from studio.core.errors import BadInputError
-from studio.data.importing import ImportOptions, SpritesImported, with_palette
+from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
@@ -70,8 +70,8 @@ class Summary(QWidget):
         """Show what was opened; its colours come a moment later."""
         sprites = result.sprites
         self._title.say(sprites.title)
-        classes = wording.count(len(sprites.class_names), "class", "classes")
-        facts = f"{wording.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
+        classes = formatting.count(len(sprites.class_names), "class", "classes")
+        facts = f"{formatting.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
         if sprites.target_names:
             facts += f", with {_listed(sprites.target_names)}"
         self._facts.setText(facts)
@@ -163,7 +163,7 @@ class ClassList(QTreeWidget):
         self.setCurrentItem(everything)
 
     def _add(self, name: str, count: int, label: int) -> QTreeWidgetItem:
-        item = QTreeWidgetItem([name, wording.number(count)])
+        item = QTreeWidgetItem([name, formatting.number(count)])
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setData(0, Qt.ItemDataRole.UserRole, label)
         item.setToolTip(0, name)

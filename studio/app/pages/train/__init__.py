@@ -1,1 +1,1 @@
-"""The Train page: settings at the left, the training's curves, samples and readings at the right."""
+"""The Train page: settings on the left (setup.py), curves and samples on the right (monitor.py). Start with page.py."""

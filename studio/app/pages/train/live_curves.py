@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Slot
 
 from studio.app.background.worker import JobEnded, JobPaused
 from studio.app.pages import run_words
-from studio.app.state.training import CurrentTraining
-from studio.core import wording
+from studio.app.state.training.training import CurrentTraining
+from studio.core import formatting
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
 from studio.core.metrics import LOSS, title_of
 from studio.engine.runs.history import HistoryRead
@@ -102,7 +102,7 @@ def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
 
 def _mark_setback(plot: LossPlot, event: SteppedBack) -> None:
     """Where the curve goes on at a lower rate."""
-    plot.add_mark(event.step, "incident", f"Back from step {wording.number(event.failed_step)}, at half the rate")
+    plot.add_mark(event.step, "incident", f"Back from step {formatting.number(event.failed_step)}, at half the rate")
 
 
 def _mark_best(plot: LossPlot, event: Advised) -> None:

@@ -18,7 +18,7 @@ from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import (
     Event,
     LossChunk,
@@ -165,10 +165,9 @@ class Monitor(QWidget):
     def _show_spacing(self, event: SamplesSpaced) -> None:
         """Show the actual interval of live samples where drawing is too slow for the interval in the settings."""
         is_slower = event.actual_s > 1.1 * event.asked_s
-        self.spacing.setText(f"Every {wording.duration(event.actual_s)}" if is_slower else "")
-        drawing = (
-            f"Drawing samples takes {wording.duration(event.drawing_s)}; drawing gets at most 4 % of the training time."
-        )
+        self.spacing.setText(f"Every {formatting.duration(event.actual_s)}" if is_slower else "")
+        cost = f"Drawing samples takes {formatting.duration(event.drawing_s)}"
+        drawing = f"{cost}; drawing gets at most 4 % of the training time."
         self.spacing.setToolTip(f"{drawing} 'Samples now' draws at the next step." if is_slower else "")
 
     def _hide_tabs(self) -> None:

@@ -13,13 +13,13 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.train.monitor import Monitor
 from studio.app.pages.train.setup import SetupPanel
 from studio.app.state.session import Session
-from studio.app.state.training import CurrentTraining
+from studio.app.state.training.training import CurrentTraining
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.events import Advised, Event
-from studio.core.wording import count
+from studio.core.formatting import count
+from studio.engine.control.watcher import TrainingSeen
 from studio.engine.runs.history import HistoryRead
-from studio.engine.runs.watching import TrainingSeen
 
 _SHEET_COLUMNS = 8
 _GENERATE = "Draw new sprites with this run's model."

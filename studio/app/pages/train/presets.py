@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 
 from studio.app.widgets import factory
-from studio.core import wording
+from studio.core import formatting
 from studio.core.config import TrainingConfig
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Presets(QWidget):
 
 def _length(preset: Preset, config: TrainingConfig) -> str:
     if preset.about_s:
-        return "about " + wording.duration(max(10, round(preset.about_s, -1)))
+        return "about " + formatting.duration(max(10, round(preset.about_s, -1)))
     given = [(config.steps, "step"), (config.epochs, "epoch")]
-    counted = [wording.count(value, noun) for value, noun in given if value]
-    return " or ".join(counted) or wording.duration(60 * config.minutes)
+    counted = [formatting.count(value, noun) for value, noun in given if value]
+    return " or ".join(counted) or formatting.duration(60 * config.minutes)

@@ -14,9 +14,9 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.device_picker import DevicePicker
 from studio.app.widgets.layout import Disclosure
-from studio.core import wording
+from studio.core import formatting
 from studio.core.config import TrainingConfig
-from studio.engine.types import ParentSource
+from studio.engine.devices.types import ParentSource
 
 _ALL_CARDS = (
     "Start and Resume have each card take a part of every batch, in processes that outlive the window; a run in the "
@@ -145,9 +145,9 @@ class SetupPanel(QWidget):
             return
         steps = config.budget_steps(round(len(sprites) * (1 - config.holdout)))
         seen = steps * config.batch_size or int(60 * config.minutes * speed)
-        each = wording.count(round(seen / max(1, len(sprites))), "time")
-        length = wording.duration(seen / speed)
-        self._estimate.setText(f"About {length} here: {wording.number(seen)} sprites, each of yours {each}.")
+        each = formatting.count(round(seen / max(1, len(sprites))), "time")
+        length = formatting.duration(seen / speed)
+        self._estimate.setText(f"About {length} here: {formatting.number(seen)} sprites, each of yours {each}.")
 
     @Slot()
     def _choose_recipe(self) -> None:

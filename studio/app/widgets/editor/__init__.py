@@ -1,1 +1,1 @@
-"""A sprite large, to be painted on: which of its pixels stay, and rough colours. Knows nothing of models."""
+"""The sprite editor: canvas, tools and previews. Start with editor.py."""

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image, checkerboard
-from studio.data.editing import Edit, Place
+from studio.data.pixels.editing import Edit, Place
 
 _LARGEST_ZOOM = 64  # device pixels a pixel
 _GRID_FROM = 8  # device pixels a pixel: smaller ones need no lines between them

@@ -18,7 +18,7 @@ from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches
 from studio.core.events import Rgba
 from studio.data.colour.palette import display_order, palette_of, spread
-from studio.data.editing import Edit, History, KeptEdit, Mask, Place, Stroke, Tool
+from studio.data.pixels.editing import Edit, History, KeptEdit, Mask, Place, Stroke, Tool
 
 Layer = Literal["mark", "paint"]
 

@@ -1,4 +1,1 @@
-"""Plots over steps that stay fluent at a million points; values come in as arrays.
-
-Importing any module that draws imports pyqtgraph (0.4 s).
-"""
+"""Plots on pyqtgraph: the loss plot, curves over time, scatter plots. canvas.py is their common base."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from studio.app import theme
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.series import Line, LineStyle, Mark
-from studio.core import wording
+from studio.core import formatting
 
 _SWATCH = 18
 _GAP = 6
@@ -188,7 +188,7 @@ class Crosshair(QObject):
         """Read the values anew: the data or the view have changed."""
         newest = max((float(line.curve.steps[-1]) for line in self._lines if len(line.curve.steps)), default=None)
         shown = self._step if self._step is not None else newest
-        words = [wording.number(int(shown)) if shown is not None else "–"]
+        words = [formatting.number(int(shown)) if shown is not None else "–"]
         words += [line.reading(self._step) for line in self._lines]
         self._legend.set_values(words)
         self._canvas.set_cross(self._step, self._note())

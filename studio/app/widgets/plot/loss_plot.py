@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.app.widgets.plot.series import Curve, Line, LineStyle, Mark, MarkKind, Numbers, Series, Smoothed
 from studio.app.widgets.plot.time_plot import PlotTab, TimePlot
-from studio.core import wording
+from studio.core import formatting
 from studio.core.curves import SMOOTHING_STEPS
 
 LOSS = "Loss"
@@ -89,7 +89,7 @@ class LossPlot(TimePlot):
 
     def add_mark(self, step: int, kind: MarkKind, text: str = "") -> None:
         """Mark a step on every tab; there is one 'best', and one mark of a kind at a step."""
-        text = f"{text or _MARK_NAMES[kind]}, step {wording.number(step)}"
+        text = f"{text or _MARK_NAMES[kind]}, step {formatting.number(step)}"
         others = [mark for mark in self.marks if mark.kind != kind or (kind != "best" and mark.step != step)]
         self.marks[:] = [*others, Mark(step, kind, text)]
         self.data_changed()

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.plot.canvas import ValueAxis, bare_plot, pen, restyle_plot
-from studio.core import wording
+from studio.core import formatting
 
 _DOT, _DOT_SEEN = 7, 10  # pixels across: a dot, and the one that is pointed at
 _SMALLEST = 160  # logical pixels
@@ -42,7 +42,7 @@ class Dots(QWidget):
         low, high = (min(said.min(), true.min()), max(said.max(), true.max())) if len(said) else (0.0, 1.0)
         low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
         self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
-        self.setAccessibleDescription(f"{wording.count(len(said), 'sprite')}, one dot each.")
+        self.setAccessibleDescription(f"{formatting.count(len(said), 'sprite')}, one dot each.")
 
     def sizeHint(self) -> QSize:
         return QSize(2 * _SMALLEST, 2 * _SMALLEST)
@@ -85,7 +85,7 @@ class Dots(QWidget):
 
 
 def _tip(x: float, y: float, data: object) -> str:
-    return wording.beside(y, x)
+    return formatting.beside(y, x)
 
 
 class Scatter(QWidget):

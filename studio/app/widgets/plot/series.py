@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.app import theme
-from studio.core import curves, wording
+from studio.core import curves, formatting
 from studio.core.curves import Values
 
 Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
@@ -188,7 +188,7 @@ class Line:
         value = self.value_at(step if step is not None else self._last())
         if value is None:
             return _DASH
-        return f"{wording.decimal(value)} {self.unit}".rstrip()
+        return f"{formatting.decimal(value)} {self.unit}".rstrip()
 
     def nearest_step(self, step: float) -> float | None:
         """The step of the curve's own that is nearest; None while it is empty."""

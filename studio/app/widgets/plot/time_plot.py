@@ -18,7 +18,7 @@ from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair, PlotLegend
 from studio.app.widgets.plot.series import Curve, Line, Mark, Smoothed
 from studio.app.widgets.plot.view import PlotInput, PlotView
-from studio.core import wording
+from studio.core import formatting
 
 _PROMPT_MS = 15  # after what the user does; new data wait for the interval
 _TIP = "Drag to move, turn the wheel to zoom (with Ctrl: the values), double-click or press 0 to show all."
@@ -235,7 +235,7 @@ class SmoothingSlider(QWidget):
         self.changed.emit(steps)
 
     def _say(self, steps: float) -> None:
-        self._words.setText(wording.count(round(steps), "step") if steps else "Not smoothed")
+        self._words.setText(formatting.count(round(steps), "step") if steps else "Not smoothed")
 
 
 def _tab_bar(names: Mapping[str, PlotTab]) -> QTabBar:

@@ -17,7 +17,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.plot.canvas import Ticks, ValueAxis, bare_plot, pen, restyle_plot
 from studio.core.curves import TINTS
-from studio.core.wording import number
+from studio.core.formatting import number
 from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels

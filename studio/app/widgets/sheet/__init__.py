@@ -1,4 +1,1 @@
-"""A sheet (one large picture) with the cells that it is to be cut into: zoomed, scrolled, and its grid dragged.
-
-In come pixels and a grid or boxes; out goes the grid as it was dragged.
-"""
+"""A sprite sheet with the lines along which it is sliced. Start with area.py."""

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
 
 Floats = NDArray[np.float32]
@@ -87,7 +87,7 @@ class MapView(QWidget):
         """Draw a frame around a sprite; -1 for none."""
         self._selected = index
         what = f"{self._names[index]} is chosen. " if index >= 0 else ""
-        self.setAccessibleDescription(f"{wording.count(len(self._rgba), 'sprite')}. {what}{_TIP}")
+        self.setAccessibleDescription(f"{formatting.count(len(self._rgba), 'sprite')}. {what}{_TIP}")
         self.update()
 
     def mark(self, letters: dict[int, str]) -> None:

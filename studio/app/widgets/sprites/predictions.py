@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from studio.app import theme
 from studio.app.widgets.sprites.painting import draw_sprite
-from studio.core import wording
+from studio.core import formatting
 from studio.core.events import Rgba
 
 _SPRITE, _BARS, _GAP = 64, 200, 8
@@ -140,7 +140,7 @@ class PredictionsView(QWidget):
         def lines(row: int) -> list[_Line]:
             ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
             said = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
-            return [_Line(name, wording.beside(number, known), *end) for name, number, known, end in said]
+            return [_Line(name, formatting.beside(number, known), *end) for name, number, known, end in said]
 
         self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
 

@@ -1,0 +1,77 @@
+"""Sprites carried into other programs: dragged out of the window, or by the clipboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDrag, QGuiApplication, QPixmap
+from PySide6.QtWidgets import QWidget
+
+from studio.app.background.model_jobs import SpriteSelection
+from studio.app.state.sprites.drag_files import CarriedFiles
+from studio.app.widgets.sprites.list import SpriteList
+from studio.app.widgets.sprites.painting import as_image
+from studio.core import pictures
+from studio.exports import sheets
+
+_SHOWN = 64  # logical pixels, under the mouse
+
+
+def mime_of(picked: SpriteSelection, carried: CarriedFiles) -> QMimeData:
+    """What other programs take: a file of each sprite, and the picture of one, or of all as a sheet. Raises OSError."""
+    data, written = QMimeData(), carried.write(picked)
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in written])
+    sheet = np.ascontiguousarray(pictures.tile(picked.sprites, min(sheets.COLUMNS, len(picked.sprites))))
+    data.setImageData(as_image(sheet).copy())
+    if len(written) == 1:  # the clipboard of some systems has no alpha: the file's bytes have
+        data.setData("image/png", QByteArray(written[0].read_bytes()))
+    return data
+
+
+def copy(picked: SpriteSelection, carried: CarriedFiles) -> None:
+    """Put sprites into the clipboard. Raises OSError."""
+    QGuiApplication.clipboard().setMimeData(mime_of(picked, carried))
+
+
+def drag(picked: SpriteSelection, carried: CarriedFiles, source: QWidget) -> None:
+    """Let the user drop sprites somewhere; ends when that is done. Raises OSError."""
+    dragged = QDrag(source)
+    dragged.setMimeData(mime_of(picked, carried))
+    zoom = max(1, _SHOWN // len(picked.sprites[0]))
+    shown = QPixmap.fromImage(as_image(np.ascontiguousarray(picked.sprites[0].repeat(zoom, 0).repeat(zoom, 1))))
+    dragged.setPixmap(shown)
+    dragged.setHotSpot(QPoint(shown.width() // 2, shown.height() // 2))
+    dragged.exec(Qt.DropAction.CopyAction)
+
+
+class Carrier(QObject):
+    """Takes the selected sprites of a list into other programs. failed: what went wrong (OSError)."""
+
+    failed = Signal(object)
+
+    def __init__(self, view: SpriteList, carried: CarriedFiles, picked: Callable[[], SpriteSelection | None]) -> None:
+        """picked: gives what is selected, or all where nothing is."""
+        super().__init__(view)
+        self._view, self._carried, self._picked = view, carried, picked
+        view.can_drag = True
+        view.drag_begun.connect(self.drag)
+
+    @Slot()
+    def drag(self) -> None:
+        """Let the user drop them somewhere."""
+        self._carry(lambda picked: drag(picked, self._carried, self._view))
+
+    @Slot()
+    def copy(self) -> None:
+        """Put them into the clipboard; nothing happens while none is selected."""
+        self._carry(lambda picked: copy(picked, self._carried))
+
+    def _carry(self, away: Callable[[SpriteSelection], None]) -> None:
+        picked = self._picked() if len(self._view.spans()) else None
+        if picked is not None:
+            try:
+                away(picked)
+            except OSError as error:
+                self.failed.emit(error)

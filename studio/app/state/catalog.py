@@ -1,0 +1,105 @@
+"""What there is to train with: recipes, export formats, experiments and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from studio.app.background import job_events, jobs
+from studio.app.background.job_queue import JobQueue, Place
+from studio.app.background.worker import Job, JobEnded
+from studio.core.config import TrainingConfig
+from studio.core.events import Event, Events, Progress
+from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
+
+if TYPE_CHECKING:
+    from studio.data.sprites import Sprites
+    from studio.exports.base import ModelExport
+    from studio.lab.experiments.base import Experiment
+    from studio.recipes.base import Recipe
+
+
+class EngineCatalog(QObject):
+    """Brings torch in beside the window, finds the devices, and measures them.
+
+    plots_ready: pyqtgraph is imported. ready: recipes, exports and experiments are known. devices_found: `devices` is
+    filled. measured: (DeviceMeasured). measuring_changed: a measurement began, went on or ended.
+    """
+
+    plots_ready = Signal()
+    ready = Signal()
+    devices_found = Signal()
+    measured = Signal(object)
+    measuring_changed = Signal()
+
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job_queue = job_queue
+        self._measuring: Job | None = None
+        self.plots_are_ready = False
+        self.recipes: Mapping[str, Recipe] = {}
+        self.exports: Mapping[str, ModelExport] = {}
+        self.experiments: Mapping[str, Experiment] = {}
+        self.devices: tuple[Device, ...] = ()
+        self.fastest = ""
+        self.progress = ""  # of the measurement
+
+    def open(self) -> None:
+        """Begin; the window is on the screen by now."""
+        self._start("engine", "Starting the engine", jobs.warm_up())
+        self._start("engine", "Looking for devices", jobs.find_devices())
+        self._start("engine", "Looking for recipes", jobs.find_plugins())
+
+    def device(self, device_id: str) -> Device | None:
+        """The device of that id that works."""
+        return next((device for device in self.devices if device.id == device_id and not device.problem), None)
+
+    def drawing_recipe(self) -> Recipe | None:
+        """The recipe that draws sprites; None until the engine is there."""
+        return next((recipe for recipe in self.recipes.values() if recipe.makes == "sprites"), None)
+
+    def is_measuring(self) -> bool:
+        """Whether a measurement is under way."""
+        return self._measuring is not None
+
+    def measure(self, recipe: Recipe, config: TrainingConfig, sprites: Sprites) -> None:
+        """Time training steps of this recipe with these settings on every device that works."""
+        if self._measuring is None:
+            working = [device for device in self.devices if not device.problem]
+            events = jobs.measure(recipe, config, sprites, working)
+            self._measuring = self._job_queue.start("engine", "Measuring", events, self._receive_measurement)
+            self.measuring_changed.emit()
+
+    def cancel_measuring(self) -> None:
+        """End the measurement; what was measured stays."""
+        if self._measuring is not None:
+            self._job_queue.cancel(self._measuring)
+
+    def _start(self, place: Place, title: str, events: Events) -> Job:
+        return self._job_queue.start(place, title, events, self._receive, cancellable=False)
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, job_events.LibrariesLoaded):
+            plots = self._start("files", "Preparing plots", jobs.import_plots())
+            self._job_queue.prioritize(plots)  # an import that is under way may take minutes
+        elif isinstance(event, job_events.PlotsReady):
+            self.plots_are_ready = True
+            self.plots_ready.emit()
+        elif isinstance(event, job_events.EngineReady):
+            self.recipes, self.exports, self.experiments = event.recipes, event.exports, event.experiments
+            self.ready.emit()
+        elif isinstance(event, DevicesFound):
+            self.devices, self.fastest = event.devices, event.fastest
+            self.devices_found.emit()
+
+    def _receive_measurement(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.progress = event.what
+            self.measuring_changed.emit()
+        elif isinstance(event, JobEnded):
+            self._measuring, self.progress = None, ""
+            self.measuring_changed.emit()
+        elif isinstance(event, DeviceMeasured):
+            self.measured.emit(event)

@@ -1,0 +1,199 @@
+"""The sprites in the editor, one after another, and the file that remembers the last sprite."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from filelock import BaseFileLock
+from PySide6.QtCore import QObject, Signal, Slot
+
+from studio.app.background import sprite_jobs
+from studio.app.background.job_events import PictureRead, UndoOffered
+from studio.app.background.job_queue import JobQueue
+from studio.core import file_systems, files, paths
+from studio.core.events import Event
+from studio.data.pixels.editing import Edit, History, KeptEdit, NamedSprite
+
+_MOST_WINDOWS = 9  # further windows do not remember their editor
+
+
+class SpriteEditing(QObject):
+    """What is in the editor, and the steps that led there: another sprite is one more, which can be taken back.
+
+    changed: it looks different, another sprite is in it, or none. closed: none is any more. read: (PictureRead).
+    put_away and withdrawn: (UndoOffered) edits that were not saved are out of sight and can be had back; that offer no
+    longer stands.
+    """
+
+    changed = Signal()
+    closed = Signal()
+    read = Signal(object)
+    put_away = Signal(object)
+    withdrawn = Signal(object)
+
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job_queue = job_queue
+        self._file = EditFile()
+        self.history = History(self._file.stored) if self._file.stored is not None else None
+        self._is_closed = False
+        self._saved: Edit | None = None  # as it was opened or saved last
+        self._offer: UndoOffered | None = None
+
+    @property
+    def current(self) -> KeptEdit | None:
+        """What is in the editor."""
+        return self.history.now if self.history is not None and not self._is_closed else None
+
+    @Slot(object)
+    def open(self, sprite: NamedSprite) -> None:
+        """Edit a square sprite."""
+        opened, offer = KeptEdit(Edit.of(sprite.rgba), *sprite[1:]), self._unsaved()
+        if self.history is None:
+            self.history = History(opened)
+        else:
+            self.history.open(opened)
+        self._is_closed = False
+        self._saved = opened.edit
+        self._step(offer)
+
+    @Slot()
+    def take_step(self) -> None:
+        """The history has a new step."""
+        self._step()
+
+    def note_saved(self) -> None:
+        """What is in the editor is in a file, too."""
+        self._saved = self.current.edit if self.current is not None else None
+
+    @Slot()
+    def close(self) -> None:
+        """Edit no sprite; `undo` comes back to the one that was edited."""
+        offer, self._is_closed = self._unsaved(), True
+        self._step(offer)
+        self.closed.emit()
+
+    def undo_title(self) -> str:
+        """What `undo` takes back; empty for nothing."""
+        if self.history is None:
+            return ""
+        now, before = self.history.now, self.history.before()
+        if self._is_closed:
+            return f"close {now.name}"
+        return _title(before, now) if before is not None else ""
+
+    def redo_title(self) -> str:
+        """What `redo` does again; empty for nothing."""
+        after = self.history.after() if self.history is not None and not self._is_closed else None
+        return _title(self.history.now, after) if self.history is not None and after is not None else ""
+
+    @Slot()
+    def undo(self) -> None:
+        """Take a step back; the first is to edit again after `close`."""
+        if self._is_closed:
+            self._is_closed = False
+        elif self.history is not None:
+            self.history.undo()
+        self._step()
+
+    @Slot()
+    def redo(self) -> None:
+        """Take the step that was taken back last."""
+        if self.history is not None and not self._is_closed:
+            self.history.redo()
+        self._step()
+
+    def read_file(self, path: Path) -> None:
+        """Read a picture, to be edited."""
+        self._job_queue.start("files", f"Opening {path.name}", sprite_jobs.read_picture(path), self._receive)
+
+    def keep(self) -> None:
+        """Remember the sprite in the editor for the next start. Raises OSError."""
+        self._file.store(self.current)
+
+    def end(self) -> None:
+        """Release this window's file for other windows."""
+        self._file.release()
+
+    def _step(self, offer: UndoOffered | None = None) -> None:
+        """Say what changed; an offer to undo is good for the last step alone."""
+        before, self._offer = self._offer, offer
+        if before is not None:
+            self.withdrawn.emit(before)
+        self.changed.emit()
+        if offer is not None:
+            self.put_away.emit(offer)
+
+    def _unsaved(self) -> UndoOffered | None:
+        """An offer to come back to what is in the editor; None where nothing of it would be lost."""
+        current = self.current
+        if current is None or (self._saved is not None and current.edit.is_same(self._saved)):
+            return None
+        hint = "Undo or Ctrl+Z brings it back as you left it."
+        return UndoOffered("info", f"{current.name} was put away; it is not saved.", hint)
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, PictureRead):
+            self.read.emit(event)
+
+
+class EditFile:
+    """The file that remembers the sprite in a window's editor. Each open window locks a file of its own.
+
+    A new window takes the first unlocked file with a sprite, else the first unlocked name. stored: the file's sprite.
+    """
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._lock: BaseFileLock | None = None
+        stored: KeptEdit | None = None
+        for number in range(1, _MOST_WINDOWS + 1):
+            path = paths.home() / (f"edit {number}.json" if number > 1 else "edit.json")
+            lock = _take_lock(path) if path.exists() or self._lock is None else None
+            if lock is not None:
+                self.release()
+                self._path, self._lock, stored = path, lock, _read(path)
+            if stored is not None:
+                break
+        self.stored = stored
+
+    def store(self, edit: KeptEdit | None) -> None:
+        """Write this sprite, or remove the file for None; do nothing without a change. Raises OSError."""
+        if edit is self.stored:
+            return
+        if self._path is None:
+            raise OSError(errno.EACCES, "The folder can't be written, or too many windows are open", str(paths.home()))
+        if edit is None:
+            files.remove(self._path)
+        else:
+            files.write_atomic(self._path, edit.to_json())
+        self.stored = edit
+
+    def release(self) -> None:
+        """Release the file for other windows."""
+        if self._lock is not None:
+            self._lock.release()
+        self._lock = self._path = None
+
+
+def _take_lock(path: Path) -> BaseFileLock | None:
+    """Lock the file of an editor; return None if another window holds the lock or the folder is read-only."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return file_systems.take_lock(path.with_name(f".{path.stem}.lock"), 0.0)
+    except OSError:
+        return None
+
+
+def _read(path: Path) -> KeptEdit | None:
+    """Read the sprite of an editor; return None for a missing or damaged file."""
+    try:
+        return KeptEdit.from_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _title(before: KeptEdit, after: KeptEdit) -> str:
+    """What the step from one to the other is."""
+    return f"edit {after.name}" if after.is_of(before) else f"open {after.name}"

@@ -1,0 +1,154 @@
+"""The sprites that the user kept: one file, shared by all windows."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from studio.core import file_systems, files, paths
+from studio.core.events import Rgba
+from studio.data.pixels.editing import Edit, KeptEdit, NamedSprite
+
+_MOST = 1000  # the oldest go
+_WAIT_S = 1.0  # at most, while another window writes the file
+_Stamp = tuple[int, int, int]  # of a file: time of the last change in ns, size in bytes, inode
+_Key = bytes  # digest of a square sprite's pixels
+
+
+class KeptSprites(QObject):
+    """Kept sprites of all sizes, oldest first, each sprite once. changed: a sprite was added or removed.
+
+    All windows share one file. `keep` merges the changes of this window into the sprites that other windows kept.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._path = paths.home() / "kept.jsonl"
+        self._lock = paths.home() / ".kept.lock"
+        self._stamp: _Stamp | None = None  # of the file when this window last read or wrote it
+        self._kept: list[KeptEdit] = []
+        with contextlib.suppress(OSError):  # `keep` reads an unreadable file again before it writes
+            stamp = self._file_stamp()
+            self._kept, self._stamp = self._read(), stamp
+        self._stored = [_key(kept) for kept in self._kept]  # the sprites in the file at that time
+        self._is_stored = True
+
+    def of_size(self, size: int) -> list[KeptEdit]:
+        """Those that are so many pixels wide and high."""
+        return [kept for kept in self._kept if len(kept.edit.sprite) == size]
+
+    def add(self, sprites: Iterable[NamedSprite]) -> None:
+        """Keep square sprites."""
+        known = {_pixels(kept.edit.sprite) for kept in self._kept}
+        new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
+        if new:
+            added = [KeptEdit(Edit.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
+            self._set([*self._kept, *added])
+
+    def remove(self, kept: list[KeptEdit]) -> None:
+        """Keep these no longer."""
+        self._set([each for each in self._kept if each not in kept])
+
+    def places(self, kept: list[KeptEdit]) -> tuple[tuple[int, KeptEdit], ...]:
+        """Each of these with its place among all, for `put_back`."""
+        return tuple((place, each) for place, each in enumerate(self._kept) if each in kept)
+
+    def put_back(self, removed: Sequence[tuple[int, KeptEdit]]) -> None:
+        """Keep these again, in their places, the lowest first."""
+        kept = list(self._kept)
+        for place, each in removed:
+            kept.insert(place, each)
+        self._set(kept)
+
+    def among(self, sprites: Rgba) -> list[int]:
+        """Which of these, uint8 [N, S, S, 4], are kept."""
+        kept = {_pixels(each.edit.sprite) for each in self.of_size(sprites.shape[1])}
+        return [number for number, sprite in enumerate(sprites) if _pixels(sprite) in kept] if kept else []
+
+    def count_of_other_sizes(self, size: int) -> int:
+        """How many are not so many pixels wide and high."""
+        return len(self._kept) - len(self.of_size(size))
+
+    def keep(self) -> None:
+        """Write the changes since the last call to the file; do nothing without a change. Raises OSError."""
+        if self._is_stored:
+            return
+        paths.home().mkdir(parents=True, exist_ok=True)
+        lock = file_systems.take_lock(self._lock, _WAIT_S)
+        if lock is None:
+            raise OSError(errno.EAGAIN, "Another window is writing the kept sprites", str(self._path))
+        try:
+            self._write([_key(kept) for kept in self._kept])
+            self._stamp, self._is_stored = self._file_stamp(), True
+        finally:
+            lock.release()
+
+    def _set(self, kept: list[KeptEdit]) -> None:
+        self._kept = kept[-_MOST:]
+        self._is_stored = False
+        self.changed.emit()
+
+    def _write(self, now: list[_Key]) -> None:
+        """Write the sprites, with the keys `now`, and merge in the changes of other windows. Raises OSError."""
+        count = len(self._stored)
+        is_unchanged = self._file_stamp() == self._stamp
+        if is_unchanged and count and now[:count] == self._stored:
+            for kept in self._kept[count:]:  # each after a line break, in case a crash tore the last line
+                files.append_line(self._path, f"\n{kept.to_json().decode()}")
+            self._stored = now
+            return
+        merged = self._kept if is_unchanged else self._merged(self._read(), set(now))
+        text = b"".join(kept.to_json() + b"\n" for kept in merged)
+        if text:
+            files.write_atomic(self._path, text)
+        else:
+            files.remove(self._path)
+        self._stored = [_key(kept) for kept in merged]
+        if merged is not self._kept:
+            self._set(merged)
+
+    def _merged(self, others: list[KeptEdit], now: set[_Key]) -> list[KeptEdit]:
+        """Return the sprites in the file without the ones this window removed, then the ones this window added."""
+        stored, known = set(self._stored), {_key(kept) for kept in others}
+        standing = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
+        added = [kept for kept in self._kept if (key := _key(kept)) not in stored and key not in known]
+        return [*standing, *added][-_MOST:]
+
+    def _file_stamp(self) -> _Stamp | None:
+        """Return the file's stamp, which changes with every write; None without a file. Raises OSError."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _read(self) -> list[KeptEdit]:
+        """Read the kept sprites from the file; skip damaged lines. Raises OSError."""
+        found: dict[_Key, KeptEdit] = {}
+        try:
+            lines = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return []
+        for line in lines:
+            try:
+                kept = KeptEdit.from_json(line)
+            except ValueError:
+                continue
+            found.setdefault(_key(kept), kept)
+        return list(found.values())
+
+
+def _key(kept: KeptEdit) -> _Key:
+    return _pixels(kept.edit.sprite)
+
+
+def _pixels(sprite: Rgba) -> _Key:
+    """Return the digest of a square sprite, uint8 [S, S, 4]."""
+    return hashlib.blake2b(np.ascontiguousarray(sprite).data, digest_size=16).digest()

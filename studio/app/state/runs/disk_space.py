@@ -1,0 +1,105 @@
+"""What runs take on the disk, and what of them can go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from studio.app.background import run_jobs
+from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import Job, JobEnded
+from studio.app.state.runs.runs import RunList
+from studio.core.events import Event, Events
+from studio.engine.runs.maintenance.disk_use import (
+    DiskUse,
+    Removable,
+    SpaceFound,
+    SpaceFreed,
+    UseMeasured,
+    measure_use,
+    together,
+)
+
+if TYPE_CHECKING:
+    from studio.engine.runs.listing import RunSummary
+
+
+class RunSpace(QObject):
+    """measured: `uses` is new. found: (SpaceFound). freed: (SpaceFreed). ended: a search or a removal is over."""
+
+    measured = Signal()
+    found = Signal(object)
+    freed = Signal(object)
+    ended = Signal()
+
+    def __init__(self, job_queue: JobQueue, runs: RunList, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job_queue, self._runs = job_queue, runs
+        self._measuring: Job | None = None
+        self._working: Job | None = None
+        self._known: dict[Path, RunSummary] = {}  # as each run was when it was measured
+        self.uses: dict[Path, DiskUse] = {}
+
+    def measure(self) -> None:
+        """Measure the runs that are new or have trained since; what is on show until then stays."""
+        listed = {run.path: run for run in self._runs.runs}
+        self._known = {path: run for path, run in self._known.items() if path in listed}
+        missing = [path for path, run in listed.items() if self._has_grown(run)]
+        if missing and self._measuring is None:
+            self._known.update({path: listed[path] for path in missing})
+            self._measuring = self._job_queue.start(
+                "files", "Adding up what runs take", measure_use(missing), self._receive_use, background=True
+            )
+
+    def measure_again(self) -> None:
+        """Measure all runs: the command line, or an export, may have put something into them."""
+        self._known = {}
+        self.measure()
+
+    def total_bytes(self) -> int:
+        """What the listed runs that were measured take together."""
+        return together(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
+
+    def is_busy(self) -> bool:
+        """Whether something is being looked for or removed."""
+        return self._working is not None
+
+    def find(self, paths: Sequence[Path], *, with_cache: bool) -> None:
+        """Look for what can go of these runs, and of the studio's own."""
+        self._work("Looking for what can go", run_jobs.find_space(paths, with_cache=with_cache))
+
+    def free(self, items: Sequence[Removable]) -> None:
+        """Remove what was found."""
+        self._work("Freeing space", run_jobs.free_space(items))
+
+    def _has_grown(self, run: RunSummary) -> bool:
+        known = self._known.get(run.path)
+        return known is None or (known.progress, known.standing) != (run.progress, run.standing)
+
+    def _work(self, title: str, events: Events) -> None:
+        """In the engine's thread: what is best among checkpoints, the recipe knows, which stands on torch."""
+        self._job_queue.give_up(self._working)
+        self._working = self._job_queue.start("engine", title, events, self._receive)
+
+    def _receive_use(self, event: Event) -> None:
+        if isinstance(event, UseMeasured):
+            self.uses.update(event.uses)
+            self.measured.emit()
+        elif isinstance(event, JobEnded):
+            self._measuring = None
+            self.measure()  # what came in the meantime
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, SpaceFound):
+            self.found.emit(event)
+        elif isinstance(event, SpaceFreed):
+            self.freed.emit(event)
+            self.measure_again()
+        elif isinstance(event, JobEnded):
+            self._working = None
+            self.ended.emit()
+            if event.outcome != "done":  # some of it may have gone
+                self.measure_again()

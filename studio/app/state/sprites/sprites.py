@@ -1,0 +1,229 @@
+"""The sprites that are open, and what deserves a look among them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from studio.app.background import job_events, sprite_jobs
+from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import Job, JobEnded
+from studio.app.state.settings import Settings
+from studio.core import paths
+from studio.core.errors import UsageError
+from studio.core.events import Event, Progress
+from studio.data.doctor.findings import Examined, Finding, Fix, findings_of, leaving_out
+from studio.data.importing.importing import ImportOptions, SpritesImported
+from studio.data.rights import Rights
+
+if TYPE_CHECKING:
+    from studio.data.sprites import Sprites
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A change of the options that can be taken back: what it is called, and the options before and after it."""
+
+    title: str
+    before: ImportOptions
+    after: ImportOptions
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is opened and how. past: the choices that hold, the last one last. future: those taken back, next first."""
+
+    paths: tuple[Path, ...] = ()
+    options: ImportOptions = field(default_factory=ImportOptions)
+    past: tuple[Choice, ...] = ()
+    future: tuple[Choice, ...] = ()
+
+
+class OpenSprites(QObject):
+    """Imports files and folders, and holds the sprites that the last import brought.
+
+    started: other files are being read. progressed: (Progress). imported: (SpritesImported).
+    palette_found: (PaletteFound). only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
+    ended: the import is over, in whatever way.
+    """
+
+    started = Signal()
+    progressed = Signal(object)
+    imported = Signal(object)
+    palette_found = Signal(object)
+    only_sheets = Signal(object)
+    ended = Signal()
+
+    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._job_queue = job_queue
+        self._settings = settings
+        self._job: Job | None = None
+        self._looking: Job | None = None  # at the colours
+        self._asked: Opening | None = None  # that of the job
+        self.opened = Opening()  # that of `result`
+        self.result: SpritesImported | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files and folders that are open."""
+        return self.opened.paths
+
+    @property
+    def options(self) -> ImportOptions:
+        """How they were read and mended."""
+        return self.opened.options
+
+    @property
+    def newest(self) -> Opening:
+        """What is being opened, else what is open: a choice that is made now changes that."""
+        return self._asked or self.opened
+
+    @property
+    def sprites(self) -> Sprites | None:
+        """The sprites that are open."""
+        return self.result.sprites if self.result else None
+
+    @property
+    def rights(self) -> Rights:
+        """What the user says of the rights in what is open."""
+        known = Rights.known_of(self.paths)
+        try:
+            return known.replace(**self._settings.values(self._rights_key()))
+        except (UsageError, TypeError):  # the file was changed by hand
+            return known
+
+    def set_rights(self, rights: Rights) -> None:
+        """Remember what the user says, also for when the same files are opened again."""
+        self._settings.keep_values(self._rights_key(), rights.to_json())
+
+    def _rights_key(self) -> str:
+        return f"rights-{hashlib.sha256(repr(self.paths).encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+    def is_busy(self) -> bool:
+        """Whether an import is under way."""
+        return self._job is not None
+
+    def open_paths(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
+        """Import files and folders; what was open stays until the new sprites are there."""
+        self._begin(Opening(tuple(paths), options or ImportOptions()))
+        self.started.emit()
+
+    def open_demo(self) -> None:
+        """Import the sprites that come with the studio."""
+        self.open_paths([paths.demo_sprites()])
+
+    def change_options(self, options: ImportOptions, title: str = "Change of settings") -> None:
+        """Import the same files anew, in another way, which `undo` takes back."""
+        now = self.newest
+        if now.paths and options != now.options:
+            self._begin(Opening(now.paths, options, (*now.past, Choice(title, now.options, options))))
+
+    def undo(self) -> None:
+        """Take the last choice back."""
+        now = self.newest
+        if now.past:
+            self._begin(Opening(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
+
+    def redo(self) -> None:
+        """Make the choice that was taken back last once more."""
+        now = self.newest
+        if now.future:
+            self._begin(Opening(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
+
+    def cancel(self) -> None:
+        """End the import that is under way; what was open stays."""
+        if self._job is not None:
+            self._job_queue.give_up(self._job)
+            self._job = self._asked = None
+            self.ended.emit()
+
+    def _begin(self, asked: Opening) -> None:
+        self.cancel()
+        self._asked, paths = asked, asked.paths
+        title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
+        events = sprite_jobs.open_sprites(paths, asked.options)
+        self._job = self._job_queue.start("files", title, events, self._receive, kind="Opening")
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.progressed.emit(event)
+        elif isinstance(event, SpritesImported):
+            self.result, self.opened = event, self.newest
+            self.imported.emit(event)
+            self._job_queue.give_up(self._looking)
+            colours, receive = sprite_jobs.find_palette(event.sprites), self._receive_palette
+            self._looking = self._job_queue.start("files", "Looking at the colours", colours, receive, background=True)
+        elif isinstance(event, job_events.OnlySheets):
+            self.only_sheets.emit(event)
+        elif isinstance(event, JobEnded):
+            self._job = self._asked = None
+            self.ended.emit()
+
+    def _receive_palette(self, event: Event) -> None:
+        if isinstance(event, job_events.PaletteFound):
+            self.palette_found.emit(event)
+
+
+_TITLE = "Looking the sprites over"
+
+
+class SpriteDoctor(QObject):
+    """Examines what was imported, and mends it by changing the import's options. changed: `findings` are new."""
+
+    changed = Signal()
+
+    def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
+        super().__init__(parent)
+        self._job_queue, self._open_sprites = job_queue, open_sprites
+        self._job: Job | None = None
+        self._examined: list[Examined] = []
+        self.findings: tuple[Finding, ...] = ()
+        open_sprites.imported.connect(self._look_over)
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether more may be found in a moment."""
+        return self._job is not None
+
+    def add(self, examined: Examined) -> None:
+        """Take in what was found elsewhere, if it is about the open sprites."""
+        if examined.sprites is self._open_sprites.sprites:
+            self._examined.append(examined)
+            self._refresh()
+
+    def mend(self, fix: Fix) -> None:
+        """Change the import as a fix says."""
+        self._open_sprites.change_options(self._open_sprites.newest.options.replace(**fix.changes), fix.title)
+
+    def leave_out(self, names: list[str]) -> None:
+        """Leave sprites out of the import."""
+        self.mend(leaving_out(names, self._open_sprites.newest.options))
+
+    @Slot()
+    def _look_over(self) -> None:
+        self._job_queue.give_up(self._job)
+        self._examined = []
+        sprites = self._open_sprites.sprites
+        assert sprites is not None
+        events = sprite_jobs.examine(sprites, self._open_sprites.options)
+        self._job = self._job_queue.start("files", _TITLE, events, self._receive, background=True)
+        self._refresh()
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, Examined):
+            self.add(event)
+        elif isinstance(event, JobEnded):
+            self._job = None
+            self.changed.emit()
+
+    def _refresh(self) -> None:
+        found = self._open_sprites.result
+        assert found is not None
+        self.findings = findings_of(found, self._open_sprites.options, self._examined)
+        self.changed.emit()

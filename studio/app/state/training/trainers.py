@@ -1,0 +1,263 @@
+"""Who trains the run that is on show: the window, or processes of their own. Each is told what is wanted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from studio.app.background import watch_jobs
+from studio.app.background.job_events import RunDescribed, RunKept
+from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import Job, JobEnded, JobRests
+from studio.core.events import Event, Events, Halted, JobFailed, RunFinished
+from studio.engine.control.control import Control
+from studio.engine.control.protocol import Live
+from studio.engine.control.watcher import TrainingSeen
+from studio.engine.distributed.launching import TrainingProcesses
+
+State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
+
+_LOOK_MS = 1000  # between two looks at a run that is watched
+TRAINING = "Training "  # with a run's title: the kind of the job that trains or watches the run
+_SAVING = "The run is being saved."
+_PAUSING = "The training is asked to pause."
+_UNHEARD = "Nothing has been heard of this training yet."
+_CANT_WAIT = "Another window trains this run, and only that one can pause it."
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is known of a training that is not this window's own.
+
+    live: what it says; None: nothing was heard of it yet. silent_s: how long it has said nothing new. processes: how
+    many train it that this window has started; 0: somebody else has.
+    """
+
+    live: Live | None = None
+    silent_s: float = 0.0
+    processes: int = 0
+
+
+class Trainer(Protocol):
+    """What is asked of it returns how the training stands then. watched: None where the window trains by itself."""
+
+    @property
+    def watched(self) -> Watched | None: ...
+
+    def pause(self) -> State:
+        """Hold the training after its current tick."""
+
+    def resume(self) -> State:
+        """Go on after a pause."""
+
+    def stop(self) -> State:
+        """End the run after its current tick, its work saved."""
+
+    def sample_now(self) -> None:
+        """Have live samples drawn at the next tick."""
+
+    def save_now(self) -> None:
+        """Have a checkpoint written after the next tick."""
+
+    def let_go(self) -> None:
+        """Hear no more of it."""
+
+    def state_after(self, event: Event, state: State) -> State:
+        """How the training stands after an event, and stood before it."""
+
+    def why_no_pause(self, state: State) -> str:
+        """Why it can't be paused, or go on; empty when it can."""
+
+    def why_no_stop(self, state: State) -> str:
+        """Why it can't be stopped; empty when it can."""
+
+
+class WindowTrainer:
+    """This window, in the engine's thread."""
+
+    watched: Watched | None = None
+
+    def __init__(
+        self, job_queue: JobQueue, title: str, events: Events, control: Control, receive: Callable[[Event], None]
+    ) -> None:
+        self._job_queue, self._control = job_queue, control
+        self._has_begun = False
+        self._job = job_queue.start(
+            "engine", f"Training {title}", events, receive, background=True, kind=f"{TRAINING}{title}"
+        )
+
+    def pause(self) -> State:
+        self._control.is_paused = True
+        self._job_queue.pause(self._job)
+        return "paused"
+
+    def resume(self) -> State:
+        self._control.is_paused = False
+        self._job_queue.resume(self._job)
+        return "training" if self._has_begun else "starting"
+
+    def stop(self) -> State:
+        self._control.stop, self._control.is_paused = True, False
+        self._job_queue.prioritize(self._job)
+        return "stopping"
+
+    def sample_now(self) -> None:
+        self._control.sample_now = True
+
+    def save_now(self) -> None:
+        self._control.checkpoint_now = True
+
+    def let_go(self) -> None:
+        self._job_queue.give_up(self._job)
+
+    def state_after(self, event: Event, state: State) -> State:
+        if isinstance(event, RunDescribed):
+            self._has_begun = True
+            return "training" if state == "starting" else state
+        return "paused" if isinstance(event, Halted) else state
+
+    def why_no_pause(self, state: State) -> str:
+        return _SAVING if state == "stopping" else ""
+
+    def why_no_stop(self, state: State) -> str:
+        return _SAVING if state == "stopping" else ""
+
+
+class ProcessTrainer(QObject):
+    """Processes that are watched, and asked through the run's folder: what is asked is done when they say so there.
+
+    The files' thread looks at the folder, so that the engine's is free.
+    """
+
+    def __init__(self, job_queue: JobQueue, receive: Callable[[Event], None], parent: QObject) -> None:
+        super().__init__(parent)
+        self._job_queue, self._receive = job_queue, receive
+        self._job: Job | None = None
+        self._processes: TrainingProcesses | None = None  # those that this window has started
+        self._kind = ""  # of the devices that they are to train on
+        self._run: Path | None = None  # None until it is made
+        self._is_pause_asked = self._is_stop_asked = self._has_ended = False
+        self.watched = Watched()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_LOOK_MS)
+        self._timer.timeout.connect(self._look)
+
+    def watch(self, run: Path) -> None:
+        """Watch a run that others train."""
+        self._run = run
+        self._start_watching(watch_jobs.watch(run), run.name)
+
+    def launch(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
+        """Have so many processes train a run, each on a device of that kind, and watch it."""
+        self._run, self.watched = run, Watched(processes=count)
+        self._processes = TrainingProcesses(run, count, kind, more_min)
+        self._start_watching(watch_jobs.launch(self._processes), run.name)
+
+    def make_and_launch(self, title: str, making: Events, count: int, kind: str) -> None:
+        """Make a run first: the events are those of `watch_jobs.keep_new`."""
+        self.watched, self._kind = Watched(processes=count), kind
+        self._job = self._job_queue.start("engine", f"Preparing {title}", making, self._hear_making)
+
+    def _hear_making(self, event: Event) -> None:
+        if isinstance(event, RunKept):
+            self._run = event.path
+        if isinstance(event, JobEnded) and self._run is not None and not self._is_stop_asked:
+            self.launch(self._run, self.watched.processes, self._kind)
+        else:
+            self._receive(event)
+
+    def _start_watching(self, events: Events, title: str) -> None:
+        self._job = self._job_queue.start(
+            "files", f"Watching {title}", events, self._hear, background=True, kind=f"{TRAINING}{title}"
+        )
+        self._job_queue.prioritize(self._job)
+
+    def pause(self) -> State:
+        self._is_pause_asked = True
+        self._ask(pause=True)
+        return "pausing"
+
+    def resume(self) -> State:
+        self._is_pause_asked = False
+        self._ask(pause=False)
+        return "paused"
+
+    def stop(self) -> State:
+        self._is_stop_asked = True
+        if self._run is None and self._job is not None:
+            self._job_queue.cancel(self._job)
+        elif self._processes is not None and self.watched.live is None:  # they don't listen yet
+            self._processes.end()
+        else:
+            self._ask(stop=True)
+        return "stopping"
+
+    def sample_now(self) -> None:
+        self._ask(sample=True)
+
+    def save_now(self) -> None:
+        self._ask(save=True)
+
+    def let_go(self) -> None:
+        self._timer.stop()
+        self._job_queue.give_up(self._job)
+        self.deleteLater()
+
+    def state_after(self, event: Event, state: State) -> State:
+        if not isinstance(event, TrainingSeen):
+            return state
+        live = event.live
+        if live is not None and live.halted:
+            return "paused"
+        if self._has_ended or self._is_stop_asked or (live is not None and live.is_stopping):
+            return "stopping"
+        if live is None:
+            return "starting"
+        if live.is_paused:
+            return "paused"
+        return "pausing" if self._is_pause_asked else "training"
+
+    def why_no_pause(self, state: State) -> str:
+        if state in ("stopping", "pausing"):
+            return _SAVING if state == "stopping" else _PAUSING
+        if self.watched.live is None:
+            return _UNHEARD
+        return "" if self.watched.live.can_pause else _CANT_WAIT
+
+    def why_no_stop(self, state: State) -> str:
+        if state == "stopping":
+            return _SAVING
+        return _UNHEARD if self.watched.live is None and not self.watched.processes else ""
+
+    def _ask(self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False) -> None:
+        if self._run is not None:
+            events = watch_jobs.ask(self._run, stop=stop, pause=pause, sample=sample, save=save)
+            job = self._job_queue.start(
+                "files", f"Asking {self._run.name}", events, self._hear_asking, cancellable=False
+            )
+            self._job_queue.prioritize(job)
+
+    def _hear_asking(self, event: Event) -> None:
+        if isinstance(event, JobFailed):  # the job queue tells why: nobody has been asked
+            self._is_pause_asked = self._is_stop_asked = False
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, TrainingSeen):
+            self.watched = Watched(event.live, event.silent_s, self.watched.processes)
+            if event.live is None or event.live.is_paused:  # that was heeded, or forgotten
+                self._is_pause_asked = False
+        elif isinstance(event, RunFinished):
+            self._has_ended = True
+        elif isinstance(event, JobRests):
+            self._timer.start()
+        self._receive(event)
+
+    @Slot()
+    def _look(self) -> None:
+        if self._job is not None:
+            self._job_queue.prioritize(self._job)

@@ -1,0 +1,94 @@
+"""A sheet looked at before it is cut: its pixels, the grid that is seen in it, the boxes of packed sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import BadInputError
+from studio.core.events import Event, Rgba
+from studio.data.files.source_files import Picture, Refused, SourceFile
+from studio.data.images.canvas import clear_hidden
+from studio.data.importing.single_sprite import pictures_of
+from studio.data.options import Grid
+from studio.data.reading.finding import find_file, roots_of
+from studio.data.reading.workers import run_in_thread
+from studio.data.sheets.cells import SummedArea
+from studio.data.sheets.grids import propose_grid
+from studio.data.sheets.slicing import cut_packed
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sheet:
+    """A picture that may be cut. rgba: uint8 [H, W, 4], colour zeroed under alpha 0. proposed: the grid seen in it."""
+
+    name: str
+    rgba: Rgba
+    foreground: SummedArea
+    proposed: Grid | None
+
+
+def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Generator[Event, None, Sheet]:
+    """Read the sheet that an import of `paths` calls `name`, with or without the part behind '#'.
+
+    grid: the one that the import has recognised; otherwise the likeliest that this picture shows is proposed.
+    Raises BadInputError when it has gone, can't be read, or is taken apart already by what describes it.
+    """
+    return (yield from _in_thread(lambda: _looked_at(paths, name, grid), "sheet read"))
+
+
+def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
+    """The boxes of the sprites that cutting it as a packed one gives, in their order.
+
+    int [n, 4]: left, top, right and bottom, the last two excluded. Raises BadInputError for too many.
+    """
+    return (yield from _in_thread(lambda: _boxes(sheet, gap), "sprites looked for"))
+
+
+def _in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
+    """Run it on a thread, so that closing the generator never blocks."""
+
+    def alone() -> Generator[int, None, T]:
+        yield 0
+        return work()
+
+    return run_in_thread(alone(), 0, what)
+
+
+def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
+    roots = roots_of(paths)
+    file = find_file(roots, name)
+    if file is None and "#" in name:
+        file = find_file(roots, name.rpartition("#")[0])
+    if file is None:
+        raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
+    picture = _picture(file)
+    clear_hidden(picture.rgba)
+    return Sheet(file.name, picture.rgba, SummedArea.of(picture.rgba), grid or propose_grid(picture.rgba))
+
+
+def _picture(file: SourceFile) -> Picture:
+    """Return the only picture of a file, or the rest of a partly described sheet. Raises BadInputError for others."""
+    uncut = [picture for picture in pictures_of(file) if picture.may_be_sheet]
+    if len(uncut) == 1:
+        return uncut[0]
+    title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
+    raise BadInputError(title, "There is nothing to cut.")
+
+
+def _boxes(sheet: Sheet, gap: int) -> NDArray[np.int64]:
+    try:
+        pieces = cut_packed(sheet.rgba, gap)
+    except Refused as refused:
+        raise BadInputError(f"{sheet.name!r} {refused.reason}.", "Allow larger gaps, or cut it as a grid.") from None
+    corners = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in pieces]
+    boxes = np.array(corners, np.int64).reshape(-1, 4)
+    boxes[:, 2:] += boxes[:, :2]
+    return boxes

@@ -1,0 +1,248 @@
+"""Sprites that hardly differ: a few other pixels, a place one pixel further, a mirror image.
+
+A hash of 112 bits says how light and cover change from one of 8 x 8 cells to the next (a difference hash, after
+N. Krawetz 2013), once the sprite is moved to the middle of its canvas. Hashes that have most bits in common stand near
+each other in some of seven sorted lists; the pixels of such pairs are then compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import formatting
+from studio.core.events import Event, Progress, Rgba
+from studio.data.images.canvas import parts_of
+
+_CELLS = 8
+_STEP = 3  # levels, 0 to 255, from which on two cells count as different
+_BYTES = 14  # of a hash
+_NEIGHBOURS = 8  # in a sorted list that are looked at
+_FARTHEST_BITS = 16
+_MOST_CHANGED = 0.04  # of the pixels that can be seen: more, and it is another drawing
+_NOTICED = (
+    12  # levels of any premultiplied channel by which a pixel is another one: more, and dark floors are all alike
+)
+_PAIRS_AT_ONCE = 512  # pairs compared by a few rows at once
+_ROWS_LOOKED_AT = 4  # of a pair, evenly spread, before all of its pixels are compared
+_COMPARED_PIXELS = 1 << 19  # pixels compared at once, each about 40 bytes of memory
+_MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
+
+
+@dataclass(frozen=True, eq=False)
+class Similar:
+    """Pairs of similar sprites, sorted by the second, then by the first.
+
+    first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], how many pixels differ.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    mirrored: NDArray[np.bool_]
+    changed: NDArray[np.int64]
+
+    def earliest(self) -> Similar:
+        """Each second only once, with the earliest one that it is like."""
+        _, pairs = np.unique(self.second, return_index=True)
+        return Similar(self.first[pairs], self.second[pairs], self.mirrored[pairs], self.changed[pairs])
+
+    def words(self, pair: int, first_name: str) -> str:
+        """What the second of a pair is to the first: 'like item/ruby.png, mirrored, but for 3 pixels'."""
+        turned = ", mirrored" if self.mirrored[pair] else ""
+        changed = int(self.changed[pair])
+        but = f" but for {formatting.count(changed, 'pixel')}" if changed else ", moved" * (not turned)
+        return f"like {first_name}{turned}{but}"
+
+
+def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
+    """Which of uint8 [N, S, S, 4] are like which; yields Progress."""
+    hashes = yield from _hashes(rgba)
+    candidates = yield from _candidates(hashes)
+    candidates = yield from _worth_comparing(rgba, candidates)
+    first, second, mirrored = candidates.T
+    changed = np.empty(len(first), np.int64)
+    for part in parts_of(rgba, len(first), _COMPARED_PIXELS):
+        changed[part] = _changed(rgba[first[part]], rgba[second[part]], mirrored[part] == 1)
+        yield Progress(part.stop, len(first), "pairs of sprites compared")
+    alike = changed >= 0
+    found = candidates[alike], changed[alike]
+    order = np.lexsort((found[0][:, 2], found[0][:, 0], found[0][:, 1]))
+    pairs, changed = found[0][order], found[1][order]
+    return Similar(pairs[:, 0], pairs[:, 1], pairs[:, 2] == 1, changed)
+
+
+def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
+    """Of each sprite and of its mirror image: uint8 [2, N, 14]."""
+    found = np.zeros((2, len(rgba), _BYTES), np.uint8)
+    for part in parts_of(rgba):
+        level = _level(centred(rgba[part]))
+        for side, each in enumerate((level, level[:, :, ::-1])):
+            cells = _cells(each)
+            down, across = np.diff(cells, axis=1) > _STEP, np.diff(cells, axis=2) > _STEP
+            bits = np.concatenate([down.reshape(len(each), -1), across.reshape(len(each), -1)], 1)
+            found[side, part] = np.packbits(bits, axis=1)
+        yield Progress(part.stop, len(rgba), "sprites looked at")
+    return found
+
+
+def centred(rgba: Rgba) -> Rgba:
+    """uint8 [N, S, S, 4], what can be seen of each moved to the middle by whole pixels."""
+    place = np.arange(rgba.shape[1])
+    down, right = _moves(np.asarray(rgba[..., 3] > 0))
+    rows, columns = ((place - move[:, None]) % len(place) for move in (down, right))  # nothing that is seen goes round
+    moved: Rgba = rgba[np.arange(len(rgba))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    return moved
+
+
+def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """How far down and how far right what is seen of bool [N, S, S] must move to be in the middle: two int64 [N]."""
+    size = seen.shape[1]
+    moves = []
+    for axis in (2, 1):  # rows are seen where any column is, and the other way round
+        line = np.asarray(seen.any(axis=axis))
+        low, high = line.argmax(1), size - 1 - line[:, ::-1].argmax(1)
+        moves.append(np.where(line.any(1), (size - 1 - low - high) // 2, 0))
+    return moves
+
+
+def _level(rgba: Rgba) -> NDArray[np.int16]:
+    """Half light, half cover: int16 [N, S, S] from 0 to 255."""
+    alpha = rgba[..., 3].astype(np.int32)
+    light = (rgba[..., :3].astype(np.int32) @ np.array([2, 5, 1])) * alpha // (8 * 255)
+    return np.asarray((light + alpha) // 2, np.int16)
+
+
+def _cells(level: NDArray[np.int16]) -> NDArray[np.float64]:
+    """The means of 8 x 8 cells of [N, S, S]: float64 [N, 8, 8]."""
+    if level.shape[1] < _CELLS:
+        enlarged = -(-_CELLS // level.shape[1])
+        level = level.repeat(enlarged, 1).repeat(enlarged, 2)
+    edges = np.linspace(0, level.shape[1], _CELLS + 1).astype(np.int64)
+    sums = np.add.reduceat(np.add.reduceat(level.astype(np.float64), edges[:-1], 1), edges[:-1], 2)
+    sides = np.diff(edges)
+    return np.asarray(sums / (sides[:, None] * sides))
+
+
+def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.int64]]:
+    """Pairs whose hashes are near: int64 [P, 3], first < second, and whether one of them is mirrored."""
+    count = hashes.shape[1]
+    both = hashes.reshape(2 * count, _BYTES)
+    found = np.zeros(0, np.int64)  # pairs as numbers: rows of three are sorted slowly, and hold the interpreter
+    bands = range(0, _BYTES, 2)
+    for number, start in enumerate(bands, 1):
+        turned = np.ascontiguousarray(np.roll(both, -start, axis=1))
+        order, pairs = _in_order(turned), [found]
+        for apart in range(1, _NEIGHBOURS + 1):
+            one, other = order[:-apart], order[apart:]
+            far = np.bitwise_count(both[one] ^ both[other]).sum(1)
+            near = (far <= _FARTHEST_BITS) & (one % count != other % count) & ((one < count) | (other < count))
+            one, other = one[near], other[near]
+            low, high = np.minimum(one % count, other % count), np.maximum(one % count, other % count)
+            pairs.append(2 * (low * count + high) + ((one < count) != (other < count)))
+            yield Progress(number, len(bands), "lists of likenesses searched")
+        found = np.unique(np.concatenate(pairs))
+    first, second = np.divmod(found // 2, count)
+    return np.stack([first, second, found % 2], 1)
+
+
+def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Event, None, NDArray[np.int64]]:
+    """The candidates that may be alike by a few rows of one channel: none is lost, and few others are left.
+
+    What differs there differs in the whole sprites, too. Only these pixels are read.
+    """
+    size = rgba.shape[1]
+    rows = np.unique(np.linspace(0, size - 1, _ROWS_LOOKED_AT + 2)[1:-1].round().astype(np.int64))
+    about = yield from _about(rgba)
+    kept = [candidates[:0]]
+    for start in range(0, len(candidates), _PAIRS_AT_ONCE):
+        part = candidates[start : start + _PAIRS_AT_ONCE]
+        first, second, mirrored = part.T
+        one = _green(rgba, first, about, np.zeros(len(part), np.bool_), rows)[:, :, 1:-1]
+        best = np.full(len(part), np.iinfo(np.int64).max)
+        for down in _MOVES:
+            other = _green(rgba, second, about, mirrored == 1, rows - down)
+            for right in _MOVES:
+                moved = other[:, :, 1 - right : 1 - right + size]
+                best = np.minimum(best, np.count_nonzero(np.abs(one - moved) > _NOTICED, axis=(1, 2)))
+        kept.append(part[best <= _most_changed(np.minimum(about.visible[first], about.visible[second]))])
+        yield Progress(min(start + _PAIRS_AT_ONCE, len(candidates)), len(candidates), "pairs of sprites looked at")
+    return np.concatenate(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class _About:
+    """Of each sprite and of its mirror image, int64 [2, N]: how far `centred` moves it; and int64 [N]: pixels seen."""
+
+    down: NDArray[np.int64]
+    right: NDArray[np.int64]
+    visible: NDArray[np.int64]
+
+
+def _about(rgba: Rgba) -> Generator[Event, None, _About]:
+    down, right = np.zeros((2, len(rgba)), np.int64), np.zeros((2, len(rgba)), np.int64)
+    visible = np.zeros(len(rgba), np.int64)
+    for part in parts_of(rgba):
+        seen = np.asarray(rgba[part, :, :, 3] > 0)
+        visible[part] = np.count_nonzero(seen, axis=(1, 2))
+        for side, each in enumerate((seen, seen[:, :, ::-1])):
+            down[side, part], right[side, part] = _moves(each)
+        yield Progress(part.stop, len(rgba), "sprites looked at")
+    return _About(down, right, visible)
+
+
+def _green(
+    rgba: Rgba, chosen: NDArray[np.int64], about: _About, mirrored: NDArray[np.bool_], rows: NDArray[np.int64]
+) -> NDArray[np.int16]:
+    """Premultiplied green of rows of chosen sprites, centred: int16 [P, rows, S + 2] with an empty border.
+
+    A row outside the canvas is empty.
+    """
+    size, side = rgba.shape[1], mirrored.astype(np.int64)
+    row = (rows - about.down[side, chosen][:, None]) % size
+    column = (np.arange(size) - about.right[side, chosen][:, None]) % size
+    column = np.where(mirrored[:, None], size - 1 - column, column)
+    places = chosen[:, None, None], row[:, :, None], column[:, None, :]
+    green = rgba[(*places, 1)].astype(np.uint16) * rgba[(*places, 3)] // 255
+    green[:, (rows < 0) | (rows >= size)] = 0
+    return np.pad(green.astype(np.int16), ((0, 0), (0, 0), (1, 1)))
+
+
+def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The places int64 [N] of rows [N, _BYTES] in the order of their bytes."""
+    padded = np.zeros((len(rows), 16), np.uint8)
+    padded[:, :_BYTES] = rows
+    high, low = padded.view(">u8").astype(np.uint64).T
+    return np.lexsort((low, high))
+
+
+def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many pixels differ between sprites uint8 [P, S, S, 4] and others, best of some moves: int64 [P].
+
+    -1 where there are too many of them.
+    """
+    second = np.where(mirrored[:, None, None, None], second[:, :, ::-1], second)
+    one, other = (_channels(centred(sprites)) for sprites in (first, second))
+    best = np.full(len(first), np.iinfo(np.int64).max)
+    for move in ((down, right) for down in _MOVES for right in _MOVES):
+        differs = np.zeros(one[0].shape, np.bool_)
+        for channel, moved in zip(one, (np.roll(channel, move, (1, 2)) for channel in other), strict=True):
+            differs |= np.abs(channel - moved) > _NOTICED
+        best = np.minimum(best, np.count_nonzero(differs, axis=(1, 2)))
+    visible = np.minimum(*(np.count_nonzero(channels[3], axis=(1, 2)) for channels in (one, other)))
+    return np.where(best <= _most_changed(visible), best, -1)
+
+
+def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many pixels may differ between sprites of which the plainer shows so many."""
+    return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
+
+
+def _channels(rgba: Rgba) -> list[NDArray[np.int16]]:
+    """Premultiplied red, green and blue, and alpha, each int16 [P, S + 2, S + 2] with an empty border."""
+    around = ((0, 0), (1, 1), (1, 1))
+    alpha = np.pad(rgba[..., 3].astype(np.uint16), around)
+    colours = (np.pad(rgba[..., channel].astype(np.uint16), around) * alpha // 255 for channel in range(3))
+    return [channel.astype(np.int16) for channel in (*colours, alpha)]

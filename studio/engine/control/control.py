@@ -1,0 +1,53 @@
+"""Flags by which other code stops a training, or orders live samples and checkpoints.
+
+A training is a generator: to pause it, stop advancing the generator and set `is_paused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from studio.core.errors import UnwritableError
+from studio.core.events import Event, Events, Halted
+
+if TYPE_CHECKING:
+    from studio.engine.models.model import TrainedModel
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Control:
+    """Flags that a running training polls between its ticks and other events, and the live model that it lends."""
+
+    stop: bool = False
+    give_up: bool = False  # fail when the disk can't be written, instead of trying again
+    sample_now: bool = False
+    checkpoint_now: bool = False
+    is_paused: bool = False  # nobody advances the generator
+    live: TrainedModel | None = None
+
+
+def until_stopped(events: Events, control: Control) -> Events:
+    """Hand on `events` until they end or `control.stop` is set."""
+    while not control.stop and (event := next(events, None)) is not None:
+        yield event
+
+
+def retry_until_writable(
+    control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> Generator[Event, None, T]:
+    """Call `write` until the disk takes it and return its result; yields Halted after each failure.
+
+    Raises UnwritableError when `control.give_up` is set.
+    """
+    while True:
+        try:
+            return write(*args, **kwargs)
+        except UnwritableError as error:
+            if control.give_up:
+                raise
+            yield Halted("error", error.title, f"{error.reason}. {error.while_halted}")

@@ -1,0 +1,140 @@
+"""Mixed precision: autocast in bf16 and fp16, and loss scaling for fp16."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_FIRST_SCALE = 2.0**16
+_SCALE_GROWS_AFTER = 2000  # finite steps
+
+
+def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
+    """The context in which networks run: mixed precision for 'bf16' and 'fp16', nothing for 'fp32'."""
+    if precision == "fp32":
+        return contextlib.nullcontext()
+    return torch.autocast(device_type, dtype=DTYPES[precision])
+
+
+@functools.cache
+def skips_on_found_inf(device: torch.device) -> bool:
+    """Return whether torch's fused AdamW leaves weights alone when `found_inf` is 1.
+
+    The kernel for Apple GPUs ignored `found_inf` until mid-2026: try a step of one weight instead of asking versions.
+    """
+    weight = nn.Parameter(torch.ones(1, device=device))
+    weight.grad = torch.ones(1, device=device)
+    optimizer = torch.optim.AdamW([weight], lr=0.5, fused=True)
+    optimizer.found_inf = torch.ones((), device=device)  # type: ignore[attr-defined]
+    optimizer.step()
+    return weight.item() == 1
+
+
+class _StepUndo:
+    """Hooks that undo a step where an optimizer ignores `found_inf`, without a read-back from the device.
+
+    The copies need the memory of the weights and the optimizer state once more.
+    skip_step: float32 [] on the device, 1 to undo the step, as in LossScaler.
+    """
+
+    def __init__(self, skip_step: Tensor) -> None:
+        self._skip_step = skip_step
+        self._kept: dict[tuple[Tensor, str], Tensor] = {}  # by weight and name of its state; '' for the weight itself
+
+    def keep(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        """Copy weights and state before a step."""
+        self._kept = {key: tensor.detach().clone() for key, tensor in self._tensors(optimizer).items()}
+
+    @torch.no_grad()
+    def restore(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        """Put weights and state back after a skipped step; state created by that step becomes 0."""
+        for key, tensor in self._tensors(optimizer).items():
+            before = self._kept.get(key)
+            before = torch.zeros_like(tensor) if before is None else before
+            tensor.copy_(torch.where(self._skip_step == 0, tensor, before))
+        self._kept = {}
+
+    @staticmethod
+    def _tensors(optimizer: torch.optim.Optimizer) -> dict[tuple[Tensor, str], Tensor]:
+        found: dict[tuple[Tensor, str], Tensor] = {}
+        for group in optimizer.param_groups:
+            for weight in group["params"]:
+                found |= {(weight, ""): weight.detach()}
+                found |= {(weight, name): value for name, value in optimizer.state.get(weight, {}).items()}
+        return found
+
+
+class LossScaler:
+    """Skips steps that are not finite, on the device itself, and scales the loss in fp16 (Micikevicius et al. 2018).
+
+    After a loss or a gradient that is not finite, that step and all later ones leave weights and optimizers alone: the
+    run has diverged. In fp16 small gradients would underflow to 0, so the loss is multiplied by a scale before the
+    backward pass and the gradients are divided by it after. Gradients that overflow because of the scale skip their
+    step alone and halve the scale; it doubles after many steps without an overflow. At a scale of 1 an overflow is not
+    the scale's fault: the run has diverged.
+    """
+
+    def __init__(
+        self, network: nn.Module, optimizers: Sequence[torch.optim.Optimizer], precision: str, device: torch.device
+    ) -> None:
+        self._weights = [weight for weight in network.parameters() if weight.requires_grad]
+        self._has_diverged = torch.zeros((), device=device)  # float32 []: 1 from the first step on that is not finite
+        self.skip_step = self._has_diverged  # float32 []: 1 where optimizers leave everything as it is
+        self._state: dict[str, Tensor] = {}  # fp16 only: the scale, and the number of steps since it last changed
+        if precision == "fp16":
+            self.skip_step = torch.zeros((), device=device)
+            self._state["scale"] = torch.full((), _FIRST_SCALE, device=device)
+            self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
+        for optimizer in optimizers:
+            optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # as torch's GradScaler does
+            if optimizer.defaults.get("fused") and not skips_on_found_inf(device):
+                undo = _StepUndo(self.skip_step)
+                optimizer.register_step_pre_hook(undo.keep)
+                optimizer.register_step_post_hook(undo.restore)
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """The loss to go backward from."""
+        return loss * self._state["scale"] if self._state else loss
+
+    def unscale_gradients(self) -> None:
+        """Divide the gradients by the scale: to be done before they are clipped."""
+        if self._state:
+            gradients = [weight.grad for weight in self._weights if weight.grad is not None]
+            torch._foreach_mul_(gradients, 1 / self._state["scale"])
+
+    def update(self, loss: Tensor, grad_norm: Tensor) -> None:
+        """Decide whether the optimizers skip this step; in fp16, update the scale.
+
+        loss, grad_norm: float32 [] on the device, unscaled. The norm is set to 0 where the scale made it overflow.
+        """
+        if not self._state:
+            self._note_divergence(loss, grad_norm)
+            return
+        scale = self._state["scale"]
+        overflow = torch.isfinite(loss) & ~torch.isfinite(grad_norm) & (scale > 1) & (self._has_diverged == 0)
+        grad_norm.masked_fill_(overflow, 0)
+        self._note_divergence(loss, grad_norm)
+        found_inf = overflow.float()
+        torch.maximum(self._has_diverged, found_inf, out=self.skip_step)
+        torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWS_AFTER)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What a checkpoint keeps of it; empty but in fp16."""
+        return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take back, out of `tensors`, what `tensors()` gave; where it is missing or not needed it stays as it is."""
+        for name in ("scale", "sound"):
+            value = tensors.pop(f"{type(self).__name__}/{name}", None)
+            if value is not None and name in self._state:
+                self._state[name].copy_(value)
+
+    def _note_divergence(self, loss: Tensor, grad_norm: Tensor) -> None:
+        is_finite = torch.isfinite(loss + grad_norm)
+        torch.maximum(self._has_diverged, (~is_finite).float(), out=self._has_diverged)

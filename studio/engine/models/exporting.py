@@ -1,0 +1,206 @@
+"""A trained model into a file of another format, read back and compared before it counts as done."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Generator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from studio.core import files
+from studio.core.config import Config
+from studio.core.discovery import pick
+from studio.core.errors import ExportError
+from studio.core.events import Event, Events, Exported, Notice, Progress
+from studio.engine import catalog
+from studio.engine.devices import detection
+from studio.engine.models import provenance
+from studio.engine.models.model import TrainedModel
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.split import heldout_groups
+from studio.engine.steps import batches, optim
+from studio.engine.steps.batches import premultiplied, straight, to_input, to_rgba
+from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
+from studio.exports.cards import Source, card_paths
+from studio.recipes.base import Batch, BatchRng, Recipe
+
+_COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
+_UNDECIDED = 0.01  # of the numbers of sprites, at most
+
+
+def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
+    """Write `model` to `target`, read the file back and compare: yields Progress, Notice where useful, Exported last.
+
+    The model is copied before the first event, so training may go on meanwhile. Nothing that is there is replaced: a
+    target in the way or locked gives a new name, said in a Notice. A folder as target gives a file named after the run.
+    config: the format's own settings; None takes the usual ones.
+    Raises UsageError for an unknown format, and ExportError when something has to be installed for it, when it can't
+    hold this model, and when the file can't be written, can't be read back or gives outputs that differ by more than
+    the format allows; nothing is left behind then.
+    """
+    form = pick(catalog.model_exports(), format_name, "export format")
+    config = form.Config() if config is None else config
+    _check(form, model)
+    with detection.faults(model.device):
+        exportable, about = as_exportable(model), provenance.card_of(model)
+    yield _progress(0, "copying the model")
+    wanted = _named(form, exportable, target)
+    chosen = _free(form, wanted, config)
+    yield _progress(_COPIED_PERCENT, "writing the file")
+    with files.staged(chosen) as draft:  # the final names appear when the files are verified
+        with files.exporting(chosen):
+            drafts = form.write(exportable, draft, config)
+        found = yield from _read_back(form, drafts, exportable, config)
+        yield _progress(_COMPARED_PERCENT, "comparing with the live model")
+        difference = compare(form, exportable, config, found, chosen)
+        cards = () if about is None else provenance.write_card(about, tuple(drafts))
+        moved = files.publish((*drafts, *cards), chosen.parent)
+    paths, card = moved[: len(drafts)], moved[len(drafts) :]
+    if chosen != wanted:
+        yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
+    yield _progress(100, "checked")
+    size = sum(path.stat().st_size for path in paths)
+    yield Exported(paths, difference, form.snippets(paths, exportable, config), size, card)
+
+
+def _progress(percent: float, what: str) -> Progress:
+    return Progress(int(percent), 100, f"% done: {what}")
+
+
+def _read_back(
+    form: ModelExport, paths: Sequence[Path], model: ExportableModel, config: Config
+) -> Generator[Event, None, Tensor]:
+    """Read a written model back and return its outputs; yields Progress."""
+    what = "reading the file back"
+    yield _progress(_WRITTEN_PERCENT, what)
+    reading = form.read_back(paths, model, config)
+    if isinstance(reading, Tensor):
+        return reading
+    with contextlib.closing(reading):
+        while True:
+            try:
+                share = next(reading)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            yield _progress(_WRITTEN_PERCENT + share * (_COMPARED_PERCENT - _WRITTEN_PERCENT), what)
+
+
+def as_exportable(model: TrainedModel) -> ExportableModel:
+    """A copy of the model in float32 on the CPU, with all that exports need to know of it."""
+    network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
+    recipe, config, spec = model.recipe, model.config, model.spec
+    source, network_class = provenance.source_of(model), recipe.network_class(config)
+
+    def outputs(candidate: nn.Module) -> Tensor:
+        with torch.no_grad():
+            if recipe.makes != "sprites":
+                return recipe.predict(candidate, PROBE.sprites(spec.size)).float()
+            labels = PROBE.labels(len(spec.class_names))
+            *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
+        return last.float()
+
+    def draw_from(candidate: nn.Module, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Tensor:
+        *_, last = recipe.draw_from(candidate, noise, labels, guidance, steps)
+        return last
+
+    return ExportableModel(
+        title=model.title,
+        recipe=recipe.name,
+        makes=recipe.makes,
+        config=config.to_json(),
+        size=spec.size,
+        class_names=spec.class_names,
+        target_names=spec.target_names,
+        architecture={"class": network_class.__name__, "arguments": recipe.arguments(config, spec)},
+        step=model.step,
+        ancestors=[asdict(ancestor) for ancestor in model.ancestors],
+        network=network.eval().requires_grad_(False),
+        portable=(network_class, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
+        fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
+        outputs=outputs,
+        can=recipe.can,
+        solver=recipe.solver,
+        style=model.style.to_json(),
+        noise=recipe.noise(network, PROBE.count, PROBE.seed) if "from_noise" in recipe.can else None,
+        draw_from=draw_from,
+        predict=recipe.predict,
+        training=_training_code(model, source),
+        source=source,
+        premultiplied=premultiplied,
+        straight=straight,
+    )
+
+
+def _training_code(model: TrainedModel, source: Source | None) -> TrainingCode:
+    recipe, config = model.recipe, model.config
+    own = [recipe.arguments, recipe.loss]
+    if type(recipe).statistics is not Recipe.statistics:
+        is_sampled = source is None or source.data_count > batches.most_sampled(model.spec.size)
+        own += [recipe.statistics, *([batches.sampled] if is_sampled else [])]
+    shared = (
+        heldout_groups, batches.shuffled, batches.step_seed, batches.shifted, to_input, optim.orthogonal,
+        optim.learning_rate, optim.ema_decay,
+    )  # fmt: skip
+
+    def loss(network: nn.Module, x: Tensor, y: Tensor, targets: Tensor, seed: int) -> Tensor:
+        batch = Batch(x, y, torch.zeros(len(y), 3), targets, progress=1.0)
+        with torch.no_grad():
+            return recipe.loss(network, batch, config, BatchRng(torch.Generator().manual_seed(seed), batch))
+
+    data = None if model.run is None else RunDir(model.run).data
+    return TrainingCode(config, data, (*own, *shared), loss)
+
+
+def _check(form: ModelExport, model: TrainedModel) -> None:
+    """Raises ExportError where this format can't be written here, or not of this model."""
+    if missing := form.missing():
+        raise ExportError(f"{form.title} can't be written yet.", missing)
+    if problem := form.problem(model.recipe):
+        raise ExportError(f"This model can't be exported as {form.title}.", problem)
+
+
+def compare(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:
+    """The largest difference of `found` from what the live model gives, as a share of the largest of that; of sprites,
+    undecided pixels left out.
+
+    Numbers have units of their own, so each column is measured by its own largest: a price near 100,000 can't be exact
+    to more than 0.01. Raises ExportError when it is more than the format allows with this config.
+    """
+    live, most = form.live(model, config), form.largest_difference(model, config)
+    if found.shape != live.shape or not bool(torch.isfinite(found).all()):
+        raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
+    largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()
+    apart = ((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).flatten().sort().values
+    # Where two colours are as likely, the last bits choose, and other programs have other last bits.
+    undecided = int(len(apart) * _UNDECIDED) if model.makes == "sprites" else 0
+    difference = float(apart[len(apart) - 1 - undecided])
+    if difference > most:
+        differs, allowed = (f"{100 * share:.2g} %" for share in (difference, most))
+        title = f"{path.name} differs from the model by {differs}: more than {allowed}."
+        raise ExportError(title, "It was removed. Export as another format.")
+    return difference
+
+
+def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
+    """The file to write: in a folder one named after the run, and always with the format's ending."""
+    if target.is_dir():
+        return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
+    return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
+
+
+def _beside(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
+    """The files that are written with `target`: those of its format, and its card."""
+    return *form.companions(target, config), *card_paths(target)
+
+
+def _free(form: ModelExport, wanted: Path, config: Config) -> Path:
+    """`wanted`, or the first numbered name for which neither the file nor what is written with it is there."""
+    candidate, number = files.free_path(wanted), 2
+    while any(path.exists() for path in _beside(form, candidate, config)):
+        candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))
+        number += 1
+    return candidate

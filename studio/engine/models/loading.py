@@ -1,0 +1,134 @@
+"""Loading a model from a run: which of its checkpoints, and another one where that is damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from studio.core.errors import DamagedError, RunError, UsageError
+from studio.core.events import Notice
+from studio.engine import catalog
+from studio.engine.devices import detection
+from studio.engine.devices.types import Device
+from studio.engine.models.model import TrainedModel, load_style
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import DISTILLED, CheckpointInfo
+from studio.engine.runs.folder import RunDir, RunRecord, reading
+from studio.recipes.base import Recipe, Spec
+
+
+def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
+    """The precision of a run that goes on or is used: where it began its own, whatever a new probe finds the faster."""
+    if (device.id, device.name) == (record.device, record.device_name):
+        return record.precision
+    return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)
+
+
+def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
+    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError, DeviceError.
+
+    Where the best one or the last one is damaged, it is that of the others; `notices` of the model says so.
+    """
+    run = RunDir(path)
+    record = run.record()
+    recipe = catalog.recipe(record.recipe)
+    config = recipe.Config.from_json(record.config)
+    spec = Spec(record.size, record.class_names, record.target_names)
+    chosen, info, tensors, notices = load_weights(run, checkpoint, recipe)
+    network = recipe.build(config, spec).eval().requires_grad_(False)
+    checkpoints.load_into(network, tensors, chosen.name)
+    target = torch.device(device.id)
+    precision = precision_of(record, device, config.precision)
+    distilled = None
+    if DISTILLED in info.sha256:
+        try:
+            with reading(chosen):
+                tensors = checkpoints.load_part(chosen, info, DISTILLED)
+            distilled = recipe.student(network).eval().requires_grad_(False)
+            checkpoints.load_into(distilled, tensors, chosen.name)
+        except DamagedError as error:
+            notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))
+    with detection.faults(target):
+        network = network.to(target).to(memory_format=torch.channels_last)
+        distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
+    return TrainedModel(
+        recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
+        record.ancestors, tuple(notices), distilled, run.path,
+    )  # fmt: skip
+
+
+def load_weights(
+    run: RunDir, wanted: str, recipe: Recipe
+) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
+    """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
+    found, damaged = _look_over(run)
+    notices = [_passed_over(f"Checkpoint {path.name} is damaged.") for path in damaged]
+    while True:
+        chosen, info = _choose(run, found, wanted, recipe)
+        try:
+            with reading(chosen):
+                return chosen, info, checkpoints.load_part(chosen, info, "average"), notices
+        except DamagedError as error:
+            if wanted not in ("best", "last"):
+                raise
+            if chosen.exists():  # else it has just been removed, as there is a newer one
+                notices.append(_passed_over(error.title))
+            found.remove((chosen, info))
+            if not found:
+                raise checkpoints.none_sound(run.path.name) from error
+
+
+def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
+    """The checkpoint of a run that 'best', 'last' or a step stands for at present. Raises RunError, UsageError."""
+    run = RunDir(path)
+    return _choose(run, _look_over(run)[0], checkpoint, catalog.recipe(run.record().recipe))
+
+
+def checkpoint_names(path: Path) -> list[str]:
+    """What `load_model` takes for this run: 'best', 'last', then the steps; empty when there is no checkpoint yet.
+
+    Raises RunError.
+    """
+    run = RunDir(path)
+    with reading(run.checkpoints):
+        steps = [str(info.step) for _, info in checkpoints.find(run.checkpoints)]
+    return ["best", "last", *reversed(steps)] if steps else []
+
+
+def distilled_names(path: Path) -> list[str]:
+    """Those of `checkpoint_names` that have a distilled network. Raises RunError."""
+    run = RunDir(path)
+    with reading(run.checkpoints):
+        found = checkpoints.find(run.checkpoints)
+    recipe = catalog.recipe(run.record().recipe)
+    wanted = ["best", "last", *(str(info.step) for _, info in found)] if found else []
+    return [name for name in wanted if DISTILLED in _choose(run, found, name, recipe)[1].sha256]
+
+
+def _look_over(run: RunDir) -> tuple[checkpoints.Found, list[Path]]:
+    """The checkpoints of a run, of which there is one at least, and those that are damaged. Raises RunError."""
+    with reading(run.checkpoints):
+        found, damaged = checkpoints.look_over(run.checkpoints)
+    if not found and damaged:
+        raise checkpoints.none_sound(run.path.name)
+    if not found:
+        raise RunError(f"{run.path.name} has no checkpoint yet.", "Let it train until its first checkpoint.")
+    return found, damaged
+
+
+def _passed_over(title: str) -> Notice:
+    return Notice("warning", title, "Another checkpoint is used.")
+
+
+def _choose(run: RunDir, found: checkpoints.Found, wanted: str, recipe: Recipe) -> tuple[Path, CheckpointInfo]:
+    if wanted == "last":
+        return found[-1]
+    if wanted == "best":
+        best = checkpoints.best_of(found, recipe.best_by)
+        return next(entry for entry in found if entry[0] == best)
+    for path, info in found:
+        if str(info.step) == wanted:
+            return path, info
+    steps = ", ".join(str(info.step) for _, info in found)
+    raise UsageError(f"{run.path.name} has no checkpoint at step {wanted}.", f"It has: best, last, {steps}.")

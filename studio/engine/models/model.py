@@ -1,0 +1,84 @@
+"""A model that can be used: a network with its recipe, and the style by which true pixels are drawn (style.json)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from studio.core import files, records
+from studio.core.config import TrainingConfig
+from studio.core.errors import DamagedError
+from studio.core.events import Notice
+from studio.data.colour.true_pixels import PixelStyle, style_of
+from studio.data.sprites import Sprites
+from studio.data.store import packed
+from studio.engine import catalog
+from studio.engine.runs.folder import STYLE, Ancestor, RunDir, RunRecord, reading, writing
+from studio.engine.runs.split import Indices, split_of
+from studio.engine.steps.batches import sampled
+from studio.recipes.base import Recipe, Spec, Student
+
+
+@dataclass(eq=False)
+class TrainedModel:
+    """A network in eval mode on its device, live (its weights change between ticks) or loaded from a checkpoint."""
+
+    recipe: Recipe
+    config: TrainingConfig
+    spec: Spec
+    network: nn.Module
+    device: torch.device
+    precision: str
+    step: int
+    title: str  # the run's name, for people
+    style: PixelStyle  # of the sprites that it learnt from
+    ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
+    notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
+    distilled: Student | None = None  # draws the same in few looks, on the same device
+    run: Path | None = None  # the folder of its run
+
+
+def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
+    """Write the style of those of the sprites that the run learns from. Raises UnwritableError."""
+    with writing(run.path):
+        files.write_atomic(run.path / STYLE, json.dumps(_style_learnt(record, sprites).to_json()).encode())
+
+
+def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
+    """The style of what the run learns from; made anew where the file is missing. Raises RunError, DamagedError."""
+    try:
+        with reading(run.path / STYLE):
+            text = (run.path / STYLE).read_bytes()
+    except FileNotFoundError:
+        return _style_learnt(record, packed.load(run.data))
+    try:
+        kept = records.parse(text, dict[str, Any])
+        if "soft_alpha" in kept:  # an older version's, which knew no levels of alpha
+            return _style_learnt(record, packed.load(run.data))
+        style = PixelStyle.from_json(kept)
+        if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
+            raise ValueError("it does not fit the classes of the run")
+    except ValueError as error:
+        raise DamagedError(f"{STYLE} of {run.path.name} is damaged: {error}.", "Delete it: it is made anew.") from error
+    return style
+
+
+def learnt_by(run: RunDir) -> tuple[Sprites, Indices]:
+    """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
+    sprites = packed.load(run.data)
+    return sprites, _learnt(run.record(), sprites)
+
+
+def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
+    """Without the sprites that are held out: a colour that only they have is not the model's to use."""
+    return style_of(sampled(sprites, _learnt(record, sprites)))
+
+
+def _learnt(record: RunRecord, sprites: Sprites) -> Indices:
+    config = catalog.recipe(record.recipe).Config.from_json(record.config)
+    return split_of(record, config, sprites).training

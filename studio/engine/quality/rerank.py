@@ -1,0 +1,100 @@
+"""Many sprites drawn, and those shown that are most like others that were liked."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from studio.core.errors import UsageError
+from studio.core.events import Events, Progress, Rgba, SpritesGenerated
+from studio.data.colour.palette import oklab
+from studio.engine.devices.types import FEWEST_LIKED, MOST_SPRITES, GenerateSettings
+from studio.engine.models.model import TrainedModel
+from studio.engine.quality.features import fixed_features
+from studio.engine.sampling.edit import Source
+from studio.engine.sampling.generate import Labels, generate
+
+_SHRINKAGE = 0.5  # of the covariance towards its diagonal: there may be fewer sprites than features
+
+
+def best_of(
+    model: TrainedModel, settings: GenerateSettings, liked: Source, silhouette: NDArray[np.uint8] | None = None
+) -> Events:
+    """Draw `settings.best_of` times the wanted number of sprites, and keep those most like the liked ones.
+
+    Larger requests than MOST_SPRITES are drawn in parts, to limit the memory; each part keeps its best sprites.
+    Yields Progress after each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
+    """
+    if len(liked.sprites) < FEWEST_LIKED:
+        raise UsageError(
+            f"The best of many are those like sprites that you liked: {len(liked.sprites)} are too few.",
+            f"Keep or name {FEWEST_LIKED} or more, or take all as they come.",
+        )
+    if settings.corner_tiles:
+        raise UsageError("Corner tiles are a set: there is no best of them.", "Draw them without.")
+    found, best_of = list[SpritesGenerated](), settings.best_of
+    for part in _parts(settings.count, MOST_SPRITES // best_of, len(model.spec.class_names)):
+        many, first = settings.replace(count=len(part) * best_of), part.start * best_of
+        for event in generate(model, many, silhouette, first):
+            if isinstance(event, SpritesGenerated):
+                scores = likeness(event.sprites, event.labels, liked)
+                chosen = best_of_each_class(scores, event.labels, len(part))
+                found.append(dataclasses.replace(event, sprites=event.sprites[chosen], labels=event.labels[chosen]))
+            elif isinstance(event, Progress):
+                yield Progress(first + event.done, settings.count * best_of, event.what)
+            else:
+                yield event
+    sprites, labels = (np.concatenate([getattr(made, name) for made in found]) for name in ("sprites", "labels"))
+    yield dataclasses.replace(found[0], sprites=sprites, labels=labels)
+
+
+def _parts(count: int, most: int, classes: int) -> list[range]:
+    """Divide `count` indices into ranges of at most `most`, with all classes equally often if `most` allows."""
+    length = most // classes * classes or most
+    return [range(start, min(count, start + length)) for start in range(0, count, length)]
+
+
+def likeness(sprites: Rgba, labels: Labels, liked: Source) -> NDArray[np.float64]:
+    """How much each of these sprites uint8 [N, S, S, 4] has of what sets the liked ones apart from them: float64 [N].
+
+    By linear discriminant analysis on features and colours, both seen from the mean of a sprite's class, so that a
+    liked class does not count, only what was liked within it.
+    """
+    described, of_liked = _described(sprites), _described(liked.sprites)
+    means = {label: described[labels == label].mean(0) for label in np.unique(labels).tolist()}
+    overall = described.mean(0)
+    within = described - np.stack([means[label] for label in labels.tolist()])
+    apart = of_liked - np.stack([means.get(label, overall) for label in liked.labels.tolist()])
+    covariance = within.T @ within / len(within)
+    spread = np.diag(np.diag(covariance))
+    shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * spread + 1e-6 * np.eye(len(spread))
+    return np.asarray(within @ np.linalg.solve(shrunk, apart.mean(0)))
+
+
+def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
+    """The places of `count` sprites, of the same classes as the first ones have: of each class those of high scores."""
+    best_first = {label: _best_first(scores, labels == label) for label in np.unique(labels).tolist()}
+    return [best_first[label].pop(0) for label in labels[:count].tolist()]
+
+
+def _best_first(scores: NDArray[np.float64], which: NDArray[np.bool_]) -> list[int]:
+    places = np.flatnonzero(which)
+    found: list[int] = places[np.argsort(-scores[places], kind="stable")].tolist()
+    return found
+
+
+def _described(sprites: Rgba) -> NDArray[np.float64]:
+    """float64 [N, 133]: features, the mean and the spread of the visible pixels in OKLab, and how many these are."""
+    return np.concatenate([fixed_features(torch.device("cpu")).of(sprites), _colours(sprites)], 1)
+
+
+def _colours(sprites: Rgba) -> NDArray[np.float64]:
+    weights = sprites[..., 3:].reshape(len(sprites), -1, 1) / 255
+    colours = oklab(sprites[..., :3].reshape(-1, 3)).reshape(len(sprites), -1, 3)
+    seen = np.maximum(weights.sum(1), 1)
+    mean = (colours * weights).sum(1) / seen
+    spread = np.sqrt((((colours - mean[:, None]) ** 2).sum(-1, keepdims=True) * weights).sum(1) / seen)
+    return np.concatenate([mean, spread, weights.mean(1)], 1)

@@ -1,0 +1,284 @@
+"""Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
+
+'Good enough' needs a tenth of the budget, and several validations without a gain. `best_saved` chooses the best
+checkpoint, for the advice and for loading a model.
+
+Advice that ends a training needs twice as many measurements, to rule out chance. A run that is read back gets the same
+advice, without torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from studio.core.events import Advised, CheckpointSaved, Event, Events, QualityMeasured, Validated
+from studio.core.formatting import number, percent
+from studio.core.metrics import LOSS, METRICS, Metric, Quality
+from studio.engine.runs.history import History
+
+COUNT = 128  # sprites that are drawn for a measurement
+LAST_COUNT = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
+COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
+EARLIEST_SHARE = 0.1  # of the budget: before, no advice says 'good enough' or ends a training
+_FALLING = 0.02  # a loss falls if it drops by more than this share
+_PERFECT = 1.0  # the highest accuracy, and the highest R²
+_UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
+Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
+_LOSS_FALLS = "The loss on held-out sprites still falls."
+_ADVISING = [metric for metric in METRICS.values() if metric.rising]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """How much must have been measured. Of figures on held-out sprites, which are found more often, `patience` alone
+    would be soon had: they must also have brought no gain until so many times (`long`) the steps of the best.
+    """
+
+    fewest: int  # measurements
+    in_a_row: int  # of them, the last ones, that say the same
+    patience: int  # measurements that bring no gain
+    long: float
+
+
+_TO_SAY = _Evidence(fewest=3, in_a_row=2, patience=4, long=1.5)
+_TO_END = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
+
+
+def copies_much(copies: float, real: float, count: int = COUNT) -> bool:
+    """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors: those of two
+    shares of so many sprites each, if all were alike.
+    """
+    together = (copies + real) / 2
+    error = math.sqrt(together * (1 - together) * 2 / count)
+    return copies > real + COPY_MARGIN + 2 * error
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one `QualityMeasured` says."""
+
+    step: int
+    quality: Quality
+
+    @property
+    def copies_much(self) -> bool:
+        return copies_much(self.quality.copies, self.quality.copies_real)
+
+    @property
+    def looks_real(self) -> bool:
+        """Whether the distance is that of real sprites, as far as that can be told.
+
+        Theirs lies below 0 where held-out sprites have their like among those learnt from; new ones follow them there.
+        """
+        return self.quality.kid <= self.quality.kid_real + self.quality.kid_error
+
+
+class Adviser:
+    """Gives advice on a training while it runs.
+
+    advice: the newest advice; None before the first.
+    to_end: advice on which the training may end; None without enough measurements.
+    """
+
+    def __init__(self, past: History, used_up: Callable[[], float]) -> None:
+        """past: figures from before the run was resumed. used_up: returns the used share of the budget, 0 to 1."""
+        self._measured, self._used_up = measurements(past), used_up
+        self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
+        self._losses = metric_curve(past, LOSS)
+        self._saved = list(past.checkpoints)
+        self.advice = self._advice()
+        self.to_end = self._advice_to_end()
+
+    def follow(self, events: Events) -> Events:
+        """Forward `events`; yields an Advised after each measurement or checkpoint that changes the advice."""
+        for event in events:
+            yield event
+            advised = self._advice_after(event)
+            if advised is not None and self._is_news(advised):
+                self.advice = advised
+                yield advised
+
+    def _advice_after(self, event: Event) -> Advised | None:
+        if isinstance(event, QualityMeasured):
+            self._measured.append(Measurement(event.step, event.quality))
+        elif isinstance(event, Validated):
+            self._losses.append((event.step, event.metrics[LOSS.name]))
+            for metric, curve in self._curves.items():
+                if metric.name in event.metrics:
+                    curve.append((event.step, event.metrics[metric.name]))
+        elif isinstance(event, CheckpointSaved):
+            self._saved.append(event.step)
+        else:
+            return None
+        self.to_end = self._advice_to_end()
+        return self._advice()
+
+    def _advice(self) -> Advised | None:
+        found = _by_what_is_known(self._measured, self._curves, self._losses) or advice_by_loss(self._losses)
+        if found is None or (found.verdict == "good enough" and self._used_up() < EARLIEST_SHARE):
+            return None
+        return self._with_best_checkpoint(found)
+
+    def _advice_to_end(self) -> Advised | None:
+        """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
+        found = _by_what_is_known(self._measured, self._curves, self._losses, _TO_END)
+        return None if found is None or found.verdict == "improving" else self._with_best_checkpoint(found)
+
+    def _with_best_checkpoint(self, found: Advised) -> Advised:
+        """Return the advice with the step of the best checkpoint; with its own step before the first checkpoint."""
+        metric, curve = next(((metric, curve) for metric, curve in self._curves.items() if curve), (None, []))
+        saved = self._all_saved()
+        best = best_saved(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
+        return replace(found, best_step=best)
+
+    def _all_saved(self) -> list[int]:
+        return sorted({*self._saved, *(one.step for one in self._measured)})
+
+    def _is_news(self, advised: Advised) -> bool:
+        """Return whether to announce the advice: a best checkpoint that moves along with the training is no news."""
+        if self.advice is None or advised.verdict != self.advice.verdict:
+            return True
+        moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
+        return advised.best_step != self.advice.best_step and not moves_along
+
+
+def advice_on(history: History, used_up: float) -> Advised | None:
+    """Return the advice for a recorded run; None after too few measurements. used_up: share of its budget, 0 to 1."""
+    return Adviser(history, lambda: used_up).advice
+
+
+def best_saved(
+    saved: Sequence[int], measured: Sequence[Measurement], metric: Metric | None, curve: Curve
+) -> int | None:
+    """Return the step of the best checkpoint; None without a figure to judge by.
+
+    saved: steps of all checkpoints, ascending. measured: measurements of new sprites from some of these checkpoints.
+    curve: steps and values of `metric` on held-out sprites; unused where sprites were measured. If the newest measured
+    checkpoint is the best, the newest checkpoint of all counts as the best. Equal values of `metric`: the first wins.
+    """
+    if measured:
+        best = best_step(measured)
+        return saved[-1] if best == measured[-1].step else best
+    values = {step: value for step, value in curve if step in saved}
+    if metric is None or not values:
+        return None
+    return min(values, key=lambda step: metric.rank(values[step]))
+
+
+def measurements(history: History) -> list[Measurement]:
+    """What a run has measured so far."""
+    curves = history.quality
+    if not curves:
+        return []
+    steps = next(iter(curves.values())).steps.tolist()
+    rows = zip(*(curve.values.tolist() for curve in curves.values()), strict=True)
+    return [
+        Measurement(step, Quality(**dict(zip(curves, row, strict=True)))) for step, row in zip(steps, rows, strict=True)
+    ]
+
+
+def advice(measured: Sequence[Measurement], evidence: _Evidence = _TO_SAY) -> Advised | None:
+    """The advice that follows from all measurements so far; None when they are too few."""
+    if len(measured) < evidence.fewest:
+        return None
+    last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)
+    newest = measured[-evidence.in_a_row :]
+    if all(one.copies_much for one in newest):
+        share, own = percent(last.quality.copies), percent(last.quality.copies_real)
+        why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
+        return Advised(last.step, "copying", why, best)
+    if all(one.looks_real for one in newest):
+        return Advised(last.step, "good enough", "New sprites are as near to yours as yours are to each other.", best)
+    if before:
+        lowest = min(before, key=_distance)
+        if min(map(_distance, measured[-evidence.patience :])) > lowest.quality.kid - lowest.quality.kid_error / 2:
+            why = f"New sprites have come no nearer to yours since step {number(lowest.step)}."
+            return Advised(last.step, "good enough", why, best)
+    return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
+
+
+def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
+    """Steps and values of a figure on held-out sprites, of a run that has it."""
+    curve = history.validation.get(metric.name)
+    return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
+
+
+def advice_by_metric(metric: Metric, curve: Curve, losses: Curve, evidence: _Evidence = _TO_SAY) -> Advised | None:
+    """Return the advice by a figure that should rise, such as accuracy; None after too few values.
+
+    curve, losses: steps and values on held-out sprites. While the loss falls, a flat figure may still rise: accuracy
+    moves in jumps.
+    """
+    if len(curve) < evidence.fewest:
+        return None
+    step, _ = curve[-1]
+    best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
+    if sum(later > best for later, _ in curve) < evidence.patience or step < evidence.long * best:
+        return Advised(step, "improving", metric.rising, best)
+    if value < _PERFECT and _falls(losses, evidence.patience):
+        return Advised(step, "improving", _LOSS_FALLS, best)
+    return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
+
+
+def _falls(losses: Curve, patience: int) -> bool:
+    """Return whether one of the last `patience` losses lies clearly below all earlier losses."""
+    before = [loss for _, loss in losses[:-patience]]
+    lowest = min(before, default=math.inf)
+    return min((loss for _, loss in losses[-patience:]), default=math.inf) < lowest - _FALLING * abs(lowest)
+
+
+def advice_by_loss(curve: Curve) -> Advised | None:
+    """The advice by the loss on held-out sprites, of a generator whose new sprites were not measured.
+
+    The newest model is the best, as far as that is known: of few sprites, the loss rises while new ones still get
+    better, and says nothing of copies. None when there are too few values.
+    """
+    if len(curve) < _TO_SAY.fewest:
+        return None
+    step, _ = curve[-1]
+    lowest_at, _ = min(curve, key=lambda pair: pair[1])
+    if sum(later > lowest_at for later, _ in curve) >= _TO_SAY.patience and step >= _TO_SAY.long * lowest_at:
+        why = f"The loss on held-out sprites has been no lower since step {number(lowest_at)}."
+        why = f"{why} With few sprites, new ones may still get better: look at them."
+        return Advised(step, "good enough", why, step)
+    return Advised(step, "improving", _LOSS_FALLS, step)
+
+
+def _by_what_is_known(
+    measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve, evidence: _Evidence = _TO_SAY
+) -> Advised | None:
+    """Return the advice by new sprites if measured often enough, else by the recipe's figures on held-out sprites."""
+    by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
+    return advice(measured, evidence) or next(filter(None, by_metrics), None)
+
+
+def best_step(measured: Sequence[Measurement]) -> int:
+    """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy.
+
+    Where all that are like anything copy, the one that copies least.
+    """
+    original = _original(measured)
+    lowest = min(original, key=_distance)
+    return max(one.step for one in original if one.quality.kid <= lowest.quality.kid + lowest.quality.kid_error)
+
+
+def lowest_step(measured: Sequence[Measurement]) -> int:
+    """The step of the lowest distance: the one that others must come near to, to be as good as the best one."""
+    return min(_original(measured), key=_distance).step
+
+
+def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Those that do not copy or, where all do, the one that copies least. Sprites unlike any real one copy
+    nothing, but are no use either."""
+    alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
+    return [one for one in alike if not one.copies_much] or [min(alike, key=_copies)]
+
+
+def _distance(measured: Measurement) -> float:
+    return measured.quality.kid
+
+
+def _copies(measured: Measurement) -> float:
+    return measured.quality.copies

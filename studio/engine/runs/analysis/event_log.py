@@ -1,0 +1,95 @@
+"""The history of a run for TensorBoard: its curves, samples and settings, by step and time. No torch here."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from studio.core import files, pictures
+from studio.core.events import Event, Events, Progress
+from studio.engine.runs.analysis.comparison import origins_in_words, settings_in_words
+from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, RunRecord
+from studio.engine.runs.history import Curve, HistoryRead, read_run, seconds_at
+from studio.exports.event_file import EventFile, check_installed
+
+_NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
+FORMAT = "tensorboard"  # as `studio export --format` calls it
+
+
+@dataclass(frozen=True)
+class EventLogSaved(Event):
+    """path: the folder of the run's log."""
+
+    path: Path
+
+
+def save_event_log(run: Path, folder: Path) -> Events:
+    """Write a log into `folder`, in a folder named after the run: yields Progress, and EventLogSaved last.
+
+    What is there is not replaced. Raises RunError, and ExportError where TensorBoard's package is missing or the disk
+    says no.
+    """
+    check_installed()
+    record = RunDir(run).record()
+    (read,) = read_run(run)
+    assert isinstance(read, HistoryRead)
+    target = files.free_path(folder / files.safe_name(run.resolve().name))
+    with files.exporting(target), files.atomic_path(target) as temporary:
+        temporary.mkdir()
+        yield from _write(temporary, record, read)
+    yield EventLogSaved(target)
+
+
+def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
+    curves, begun_s, written = _curves(read), _begun_s(record), 0
+    total = sum(len(curve.steps) for curve in curves.values())
+    with EventFile(folder, begun_s) as log:
+        log.add_text("settings", _table({**origins_in_words(record), **settings_in_words(record)}), begun_s)
+        log.add_settings(
+            {name: value for name, value in record.config.items() if isinstance(value, bool | int | float | str)},
+            read.path.name,
+            begun_s,
+        )
+        for tag, curve in curves.items():
+            times_s = begun_s + seconds_at(read.history, curve.steps)
+            for count in log.add_curve(tag, curve.steps, curve.values, times_s):
+                written += count
+                yield Progress(written, total, "values written")
+        for sample in read.samples:
+            sheet = pictures.tile(sample.sprites, min(SAMPLE_COLUMNS, len(sample.sprites)))
+            time_s = begun_s + float(seconds_at(read.history, np.array([sample.step]))[0])
+            log.add_picture("samples", sample.step, sheet, time_s)
+            yield Progress(written, total, "values written")
+
+
+def _curves(read: HistoryRead) -> dict[str, Curve]:
+    """All curves by what TensorBoard calls them; what is before the slash is its section there."""
+    history = read.history
+    kinds = {"training": history.series, "held-out": history.validation, "quality": history.quality}
+    kinds |= {f"layers-{figure}": curves for figure, curves in history.layers.items()}
+    found = {f"{kind}/{name}": curve for kind, curves in kinds.items() for name, curve in curves.items()}
+    found.pop("training/elapsed_s", None)  # it is the time of all others
+    for evaluation in sorted(read.evaluations, key=lambda one: one.step):
+        for name, value in evaluation.figures.items():
+            tag = f"evaluation/{name}"
+            before = found.get(tag, _NOTHING)
+            found[tag] = Curve(np.append(before.steps, evaluation.step), np.append(before.values, value))
+    return found
+
+
+def _table(rows: Mapping[str, str]) -> str:
+    """In Markdown."""
+    cells = [f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in rows.items() if text]
+    return "\n".join(["| | |", "|---|---|", *cells])
+
+
+def _begun_s(record: RunRecord) -> float:
+    """When the run was begun, in seconds since 1970, UTC; 0 where that is no date."""
+    try:
+        return datetime.datetime.fromisoformat(record.created).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0

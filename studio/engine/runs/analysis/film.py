@@ -1,0 +1,87 @@
+"""How a run learnt, as an animation: its live samples, a grid of them a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from studio.core import pictures
+from studio.core.errors import RunError, UsageError
+from studio.core.events import Rgba, SamplesReady
+from studio.core.formatting import count
+from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
+from studio.engine.runs.history import read_samples
+from studio.engine.runs.source import source_in
+from studio.exports.cards import provenance
+from studio.exports.sprites.base import SpriteSet
+
+_FRAME_MS = 250
+_LAST_MS = 2000  # longer
+_SHORTEST_MS, _LONGEST_MS = 20, 10_000  # a frame
+_WIDTH = 512  # pixels of a frame, about
+_MOST_PIXELS = 1 << 26  # of all frames together
+
+
+def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
+    """Return a frame for every live sample that a run has kept.
+
+    scale: side of a sprite pixel in the film, in pixels; None chooses a usual frame width. seconds: length of the film
+    without the longer stay of the last frame; None shows each frame for a quarter of a second. Raises RunError if the
+    run has no samples or they never change, and UsageError.
+    """
+    record = RunDir(run).record()
+    samples = read_samples(run, record.size)
+    name = run.resolve().name
+    if not samples:
+        raise RunError(f"{name} has no samples to show.", "A training draws samples while it runs.")
+    if not is_moving(samples):
+        title = f"The samples of {name} never change: there is no film to make."
+        raise RunError(title, "They show the same held-out sprites, with the model's newest predictions.")
+    frames = _enlarged(_grids(samples), scale)
+    about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
+    about |= provenance([source_in(RunDir(run), samples[-1].step).to_json()])
+    frame_ms = _frame_ms(len(frames), seconds)
+    return SpriteSet(frames, duration_ms=frame_ms, hold_ms=_LAST_MS, is_animation=True, about=about)
+
+
+def is_moving(samples: Sequence[SamplesReady]) -> bool:
+    """Return whether sprites change from sample to sample; True for a single sample.
+
+    A recipe that draws nothing shows the same held-out sprites in every sample.
+    """
+    return len(samples) == 1 or any(
+        not np.array_equal(samples[0].sprites, sample.sprites) for sample in reversed(samples[1:])
+    )
+
+
+def _grids(samples: Sequence[SamplesReady]) -> Rgba:
+    """The sprites of each sample beside one another as in its picture: uint8 [N, H, W, 4]."""
+    most = max(len(sample.sprites) for sample in samples)
+    grids = []
+    for sample in samples:
+        missing = ((0, most - len(sample.sprites)), (0, 0), (0, 0), (0, 0))
+        grids.append(pictures.tile(np.pad(sample.sprites, missing), min(SAMPLE_COLUMNS, most)))
+    return np.stack(grids)
+
+
+def _enlarged(frames: Rgba, scale: int | None) -> Rgba:
+    """Each pixel a block of `scale` x `scale`; without it as many as come near to _WIDTH. Raises UsageError."""
+    most = max(1, int((_MOST_PIXELS / (frames.size // 4)) ** 0.5))
+    if scale is None:
+        scale = min(most, max(1, _WIDTH // frames.shape[2]))
+    if not 1 <= scale <= most:
+        raise UsageError(f"--scale must be from 1 to {most}, not {scale}.", "Larger frames take too much memory.")
+    return frames.repeat(scale, 1).repeat(scale, 2)
+
+
+def _frame_ms(frames: int, seconds: float | None) -> int:
+    """How long a frame is shown. Raises UsageError."""
+    if seconds is None:
+        return _FRAME_MS
+    least, most = frames * _SHORTEST_MS / 1000, frames * _LONGEST_MS / 1000
+    if not least <= seconds <= most:
+        title = f"--seconds must be from {least:g} to {most:g}, not {seconds:g}."
+        raise UsageError(title, f"There are {count(frames, 'frame')} to show.")
+    return round(1000 * seconds / frames)

@@ -1,0 +1,230 @@
+"""A report of runs: one page of HTML that needs nothing else, to keep, to send and to print. No torch here."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from studio.core import files, pictures
+from studio.core.curves import MOST_LINES
+from studio.core.errors import RunError
+from studio.core.events import Event, Events, Notice, Progress, Rgba
+from studio.core.formatting import count, number
+from studio.engine.runs.analysis.comparison import (
+    NOTHING_DIFFERS,
+    ComparedRun,
+    Row,
+    about_marks,
+    differing,
+    figures,
+    settings_in_words,
+    shared_places,
+    side_by_side,
+)
+from studio.engine.runs.analysis.film import is_moving
+from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, spread
+from studio.engine.runs.history import (
+    FIGURES,
+    HELDOUT_LOSS,
+    TRAINING_LOSS,
+    ComparedFigure,
+    Curve,
+    History,
+    HistoryRead,
+    read_run,
+)
+from studio.engine.runs.listing import data_of, summarise
+from studio.engine.runs.source import source_in
+from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
+from studio.exports.plot import PlotLine, draw_lines, svg_of
+
+_PAGE_PX, _FRAME_PX = 832, 400  # widths of the page's text, and of one of two pictures beside each other
+_FRAMES = 6  # of the filmstrip
+_BESIDE = 3  # steps at which runs are shown beside each other
+_MISTAKES = 8  # of a classifier, at most
+_NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class ReportSaved(Event):
+    path: Path
+
+
+def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> Events:
+    """Write the report of runs, by what they are called: yields Progress after each, Notice for a damaged one, which is
+    left out, and last ReportSaved. A file that is there is not replaced, unless `replace` says so.
+
+    Raises RunError where no run can be read or they are too many for one plot, and ExportError.
+    """
+    if len(runs) > MOST_LINES:
+        raise RunError(f"{count(len(runs), 'run')} are too many: colours tell {MOST_LINES} apart.", "Name fewer.")
+    found: list[ComparedRun] = []
+    for done, (name, path) in enumerate(runs.items(), 1):
+        summary = summarise(path)
+        if summary.record is None:
+            if len(runs) == 1:
+                raise RunError(f"{name} can't be read.", summary.problem)
+            yield Notice("warning", f"{name} is left out: it can't be read.", summary.problem)
+        else:
+            (read,) = read_run(path)
+            assert isinstance(read, HistoryRead)
+            found.append(ComparedRun(name, summary.record, summary, read))
+        yield Progress(done, len(runs), "runs read")
+    if not found:
+        raise RunError("None of these runs can be read.", "'studio runs' says what is wrong with each.")
+    chosen = files.output_path(target, replace=replace)
+    with files.exporting(chosen):
+        files.write_atomic(chosen, _page_of(found).encode("utf-8", "replace"))
+    yield ReportSaved(chosen)
+
+
+def plot_line(figure: ComparedFigure, history: History, label: str) -> PlotLine | None:
+    """A run's curve, the loss with that of the held-out sprites; None where it has neither."""
+    curve = figure.curve(history)
+    heldout = HELDOUT_LOSS.curve(history) if figure is TRAINING_LOSS else None
+    if curve is None and heldout is None:
+        return None
+    return PlotLine(label, *_arrays(curve), *_arrays(heldout))
+
+
+def _arrays(curve: Curve | None) -> tuple[np.ndarray, np.ndarray]:
+    found = curve or _NOTHING
+    return found.steps.astype(np.float64), found.values
+
+
+def _page_of(runs: Sequence[ComparedRun]) -> str:
+    title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
+    parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_samples_beside(runs), *_plots(runs)]
+    parts += ["<h2>Runs</h2>", _table(runs, side_by_side([dict(_facts(run)) for run in runs]))]
+    parts += ["<h2>Figures</h2>", *_figures(runs)]
+    if len(runs) > 1:
+        rows = differing([run.record for run in runs])
+        parts += ["<h2>What differs</h2>", _table(runs, rows) if rows else f"<p>{NOTHING_DIFFERS}</p>"]
+    for run in runs:
+        heading = f"<h2>{html.escape(run.name)}</h2>" if len(runs) > 1 else ""
+        parts += [heading, *_film(run), *_mistakes(run)]
+        parts += ["<h2>Settings</h2>", named_rows(settings_in_words(run.record).items())]
+        parts += ["<h2>Where it comes from</h2>", named_rows(_provenance(run))]
+    return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
+
+
+def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """What each draws of the same noise, or what it says of sprites."""
+    for run in runs:
+        if run.read.samples:
+            last = run.read.samples[-1]
+            yield _picture(f"{run.name}, step {number(last.step)}", last.sprites, _PAGE_PX)
+
+
+def _samples_beside(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """What all have drawn by the same step, at a few steps."""
+    drawing = [run for run in runs if _learns_to_draw(run)]
+    if len(drawing) < 2:
+        return
+    end = shared_places([run.film for run in drawing], "step")[-1]
+    fewest = min((run.read.samples for run in drawing), key=len)
+    shared = spread([sample.step for sample in fewest if sample.step <= end], _BESIDE + 1)
+    yield "<h2>Samples at the same step</h2>"
+    for step in shared[1:] or shared:
+        nearest = [(run, run.film.samples[run.film.nearest(step, "step")]) for run in drawing]
+        frames = (_picture(f"{run.name}, step {number(one.step)}", one.sprites, _FRAME_PX) for run, one in nearest)
+        yield f'<h3>Nearest to step {number(step)}</h3><div class="film">{"".join(frames)}</div>'
+
+
+def _learns_to_draw(run: ComparedRun) -> bool:
+    """Return whether a run has several samples, which change."""
+    return len(run.read.samples) > 1 and is_moving(run.read.samples)
+
+
+def _film(run: ComparedRun) -> Iterator[str]:
+    """Some live samples on the way."""
+    if _learns_to_draw(run):
+        steps = {sample.step: sample for sample in run.read.samples}
+        frames = (
+            _picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in spread([*steps], _FRAMES)
+        )
+        yield f'<h2>How it learnt</h2><div class="film">{"".join(frames)}</div>'
+
+
+def _picture(title: str, sprites: Rgba, most_px: int) -> str:
+    pixels = pictures.tile(sprites, min(SAMPLE_COLUMNS, len(sprites)))
+    data = io.BytesIO()
+    Image.fromarray(pixels).save(data, "PNG")
+    return pixel_picture(title, base64.b64encode(data.getvalue()).decode(), pixels.shape[1], most_px)
+
+
+def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """A plot of each curve that any has, of all runs over one another; the held-out loss is in that of the loss."""
+    for figure in FIGURES:
+        lines = [line for run in runs if (line := plot_line(figure, run.read.history, run.name)) is not None]
+        if lines and figure is not HELDOUT_LOSS:
+            title = figure.title if len(runs) == 1 or len(lines) > 1 else f"{figure.title}: {lines[0].label}"
+            dots = figure.kind != "series"
+            drawn = draw_lines(lines, title, figure.title, smoothing_steps=figure.smoothing_steps, dots=dots)
+            yield plot_image(title, svg_of(drawn, title))
+
+
+def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
+    record = run.record
+    yield "State", run.summary.standing
+    yield "Recipe", record.recipe
+    yield "Weights", number(record.parameters)
+    yield "Device", f"{record.device_name}, {record.precision}"
+    yield "Sprites", f"{data_of(record)}, {record.size} x {record.size} pixels"
+
+
+def _mistakes(run: ComparedRun) -> Iterator[str]:
+    """Which classes are taken for which, the commonest first."""
+    confusion, names = run.read.history.confusion, run.record.class_names
+    if confusion is None or len(confusion) != len(names):
+        return
+    wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))
+    worst = [place for place in np.argsort(-wrong, axis=None, kind="stable")[:_MISTAKES].tolist() if wrong.flat[place]]
+    rows = [
+        (names[true], names[said], f"{number(int(wrong[true, said]))} of {number(int(confusion[true].sum()))}")
+        for true, said in (divmod(place, len(names)) for place in worst)
+    ]
+    if rows:
+        yield "<h2>Commonest mistakes</h2>"
+        yield figures_table(("class", "taken for", ">held-out sprites"), rows)
+
+
+def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
+    record = run.record
+    source = source_in(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
+    yield "Learnt from", f"{record.data_title}, {count(record.data_count, 'sprite')}"
+    yield "Licence", source.licence or "not entered"
+    yield "Credits", source.credits or "not entered"
+    yield "Started from", "; ".join(one.title for one in record.ancestors) or "nothing"
+    yield "Trained", f"{record.created} on {record.device_name}"
+    yield "Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    yield "Sprites (fingerprint)", record.data_fingerprint
+    yield "SHA-256 of run.json", source.run_sha256
+
+
+def _figures(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    rows = figures(runs)
+    names = [run.name for run in runs]
+    yield figures_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
+    if len(runs) > 1:
+        yield f"<p>{html.escape(about_marks(runs))}</p>"
+
+
+def _table(runs: Sequence[ComparedRun], rows: Iterable[Row]) -> str:
+    return figures_table(("", *(run.name for run in runs)), [(row.title, *row.texts) for row in rows])
+
+
+_STYLE = f"""\
+{MEDIA_STYLE}td {{ overflow-wrap: anywhere; }}
+.figures td:first-child, .figures td:last-child {{ overflow-wrap: normal; }}
+h3 {{ font-size: 1rem; margin-bottom: 0; }}
+.film {{ display: flex; flex-wrap: wrap; gap: 0 1rem; }}
+figcaption {{ opacity: .75; }}
+"""

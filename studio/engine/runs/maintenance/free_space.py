@@ -1,0 +1,119 @@
+"""What of runs can go, and its going: only what was found before, only what can go still, and never while a run trains.
+
+See disk_use.py for the kinds. What neither resuming nor drawing nor exporting could do without is no kind at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from studio.core import files, paths
+from studio.core.errors import RunError, UsageError
+from studio.core.events import Events, Notice, Progress
+from studio.engine import catalog
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import EXPORTS, RunDir, reading, spread
+from studio.engine.runs.maintenance.disk_use import FEWER_SAMPLES, Removable, SpaceFound, SpaceFreed, disk_use
+
+
+def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
+    """What can go of these runs, and of the studio's own: yields Progress after each run, and one SpaceFound."""
+    found, busy = list[Removable](), list[Path]()
+    for done, path in enumerate(runs, 1):
+        if RunDir(path).is_busy():
+            busy.append(path)
+        else:
+            found += _removable(RunDir(path))
+        yield Progress(done, len(runs), "runs looked at")
+    yield SpaceFound((*found, *(_cached() if with_cache else ())), tuple(busy))
+
+
+def free_space(items: Sequence[Removable]) -> Events:
+    """Remove what was found: yields Progress, a Notice for a run that must be left alone, and one SpaceFreed.
+
+    A run is locked and looked at again, as it may have been trained since; a checkpoint goes only after those that stay
+    were read from end to end.
+    """
+    freed_bytes = done = 0
+    by_run: dict[Path | None, list[Removable]] = {}
+    for item in items:
+        by_run.setdefault(item.run, []).append(item)
+    for run, chosen in by_run.items():
+        try:
+            for size_bytes in _free_in(RunDir(run), chosen) if run is not None else _remove(chosen):
+                freed_bytes += size_bytes
+                done += 1
+                yield Progress(done, len(items), "things removed")
+        except RunError as error:
+            yield Notice("warning", error.title, f"{error.hint} Nothing more was removed there.".strip())
+    yield SpaceFreed(freed_bytes)
+
+
+def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
+    """Remove this from a run: yields the bytes of each. Raises RunError."""
+    if not run.path.is_dir():
+        return
+    run.acquire(wait_s=0.0)
+    try:
+        still = {item.path for item in _removable(run)}
+        if any(item.kind == "checkpoints" for item in chosen):
+            _check_what_stays(run)
+        yield from _remove([item for item in chosen if item.path in still])
+    finally:
+        run.release()
+
+
+def _remove(items: Sequence[Removable]) -> Iterator[int]:
+    """Remove files and folders: yields the freed bytes of each."""
+    for item in items:
+        rest: Path | None = item.path
+        with contextlib.suppress(OSError):  # it is in use elsewhere, or not for us to remove
+            rest = files.remove(item.path)
+        yield item.size_bytes - (disk_use(rest).own_bytes if rest is not None else 0)
+
+
+def _removable(run: RunDir) -> list[Removable]:
+    """What can go of a run. Nothing of one that can't be read: who knows what it is good for."""
+    try:
+        best_by = catalog.recipe(run.record().recipe).best_by
+        with reading(run.path):
+            found = checkpoints.find(run.checkpoints)
+            samples = run.sample_paths()
+            found_paths = {
+                "checkpoints": _needless(found, checkpoints.essential(found, best_by)),
+                "leftovers": checkpoints.leftovers(run.checkpoints) if found else [],
+                "samples": [samples[step] for step in samples.keys() - set(spread(list(samples), FEWER_SAMPLES))],
+                "exports": sorted((run.path / EXPORTS).iterdir()) if (run.path / EXPORTS).is_dir() else [],
+            }
+    except (RunError, UsageError, FileNotFoundError):
+        return []
+    return [
+        Removable(kind, run.path, path, disk_use(path).own_bytes) for kind, each in found_paths.items() for path in each
+    ]
+
+
+def _needless(found: checkpoints.Found, keep: set[Path]) -> list[Path]:
+    """The checkpoints that can go; one that was taught to draw quickly stays, since that took minutes."""
+    return [path for path, info in found if path not in keep and checkpoints.DISTILLED not in info.sha256]
+
+
+def _check_what_stays(run: RunDir) -> None:
+    """Raise DamagedError unless the checkpoints that a run needs are whole: else an older one is its only hope."""
+    best_by = catalog.recipe(run.record().recipe).best_by
+    with reading(run.path):
+        found = checkpoints.find(run.checkpoints)
+        keep = checkpoints.essential(found, best_by)
+        for path, info in found:
+            if path in keep:
+                checkpoints.check(path, info)
+
+
+def _cached() -> list[Removable]:
+    """The packed imports. An import that is open keeps its file until it is closed."""
+    try:
+        found = sorted(paths.cache().iterdir())
+    except OSError:
+        return []
+    return [Removable("cache", None, path, disk_use(path).own_bytes) for path in found]

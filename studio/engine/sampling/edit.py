@@ -1,0 +1,230 @@
+"""New sprites that begin with others: variations, a part filled in, some between two, and more like several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.core.errors import UsageError
+from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
+from studio.data.colour.true_pixels import true_pixels
+from studio.engine.devices import detection
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling.generate import (
+    Labels,
+    as_conditions,
+    as_given,
+    check_construction,
+    in_parts,
+    name_of,
+    wanted_classes,
+)
+from studio.engine.steps.batches import on_device, to_input
+from studio.recipes.base import Ability
+
+MOST_BETWEEN = 64
+_UNCHANGED = 40  # of 255 levels: a pixel that comes out this near to what it was was hardly meant to change
+_FEW_UP_TO, _ANY_FROM = 0.3, 0.6  # strengths: see `_changes`
+_PARENTS = 2  # of a sprite that is to be like several
+_CANT: dict[Ability, str] = {
+    "vary": "start from a sprite",
+    "fill": "fill in a part of a sprite",
+    "blend": "draw between sprites",
+    "mix": "mix classes",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Sprites to begin with: uint8 [M, S, S, 4] and the class of each, int64 [M], -1 where it is not known."""
+
+    sprites: Rgba
+    labels: Labels
+
+
+def redraw(
+    model: TrainedModel,
+    settings: GenerateSettings,
+    source: Source,
+    keep: NDArray[np.bool_] | None = None,
+    silhouette: NDArray[np.uint8] | None = None,
+) -> Events:
+    """Variations of the sprites, in turn: yields Progress after each solver step, then one SpritesGenerated.
+
+    Up to a strength of 0.3, a smaller share of the pixels that could be seen changes than that, from 0.6 on any may.
+    keep: bool [S, S], pixels that all stay as they are, and to which the others are to fit. silhouette: uint8 [S, S],
+    the alpha of each pixel; what is new within it changes at any strength. Raises UsageError, DeviceError.
+    """
+    _check(model, settings, "vary" if keep is None else "fill", source)
+    if keep is not None:
+        _check_mask(model, keep)
+        if not model.recipe.knows_filling(model.network):
+            title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
+            hint = (
+                "A model learns it in the last fifth of its training: a later checkpoint, such as 'last', may know it."
+            )
+            yield Notice("info", title, hint)
+    construction = settings.construction(silhouette)
+    check_construction(model, construction)
+    labels, shares = _classes(model, settings, source)
+    places = np.arange(settings.count) % len(source.sprites)
+    kept = np.zeros(source.sprites.shape[1:3], bool) if keep is None else keep
+    stays = np.repeat(kept[None], settings.count, 0)
+    kept_of_each = np.broadcast_to(kept, source.sprites.shape[:3])
+    begun_with = construction.applied(source.sprites, kept_of_each)
+    without = settings.construction().applied(source.sprites, kept_of_each)
+    is_new = (begun_with[..., 3] > 0) & (without[..., 3] == 0)  # by the silhouette alone
+    if settings.strength == 0:
+        yield SpritesGenerated(begun_with[places], labels, name_of(model), settings.seed, np.ones_like(stays))
+        return
+
+    def steps_of(part: slice) -> Iterator[Tensor]:
+        given = as_given(model, begun_with[places[part]], settings.strength, construction, stays[part])
+        classes = as_conditions(model, labels[part], shares)
+        recipe, seed = model.recipe, settings.seed
+        return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
+
+    def finished(drawn: Rgba, part: slice) -> Rgba:
+        before = begun_with[places[part]]
+        if settings.strength < 1:
+            stays[part] |= ~is_new[places[part]] & ~_changes(before, drawn, ~stays[part], settings.strength)
+        drawn = np.where(stays[part][..., None], before, drawn)
+        made = true_pixels(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
+        return construction.applied(made, stays[part])
+
+    with detection.faults(model.device):
+        made = yield from in_parts(model, settings.count, settings.steps, steps_of, finished)
+    yield SpritesGenerated(made, labels, name_of(model), settings.seed, stays)
+
+
+def between(model: TrainedModel, settings: GenerateSettings, ends: Source) -> Events:
+    """The first sprite, so many that lead to the second, and that one: yields Progress, then one SpritesGenerated.
+
+    The same ends give the same sprites whatever the seed is. Raises UsageError, DeviceError.
+    """
+    if len(ends.sprites) != 2:
+        raise UsageError(f"These are {len(ends.sprites)} sprites to draw between.", "Give two.")
+    if settings.count > MOST_BETWEEN:
+        raise UsageError(f"{settings.count:,} sprites between two are too many.", f"Take {MOST_BETWEEN} or fewer.")
+    angles = np.linspace(0, np.pi / 2, settings.count + 2)[1:-1]  # even steps between noises, which are at right angles
+    shares = np.stack([np.cos(angles), np.sin(angles)], 1)
+    drawn, labels = yield from _blended(model, settings, ends, shares / shares.sum(1, keepdims=True))
+    keep = np.zeros((settings.count + 2, *drawn.shape[1:3]), bool)
+    keep[[0, -1]] = True
+    sprites = np.concatenate([ends.sprites[:1], drawn, ends.sprites[1:]])
+    labels = np.concatenate([ends.labels[:1], labels, ends.labels[1:]])
+    yield SpritesGenerated(sprites, labels, name_of(model), settings.seed, keep)
+
+
+def more_like(model: TrainedModel, settings: GenerateSettings, source: Source) -> Events:
+    """New sprites that have something of two of these each: yields Progress, then one SpritesGenerated.
+
+    Raises UsageError, DeviceError.
+    """
+    count = len(source.sprites)
+    if count < _PARENTS:
+        raise UsageError("More like one sprite are its variations.", "Choose two sprites or more.")
+    shares = np.zeros((settings.count, count))
+    for place, row in enumerate(shares):
+        rng = np.random.default_rng((settings.seed, place))
+        share = rng.uniform(0.2, 0.8)
+        row[rng.choice(count, _PARENTS, replace=False)] = share, 1 - share
+    drawn, labels = yield from _blended(model, settings, source, shares)
+    yield SpritesGenerated(drawn, labels, name_of(model), settings.seed)
+
+
+def _blended(
+    model: TrainedModel, settings: GenerateSettings, source: Source, shares: NDArray[np.float64]
+) -> Generator[Progress, None, tuple[Rgba, Labels]]:
+    """A sprite for each row of shares [N, M] of the sprites, with the class of which it has most."""
+    _check(model, settings, "blend", source)
+    if settings.mix:
+        raise UsageError("Sprites between others have the classes of those.", "Leave out the mixture.")
+    wanted = wanted_classes(model, settings)
+    of_source = source.labels if wanted is None else np.full(len(source.labels), wanted.labels[0])
+    labels = of_source[shares.argmax(1)]
+    known, sprites = as_conditions(model, of_source, None), _as_input(source.sprites, model)
+    rows = torch.from_numpy(shares).float().to(model.device)
+
+    def steps_of(part: slice) -> Iterator[Tensor]:
+        return model.recipe.blend(model.network, sprites, known, rows[part], settings.steps)
+
+    def finished(drawn: Rgba, part: slice) -> Rgba:
+        made = true_pixels(drawn, labels[part], model.style) if settings.true_pixels else drawn
+        return settings.construction().applied(made)
+
+    with detection.faults(model.device):
+        made = yield from in_parts(model, len(shares), settings.steps, steps_of, finished)
+    return made, labels
+
+
+def _check(model: TrainedModel, settings: GenerateSettings, ability: Ability, source: Source) -> None:
+    """Raise UsageError where that is not how to begin, the model can't do it, or the sprites are not of its size."""
+    if settings.corner_tiles:
+        raise UsageError("A set of corner tiles begins with noise.", "Leave out the sprite, or --corner-tiles.")
+    if ability not in model.recipe.can:
+        raise UsageError(f"{model.title} can't {_CANT[ability]}.", "Choose a model of another kind.")
+    height, width = source.sprites.shape[1:3]
+    if (height, width) != (model.spec.size, model.spec.size):
+        side = model.spec.size
+        raise UsageError(f"A sprite of {width} x {height} pixels doesn't fit the model's {side} x {side}.", "")
+
+
+def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
+    """Raise UsageError for a mask that leaves nothing to do, or that is not of the model's size."""
+    if keep.shape != (model.spec.size, model.spec.size):
+        height, width = keep.shape
+        side = model.spec.size
+        raise UsageError(f"The mask has {width} x {height} pixels, the model's sprites {side} x {side}.", "")
+    if keep.all():
+        raise UsageError("All pixels are to stay: there is nothing to draw.", "Mark those that are to be drawn anew.")
+    if not keep.any():
+        raise UsageError("No pixel is to stay.", "Mark some that are, or ask for variations.")
+
+
+def _classes(
+    model: TrainedModel, settings: GenerateSettings, source: Source
+) -> tuple[Labels, NDArray[np.float32] | None]:
+    """The class of each new sprite, the one asked for or that of what it begins with, and shares where mixed."""
+    wanted = wanted_classes(model, settings)
+    if wanted is None:
+        return source.labels[np.arange(settings.count) % len(source.labels)], None
+    return wanted.labels, wanted.shares
+
+
+def _as_input(sprites: Rgba, model: TrainedModel) -> Tensor:
+    return to_input(on_device(sprites, model.device))
+
+
+def _changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
+    """Which pixels change from uint8 [N, S, S, 4] to what was drawn of them: bool [N, S, S].
+
+    Those of which the eye sees it, over black: at a low strength a smaller share of the pixels that could be seen than
+    the strength is, then more, at a high one any. They are those around which most changes: a sprite of which every
+    second pixel is another is no variation, but speckled.
+    """
+    apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)
+    changes = (apart > _UNCHANGED * (1 - strength)) & may_change
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(apart, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
+    by_region = np.where(changes, around.mean((-2, -1)), -1.0)
+    share = float(np.interp(strength, (0, _FEW_UP_TO, _ANY_FROM), (0, _FEW_UP_TO, 1)))
+    seen = (before[..., 3] > 0) & may_change
+    for sprite, count in enumerate(seen.sum((1, 2)).tolist()):
+        most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)
+        if share < 1 and changes[sprite].sum() > most:
+            least_first = by_region[sprite].argsort(axis=None, kind="stable")
+            changes[sprite].flat[least_first[: len(least_first) - most]] = False
+    return np.asarray(changes)
+
+
+def _premultiplied(rgba: Rgba) -> NDArray[np.int16]:
+    values = rgba.astype(np.int16)
+    values[..., :3] = values[..., :3].astype(np.int32) * values[..., 3:] // 255
+    return values

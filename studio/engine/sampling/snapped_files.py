@@ -1,0 +1,168 @@
+"""Copy picture files into the colours of a palette; sizes, frames, durations and descriptions stay."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from studio.core import files
+from studio.core.errors import BadInputError
+from studio.core.events import Event, Progress, Rgba
+from studio.data.aseprite.file import AseFile, parse
+from studio.data.aseprite.frames import Painter
+from studio.data.colour.palette import Palette
+from studio.data.colour.snapping import snap
+from studio.data.files.naming import shown
+from studio.data.files.source_files import Picture, Quarantined, Refused, SourceFile
+from studio.data.images.decoding import picture_bytes, read_bytes, recognise
+from studio.data.images.frames import film_in
+from studio.data.images.kinds import KIND_SUFFIXES
+from studio.data.importing.importing import all_sources, list_files
+from studio.data.reading.finding import no_access, roots_of, title_of
+from studio.data.sources.base import Source
+from studio.exports.png import encoded
+from studio.exports.sprites.base import SpriteSet
+from studio.exports.sprites.formats import sprite_exports
+
+_ASEPRITE, _PICTURES = "aseprite", ("picture", "sheet")  # names of sources
+# Formats that Pillow can write without loss, and its options for them.
+_LOSSLESS: dict[str, dict[str, bool]] = {
+    "BMP": {},
+    "TGA": {},
+    "TIFF": {},
+    "WEBP": {"lossless": True, "exact": True},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class FilesSnapped(Event):
+    """The copies are written. paths: all new files. pictures: how many are pictures. left_out: files not copied."""
+
+    paths: tuple[Path, ...]
+    pictures: int
+    left_out: tuple[Quarantined, ...]
+
+
+class _Snapper:
+    """Writes copies into one folder."""
+
+    def __init__(self, palette: Palette, dither: str, out: Path) -> None:
+        self._palette, self._dither, self._out = palette, dither, out
+        self._described: set[tuple[str, str]] = set()  # path and name of each copied description
+        self.paths: list[Path] = []
+        self.pictures = 0
+
+    def copy(self, file: SourceFile, source: Source) -> None:
+        """Copy a file and its descriptions. Raises Refused, OSError, ExportError."""
+        if source.name == _ASEPRITE:
+            self._write(file, file.file_name, self._aseprite(parse(read_bytes(file))))
+        elif source.name in _PICTURES:
+            data = picture_bytes(file)
+            if data is not None:
+                self._write(file, *self._picture(file, data))
+                self._copy_descriptions(file, source)
+        else:
+            self._copy_parts(file, source)
+
+    def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
+        """Return name and bytes of the copy: in the file's own format, or as PNG if its format would lose pixels."""
+        kind, film = recognise(data, file.suffix).kind, film_in(data, file.suffix)
+        rgba = self._snapped(film.rgba)
+        sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)
+        if kind == "GIF" and not sprite_exports()["gif"].notes(sprites):
+            return _named(file, "GIF"), _contents("gif", sprites)
+        if film.durations_ms:
+            return _named(file, "PNG"), _contents("apng", sprites)
+        if kind in _LOSSLESS:
+            packed = io.BytesIO()
+            Image.fromarray(rgba[0]).save(packed, kind, **_LOSSLESS[kind])
+            return _named(file, kind), packed.getvalue()
+        return _named(file, "PNG"), encoded(rgba[0])
+
+    def _aseprite(self, ase: AseFile) -> bytes:
+        """Return an Aseprite file with all layers merged into one. Raises Refused."""
+        if ase.frame_count > len(ase.frames):
+            raise Refused("refused", f"it has more than {len(ase.frames):,} frames")
+        try:
+            painter = Painter(ase)
+            rgba = self._snapped(np.stack([painter.picture(frame) for frame in ase.frames]))
+        except MemoryError:
+            raise Refused("refused", "too large for the free memory") from None
+        last = len(ase.frames) - 1
+        tags = [(tag.name, tag.first, min(tag.last, last), tag.direction) for tag in ase.tags if tag.first <= last]
+        durations = [frame.duration_ms for frame in ase.frames]
+        classes = [""] * len(rgba)
+        return _contents("aseprite", SpriteSet(rgba, classes=classes, own_durations_ms=durations, tags=tags))
+
+    def _copy_parts(self, file: SourceFile, source: Source) -> None:
+        """Write each picture inside a file as a PNG, in a folder named after the file."""
+        for item in source.read(file):
+            if isinstance(item, Picture):
+                data = encoded(self._snapped(item.rgba[None])[0])
+                self._write(file, f"{item.part or file.stem}.png", data, inside=[file.stem] if item.part else [])
+
+    def _copy_descriptions(self, file: SourceFile, source: Source) -> None:
+        """Copy the descriptions of a sheet unchanged: its frames keep their positions."""
+        for beside in source.descriptions(file):
+            description = file.neighbour(beside)
+            if (description.where, description.name) not in self._described:
+                self._described.add((description.where, description.name))
+                self._write(description, description.file_name, read_bytes(description), is_picture=False)
+
+    def _snapped(self, rgba: Rgba) -> Rgba:
+        return snap(rgba, self._palette, self._dither)
+
+    def _write(
+        self, file: SourceFile, name: str, data: bytes, *, inside: Sequence[str] = (), is_picture: bool = True
+    ) -> None:
+        folders = [*file.name.split("/")[:-1], *inside]
+        stem, _, suffix = shown(name).rpartition(".")
+        safe = f"{files.safe_name(stem, 'sprite')}.{files.safe_name(suffix)}"
+        target = files.free_path(self._out.joinpath(*map(files.safe_name, folders), safe))
+        files.export_together({target: data})
+        self.paths.append(target)
+        self.pictures += is_picture
+
+
+def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) -> Generator[Event, None, None]:
+    """Copy the picture files under `paths` into `out`: yields Progress, then one FilesSnapped.
+
+    A copy keeps folders, name, size and frames; only its colours change. dither: as in `snap`. Raises BadInputError if
+    no file can be copied, and ExportError.
+    """
+    roots, sources = roots_of(paths), all_sources()
+    found, problems = yield from list_files(roots)
+    snapper, left_out = _Snapper(palette, dither, out), list(problems)
+    for number, file in enumerate(found):
+        yield Progress(number, len(found), "files copied")
+        left_out += _try_copy(snapper, file, next((each for each in sources if each.claims(file)), None))
+    if not snapper.pictures:
+        why = f"{left_out[0].name}: {left_out[0].reason}." if left_out else "Name a folder with pictures."
+        raise BadInputError(f"{title_of(roots)!r} has no picture to copy.", why)
+    yield FilesSnapped(tuple(snapper.paths), snapper.pictures, tuple(left_out))
+
+
+def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Iterator[Quarantined]:
+    """Copy one file; yield the reason if the copy fails."""
+    try:
+        if source is not None:
+            snapper.copy(file, source)
+    except Refused as refused:
+        yield Quarantined(file.name, refused.reason, refused.group, file.path)
+    except OSError as error:
+        yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)
+
+
+def _named(file: SourceFile, kind: str) -> str:
+    """Return the file's name, with a suffix of this picture format."""
+    return file.file_name if file.suffix in KIND_SUFFIXES[kind] else f"{file.stem}{KIND_SUFFIXES[kind][0]}"
+
+
+def _contents(form: str, sprites: SpriteSet) -> bytes:
+    (data,) = sprite_exports()[form].contents(sprites, Path(form)).values()
+    return data

@@ -1,0 +1,165 @@
+"""Training steps without a run: what is measured is what a training does; nothing is saved, sampled or validated."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from studio.core.config import TrainingConfig
+from studio.data.sprites import Sprites
+from studio.engine.devices import detection
+from studio.engine.devices.auto_batch import AutoBatchSize
+from studio.engine.devices.precision import LossScaler, autocast
+from studio.engine.steps.batches import Chosen, DeviceSprites, augmented, step_seed
+from studio.engine.steps.graphed_step import Recorder
+from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
+from studio.recipes.base import Recipe, Spec
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Where the seconds of one training step went, each part waited for until the device was done with it.
+
+    batch_s: choosing sprites and changing them. optimizer_s: clipping the gradients, moving the
+    weights and averaging them.
+    """
+
+    batch_s: float = 0.0
+    forward_s: float = 0.0
+    backward_s: float = 0.0
+    optimizer_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """The seconds of the whole step."""
+        return self.batch_s + self.forward_s + self.backward_s + self.optimizer_s
+
+
+class _Watch:
+    """Adds up the seconds of the parts of a step. Waiting for the device at each part costs some of its speed."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device, self._parts = device, dict[str, float]()
+        self._since_s = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        detection.synchronize(self._device)
+        now_s = time.perf_counter()
+        self._parts[part] = self._parts.get(part, 0.0) + now_s - self._since_s
+        self._since_s = now_s
+
+    def times(self) -> StepTimes:
+        return StepTimes(**self._parts)
+
+
+class _NoWatch(_Watch):
+    def lap(self, part: str) -> None:
+        pass
+
+
+class TrainingSteps:
+    """A new network, its optimizers and its sprites on a device, and the steps that train it as a run would.
+
+    The learning rate is that of the settings, without a schedule, until `rate` changes it.
+    """
+
+    def __init__(
+        self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: torch.device, precision: str = "fp32",
+        *, is_recorded: bool = False,
+    ) -> None:  # fmt: skip
+        """is_recorded: steps are taken as a CUDA graph where a training takes them so; else one by one, everywhere."""
+        torch.manual_seed(config.seed)
+        self.sprites, self.spec = sprites, Spec.of(sprites)
+        network = recipe.build(config, self.spec)
+        for name, value in recipe.statistics(sprites, config).items():
+            network.get_buffer(name).copy_(value)
+        self.network = network.to(device).to(memory_format=torch.channels_last).train()
+        self.ema = EMA(self.network, config.ema_halflife_sprites)
+        self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
+        self.loss = recipe.loss  # may be replaced by the same, compiled
+        self._data = DeviceSprites(sprites, device, config.seed)
+        self._optimizers = make_optimizers(self.network, config, precision)
+        self._scaler = LossScaler(self.network, self._optimizers, precision, device)
+        self._room = AutoBatchSize(device, config.batch_size)
+        self._recorder = Recorder(device, self.network, [], is_wanted=is_recorded)
+        self.step = 0
+
+    @property
+    def micro_batch_size(self) -> int:
+        """How many sprites the device has had room for at once: the batch size, or less once it was full."""
+        return self._room.count
+
+    def learn_from(self, sprites: Sprites) -> None:
+        """Take batches of these from now on. What the network was told of sprites at the beginning stays."""
+        self._data = DeviceSprites(sprites, self.device, self.config.seed)
+
+    def rate(self, rate: float) -> None:
+        """The learning rate from the next step on."""
+        set_learning_rate(self._optimizers, rate)
+
+    def take(self) -> Tensor:
+        """One step; returns its loss, float32 [] on the device, without waiting for it. Raises DeviceFullError."""
+        return self._take(_NoWatch(self.device))
+
+    def take_timed(self) -> tuple[Tensor, StepTimes]:
+        """One step as `take`, and where its time went."""
+        self.wait()
+        watch = _Watch(self.device)
+        return self._take(watch), watch.times()
+
+    def wait(self) -> None:
+        """Wait until the device has done all that it was asked for."""
+        detection.synchronize(self.device)
+
+    def take_seconds(self, steps: int = 1) -> float:
+        """So many steps as `take`, the last of which is waited for; returns the seconds of one."""
+        self.wait()
+        start_s = time.perf_counter()
+        for _ in range(steps):
+            self.take()
+        self.wait()
+        return (time.perf_counter() - start_s) / steps
+
+    def _take(self, watch: _Watch) -> Tensor:
+        size = self.config.batch_size
+        seed = step_seed(self.config.seed, self.step)
+        self.ema.begin_step((self.step + 1) * size, size)
+        chosen = self._data.chosen(self.step, size, slice(0, size))
+        total = self._recorder.take(functools.partial(self._step, watch), chosen, seed, stage=0)
+        self.step += 1
+        return total
+
+    def _step(self, watch: _Watch, chosen: Chosen) -> Tensor:
+        total = torch.zeros((), device=self.device)
+
+        def add_gradients(most: int) -> None:
+            total.zero_()
+            self._add_gradients(chosen, most, total, watch)
+
+        self._room.gradients(self.network, add_gradients)
+        self._scaler.unscale_gradients()
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_grad_norm)
+        self._scaler.update(total, norm)
+        for optimizer in self._optimizers:
+            optimizer.step()
+        self.ema.update()
+        watch.lap("optimizer_s")
+        return total
+
+    def _add_gradients(self, chosen: Chosen, most: int, total: Tensor, watch: _Watch) -> None:
+        """Forward and backward of the batch, at most so many sprites at once; their loss is added to `total`."""
+        config, recipe = self.config, self.recipe
+        batch = augmented(chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._recorder.rng)
+        watch.lap("batch_s")
+        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._recorder.rng):
+            with autocast(self.device.type, self.precision):
+                share = recipe.weight(micro_batch) / recipe.weight(batch)
+                loss = self.loss(self.network, micro_batch, config, numbers) * share
+            watch.lap("forward_s")
+            self._scaler.scale(loss).backward()
+            total += loss.detach()
+            watch.lap("backward_s")

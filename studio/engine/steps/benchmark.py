@@ -1,0 +1,78 @@
+"""How fast a recipe trains on a device: real steps, in full and in mixed precision, split into transfer and compute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from studio.core.config import TrainingConfig, Value
+from studio.core.events import Events, Progress
+from studio.data.sprites import Sprites
+from studio.engine.devices import detection
+from studio.engine.devices.types import Device, DeviceMeasured
+from studio.engine.steps.bench_steps import TrainingSteps
+from studio.recipes.base import Recipe, Spec, TrainingBudget
+
+WARM_UP_STEPS = 2
+LEAST_STEPS = 3
+LEAST_S = 1.0
+
+
+def training_budget(
+    recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None, alike: int = 1
+) -> TrainingBudget:
+    """The number of sprites, and the speed that the device's probe suggests for so many `alike`; 0 for what is not
+    known.
+    """
+    size = sprites.size if sprites else detection.PROBE_SIZE
+    probed = device.steps_per_s * detection.PROBE_BATCH if device else 0.0
+    speed = probed / recipe.cost(size) if recipe.relative_cost else 0.0
+    return TrainingBudget(len(sprites) if sprites else 0, alike * speed, given, alike)
+
+
+def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
+    """Time real steps in fp32 and in mixed precision: yields Progress between steps and a DeviceMeasured for each.
+
+    Raises DeviceError.
+    """
+    with detection.faults(torch.device(device.id)):
+        yield from _measured(recipe, config, spec, device)
+
+
+def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
+    if device.kind == "cpu":
+        torch.set_num_threads(config.threads or device.threads)
+    target = torch.device(device.id)
+    rng = np.random.default_rng(0)
+    count = config.batch_size
+    rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
+    labels = np.arange(count, dtype=np.int64) % len(spec.class_names)
+    if not spec.target_names:  # a step takes the same time with any
+        spec = replace(spec, target_names=("value",))
+    targets = rng.standard_normal((count, len(spec.target_names))).astype(np.float32)
+    sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
+    moved_ms = transfer_ms(sprites, target)
+    for precision in filter(None, ("fp32", device.mixed)):
+        training = TrainingSteps(recipe, config, sprites, target, precision, is_recorded=True)
+        durations_s: list[float] = []
+        while len(timed := durations_s[WARM_UP_STEPS:]) < LEAST_STEPS or sum(timed) < LEAST_S:
+            durations_s.append(training.take_seconds())
+            yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
+        compute_s = float(np.median(timed))
+        yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)
+
+
+def transfer_ms(sprites: Sprites, target: torch.device) -> float:
+    """Milliseconds to bring one float batch to the device."""
+    batch = torch.from_numpy(sprites.rgba).float()
+    durations_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        batch.to(target, copy=True)
+        detection.synchronize(target)
+        durations_s.append(time.perf_counter() - start)
+    return 1000 * float(np.median(durations_s))

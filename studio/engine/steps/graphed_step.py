@@ -1,0 +1,90 @@
+"""When the steps of a training become a CUDA graph, and when they do not: what is recorded is the same in each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from studio.core.errors import DeviceError
+from studio.core.events import Event, Notice
+from studio.engine.devices import detection
+from studio.engine.devices.cuda_graph import StepGraph, can_record
+from studio.engine.steps.batches import Chosen
+
+_log = logging.getLogger(__name__)
+
+Step = Callable[[Chosen], Tensor]
+
+_WARM_UP_STEPS = 3  # before one is recorded: libraries set themselves up in the first, optimizers make their state
+
+
+class Recorder:
+    """Takes steps: on an NVIDIA card the first ones as they are, and then as a graph of them where there is room.
+
+    rng: of the random numbers of the step that is taken, with its seed.
+    """
+
+    def __init__(
+        self, device: torch.device, network: nn.Module, notices: list[Event], *, is_wanted: bool = True
+    ) -> None:
+        """network: that learns. notices: where a Notice of a failure is put. is_wanted: whether to record at all."""
+        self._device, self._network, self._notices = device, network, notices
+        self.rng = torch.Generator(device)
+        self._is_wanted = is_wanted and can_record(device)
+        self._graph: StepGraph[Chosen] | None = None
+        self._stage, self._taken = 0, 0  # steps as they are in this stage
+        self._step_bytes = 0  # that a step takes for itself
+        self.is_recording = False
+
+    def take(self, step: Step, chosen: Chosen, seed: int, stage: int) -> Tensor:
+        """A step with these sprites: `step` is always the same. stage: in which of the recipe's the training is; each
+        has its own graph.
+        """
+        if stage != self._stage:
+            self._graph = None
+            self._stage, self._taken = stage, 0
+        if self._is_wanted and self._graph is None and self._taken >= _WARM_UP_STEPS:
+            self._record(step, chosen)
+        if self._graph is None:
+            return self.take_unrecorded(step, chosen, seed)
+        self.rng.manual_seed(seed)
+        return self._graph.replay(chosen)
+
+    def take_unrecorded(self, step: Step, chosen: Chosen, seed: int) -> Tensor:
+        """A step that differs from others, by being looked at or in how many parts it is taken."""
+        self._taken += 1
+        self.rng.manual_seed(seed)
+        if not self._is_wanted or self._graph is not None:
+            return step(chosen)
+        torch.cuda.reset_peak_memory_stats(self._device)
+        before = torch.cuda.memory_allocated(self._device)
+        result = step(chosen)
+        self._step_bytes = torch.cuda.max_memory_allocated(self._device) - before
+        return result
+
+    def give_back_memory(self) -> bool:
+        """Let the graph go, and record no more. Whether there was one: it has held the memory of a whole step."""
+        had_one, self._graph, self._is_wanted = self._graph is not None, None, False
+        return had_one
+
+    def _record(self, step: Step, chosen: Chosen) -> None:
+        """A graph keeps what a step takes: as much again must be left for samples, measurements and other programs."""
+        if detection.memory_free(self._device) < 2 * self._step_bytes:
+            self._is_wanted = False
+            return
+        self.is_recording = True
+        try:
+            self._graph = StepGraph(step, chosen, (self.rng,))
+        except (RuntimeError, DeviceError) as error:
+            self._is_wanted = False
+            self.rng = torch.Generator(self._device)  # the other one still takes itself to be recorded
+            _log.warning("A step can't be recorded.", exc_info=error)
+            title = "Training is slower than it could be: its steps can't be recorded as a CUDA graph."
+            self._notices.append(Notice("info", title, str(error.__cause__ or error).partition("\n")[0]))
+        finally:
+            self.is_recording = False
+        # Gradients that a recording leaves behind are in its memory, and hold nothing.
+        self._network.zero_grad(set_to_none=True)

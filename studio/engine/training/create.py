@@ -1,0 +1,361 @@
+"""How a training comes to be: made new, also for the queue, or taken up as its newest sound checkpoint left it."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Generator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+import studio
+from studio.core import paths
+from studio.core.config import TrainingConfig, settings_of
+from studio.core.errors import DamagedError, RunError, TrainingError
+from studio.core.events import Event, Events, Notice
+from studio.core.file_systems import unreported_lacks
+from studio.core.formatting import duration, percent
+from studio.core.names import composed
+from studio.data.similarity.groups import grouped
+from studio.data.sprites import Sprites
+from studio.data.store import packed
+from studio.engine import catalog
+from studio.engine.devices import detection
+from studio.engine.devices.precision import LossScaler
+from studio.engine.devices.types import Device
+from studio.engine.distributed.ranks import ALONE, Ranks, Start
+from studio.engine.models.loading import precision_of
+from studio.engine.models.model import load_style, save_style
+from studio.engine.quality.evaluate import heldout_batch_size
+from studio.engine.remote.marker import raise_if_away
+from studio.engine.runs import checkpoints, evaluation, queue
+from studio.engine.runs.checkpoints import CheckpointInfo
+from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.folder import METRICS, RunDir, RunProgress, RunRecord, RunState, file_exists, reading, writing
+from studio.engine.runs.split import BY_GROUP, split_of
+from studio.engine.steps.batches import DeviceSprites, at_most, sampled
+from studio.engine.steps.optim import EMA, make_optimizers
+from studio.engine.steps.streamed import make_train_set
+from studio.engine.steps.timing import sparse_progress, with_progress
+from studio.engine.training.parents import Parent, keep_start, load_start
+from studio.engine.training.recovery import Recovery
+from studio.engine.training.state import Training
+from studio.recipes.base import Recipe, Spec
+
+VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
+
+
+class NewRun(NamedTuple):
+    """What is to be trained.
+
+    path: its folder, which must be empty or missing. parent: a model of this recipe whose weights it starts from; it
+    also fixes some of the settings.
+    """
+
+    path: Path
+    sprites: Sprites
+    recipe: Recipe
+    config: TrainingConfig
+    device: Device
+    parent: Parent | None = None
+
+
+def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
+    """A new run; yields Progress where there is much to copy. Raises TrainingError, RunError, UsageError."""
+    ranks.check(new.config)
+    plan, run = _planned(new), RunDir(new.path)
+    sweep_starts()
+    with new_run(run) as on_error:
+        record, chosen = yield from _filled(run, plan, new)
+        with writing(run.path):
+            chosen = packed.reopened(chosen, run.data)
+        training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
+        training.write_state("training")
+        run.create(record)
+    training.notices += plan.notices
+    return training
+
+
+def keep_new(new: NewRun, state: RunState = "stopped") -> Events:
+    """A new run as `new_training` makes it, to be trained later or by another process: settings, sprites and the
+    parent's weights are kept in its folder, so that what becomes of them elsewhere changes nothing.
+
+    Nothing is put on the device. state: what the run says of itself until it is trained. Yields Progress and Notices.
+    Raises TrainingError, RunError.
+    """
+    plan, run = _planned(new), RunDir(new.path)
+    sweep_starts()
+    with new_run(run):
+        record, _ = yield from _filled(run, plan, new)
+        run.write_progress(RunProgress(state, 0, 0.0, {}))
+        run.create(record)
+    run.release()
+    yield from plan.notices
+
+
+def queue_new(new: NewRun) -> Events:
+    """A new run as `keep_new` makes it, which waits in the queue.
+
+    Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
+    """
+    yield from keep_new(new, "queued")
+    queue.append(new.path)
+    yield queue.RunQueued(new.path)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What becomes of what is to be trained: the sprites that the recipe learns from, and the settings that suit the
+    parent. network: on the CPU, with the parent's weights if there is a parent.
+    """
+
+    sprites: Sprites
+    config: TrainingConfig
+    network: nn.Module
+    notices: list[Notice]
+
+
+def _planned(new: NewRun) -> _Plan:
+    """Raises TrainingError, UnwritableError."""
+    config, parent = new.config, new.parent
+    with writing(new.path):
+        chosen, notes = new.recipe.select(new.sprites, config)
+    if len(chosen) == 0:
+        raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
+    if parent is not None:
+        notes += _differences(config, parent.adapt(config))
+        config = parent.adapt(config)
+    torch.manual_seed(config.seed)
+    network = new.recipe.build(config, Spec.of(chosen))
+    if parent is not None:
+        left = parent.teach(network, new.recipe, Spec.of(chosen))
+        notes += [f"{left} of its weights don't fit {chosen.size} pixels and begin anew."] if left else []
+    return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
+
+
+def _filled(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
+    """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
+    with their groups. Yields Progress.
+    """
+    chosen = yield from sparse_progress(grouped(plan.sprites, paths.cache()))
+    record = _new_record(new, chosen, plan)
+    with writing(run.path):
+        yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
+    save_style(run, record, chosen)
+    if new.parent is not None:
+        record = replace(record, start_sha256=keep_start(run, plan.network))
+    return record, chosen
+
+
+def resumed_training(
+    path: Path, device: Device, more_min: float = 0.0, ranks: Ranks = ALONE
+) -> Generator[Event, None, Training]:
+    """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
+
+    more_min: minutes that it trains from there on, whatever it was to train for; 0: what is left of that. Raises
+    RunError, BadInputError, UsageError.
+    """
+    raise_if_away(path)
+    run = RunDir(path)
+    record = run.record()
+    recipe = catalog.recipe(record.recipe)
+    config = recipe.Config.from_json(record.config)
+    ranks.check(config)
+    with run.held_on_success() as on_error:
+        before = run.progress()
+        extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
+        config = _extended(config, extended_min)
+        with writing(path):
+            run.sweep()
+        sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
+        torch.manual_seed(config.seed)
+        network = recipe.build(config, Spec.of(sprites))
+        if record.start_sha256 and not _has_checkpoint(run):
+            load_start(run, record, network)
+        training = _assemble(run, record, recipe, config, sprites, network, device, ranks, on_error)
+        _load_newest(training)
+        training.extended_min = extended_min
+        is_same_device = before.device_name == device.name
+        training.recovery = Recovery(before.nan_rollbacks, before.micro_batches if is_same_device else 1)
+        if before.micro_batches > 1 and not is_same_device:
+            training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
+        if more_min and before.step:
+            training.notices.append(_about_schedule(training))
+        evaluation.forget_after(run, training.step)
+        if before.state != "queued":
+            run.mark_resume(training.step, device.id)
+        training.write_state("training")
+    return training
+
+
+def joined_training(start: Start, device: Device, ranks: Ranks) -> Training:
+    """A training that the first rank has begun, as the checkpoint that it names left it: to take its steps, too.
+
+    Nothing is locked or written. The weights come from the first rank. Raises RunError, BadInputError.
+    """
+    run = RunDir(Path(start.path))
+    record = run.record()
+    recipe = catalog.recipe(record.recipe)
+    config = _extended(recipe.Config.from_json(record.config), start.minutes)
+    sprites = packed.load(run.data)
+    network = recipe.build(config, Spec.of(sprites))
+    with ExitStack() as on_error:
+        training = _assemble(
+            run, record, recipe, config, sprites, network, device, ranks, on_error, precision=start.precision
+        )
+        if start.step >= 0:
+            _load_optimizers(training, start.step)
+        on_error.pop_all()
+    return training
+
+
+def _load_optimizers(training: Training, step: int) -> None:
+    """Take up a checkpoint without its weights. Raises RunError."""
+    folder = training.run.checkpoints
+    with reading(folder):
+        found = [(path, info) for path, info in checkpoints.find(folder) if info.step == step]
+    if not found:
+        raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "All processes must see the same folder.")
+    ((path, info),) = found
+    with reading(path):
+        _take_up(training, info, checkpoints.load_part(path, info, "optimizer"))
+
+
+def _take_up(training: Training, info: CheckpointInfo, optimizers: checkpoints.Tensors) -> None:
+    """Go on from where a checkpoint was, with the state of the optimizers in it."""
+    training.scaler.load(optimizers)
+    checkpoints.load_optimizers(training.optimizers, optimizers)
+    training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
+
+
+def _extended(config: TrainingConfig, minutes: float) -> TrainingConfig:
+    """The settings of a run that was asked to train for so many minutes in all; 0: as it was."""
+    return config.replace(minutes=minutes, steps=0, epochs=0) if minutes else config
+
+
+def _about_schedule(training: Training) -> Notice:
+    """What more minutes do to the learning rate of a run that had nearly reached the end of its schedule."""
+    title = f"It trains for {duration(60 * training.extended_min)} in all."
+    share, rate = training.config.lr_decay_share, training.learning_rate()
+    if training.used_up() >= 1 - share:
+        way = f"The learning rate is {rate:.2g} now, and falls from there"
+    else:
+        way = f"The learning rate is at its peak again, {rate:g}, and falls in the last {percent(share)} of that"
+    return Notice("info", title, f"{way}: at first the loss may rise.")
+
+
+def _assemble(
+    run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
+    device: Device, ranks: Ranks, on_error: ExitStack, precision: str = "",
+) -> Training:  # fmt: skip
+    """Put data and network on the device; the optimizer is made after the move, so that its state lives there too.
+
+    on_error: closes the sprites that are trained on if something fails from here on. precision: that of the first rank;
+    empty: the run's own.
+    """
+    if device.kind == "cpu":
+        torch.set_num_threads(ranks.threads(config.threads or device.threads))
+    target = torch.device(device.id)
+    precision = precision or precision_of(record, device, config.precision)
+    split = split_of(record, config, sprites)
+    heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
+    train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
+    on_error.callback(train_set.close)
+    if not len(split.validation) and int(config.holdout * len(sprites)):
+        title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
+        notices.append(
+            Notice("info", title, "Nothing tells what is learnt by heart. Other sprites of each class would.")
+        )
+    sample = sampled(sprites, split.training)
+    for name, values in recipe.statistics(sample, config).items():
+        network.get_buffer(name).copy_(values)
+    # Convolutions on the CPU and on tensor cores are faster with channels innermost.
+    network = network.to(target).to(memory_format=torch.channels_last)
+    if ranks.is_first and (lacks := unreported_lacks(run.path)):
+        notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
+    optimizers, on_device = make_optimizers(network, config, precision), DeviceSprites(heldout, target)
+    return Training(
+        run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
+        device=target, device_name=device.name, precision=precision,
+        train_set=train_set, heldout=on_device, heldout_batch_size=heldout_batch_size(on_device, recipe),
+        network=network, ema=EMA(network, config.ema_halflife_sprites),
+        optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
+        train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), ranks=ranks,
+        notices=[*notices],
+    )  # fmt: skip
+
+
+def _has_checkpoint(run: RunDir) -> bool:
+    """Whether there is a sound checkpoint. Raises RunError."""
+    with reading(run.checkpoints):
+        return bool(checkpoints.find(run.checkpoints))
+
+
+def _load_newest(training: Training) -> None:
+    """Load the newest checkpoint that is sound. Each damaged one that is passed over is noted and set aside, so that
+    no later look takes it for the newest. Without any checkpoint, begin anew.
+    """
+    folder = training.run.checkpoints
+    with reading(folder):
+        found, damaged = checkpoints.look_over(folder)
+    number = max((info.number for _, info in found), default=0)
+    while found:
+        path, info = found[-1]
+        try:
+            with reading(path):
+                parts = {part: checkpoints.load_part(path, info, part) for part in checkpoints.PARTS}
+            break
+        except DamagedError:
+            damaged.append(found.pop()[0])
+    if not found and damaged:
+        raise checkpoints.none_sound(training.record.name)
+    with training.run.writing():
+        for broken in damaged:
+            checkpoints.set_aside(broken)
+            training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))
+    if found:
+        checkpoints.load_into(training.network, parts["model"], path.name)
+        checkpoints.load_into(training.ema.network, parts["average"], path.name)
+        _take_up(training, info, parts["optimizer"])
+        training.checkpoint_number = number
+        training.set_headline(info.metrics)
+    elif file_exists(training.run.path / METRICS):
+        title = "No checkpoint was saved: training starts again from step 0."
+        training.notices.append(Notice("warning", title))
+
+
+def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
+    """A sentence for each setting that the model a training starts from does not leave as it was wanted."""
+    return [
+        f"{item.label}: {getattr(taken, item.name)}, as of the model that it starts from."
+        for item in settings_of(type(taken))
+        if getattr(taken, item.name) != getattr(wanted, item.name)
+    ]
+
+
+def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
+    return RunRecord(
+        name=composed(new.path.name),
+        recipe=new.recipe.name,
+        config=plan.config.to_json(),
+        size=sprites.size,
+        class_names=sprites.class_names,
+        target_names=sprites.target_names,
+        data_title=sprites.title,
+        data_count=len(sprites),
+        data_fingerprint=sprites.fingerprint,
+        data_origin=sprites.origin,
+        split=BY_GROUP,
+        device=new.device.id,
+        device_name=new.device.name,
+        precision=detection.resolve_precision(new.device, plan.config.precision),
+        parameters=sum(weight.numel() for weight in plan.network.parameters()),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        ancestors=() if new.parent is None else new.parent.ancestors,
+        versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
+    )

@@ -1,0 +1,74 @@
+"""Live samples of a training: new sprites of a fixed seed, or held-out sprites with the model's predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from studio.core import formatting
+from studio.core.events import Classified, Events, NumbersPredicted, SamplesReady
+from studio.engine.control.control import Control, retry_until_writable, until_stopped
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling.generate import draw, predict
+from studio.engine.training.state import Training
+
+SAMPLE_COUNT = 16
+SAMPLE_STEPS = 10  # of the solver
+SAMPLE_SEED = 7
+
+
+def live_samples(training: Training, control: Control) -> Events:
+    """Draw sprites of the fixed seed, or predict held-out sprites: yields Progress, then one SamplesReady.
+
+    The samples are saved in the run folder. Ends early, without samples, when `control.stop` is set.
+    """
+    with training.side_work.skip_if_full("live samples"):
+        model = training.model()
+        if model.recipe.makes != "sprites":
+            samples = _heldout_samples(training, model)
+            if len(samples.sprites):
+                yield from retry_until_writable(control, training.run.save_samples, samples)
+            yield samples
+        else:
+            yield from until_stopped(_drawn_samples(training, model, control), control)
+
+
+def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
+    """Draw sprites of the most common classes from the same noise each time; before the first step, show the noise."""
+    names = training.spec.class_names
+    counts = np.bincount(training.train_set.labels_host, minlength=len(names))
+    common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]
+    labels = np.resize(np.sort(common), SAMPLE_COUNT)
+    how = GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED)
+    if training.step:
+        sprites = yield from draw(model, labels, how)
+    else:  # an untrained network draws flat grey
+        sprites = yield from draw(model, labels, how.replace(true_pixels=False), stop_after=1)
+    samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+    yield from retry_until_writable(control, training.run.save_samples, samples)
+    yield samples
+
+
+def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
+    """Return some held-out sprites with the model's prediction for each: a class or numbers."""
+    places = slice(None, None, max(1, len(training.heldout_sprites) // SAMPLE_COUNT))
+    chosen = training.heldout_sprites[places][:SAMPLE_COUNT]
+    *_, found = predict(model, chosen)
+    if isinstance(found, Classified):
+        true_labels = training.heldout.labels_host[places][:SAMPLE_COUNT].tolist()
+        pairs = zip(found.probabilities.argmax(1).tolist(), true_labels, strict=True)
+        return SamplesReady(training.step, chosen, tuple(_verdict(found.class_names, *pair) for pair in pairs))
+    assert isinstance(found, NumbersPredicted)
+    true = training.heldout.targets[places][:SAMPLE_COUNT].cpu().numpy()
+    captions = tuple("; ".join(map(formatting.decimal, row)) for row in found.numbers.tolist())
+    return SamplesReady(training.step, chosen, captions, found.numbers, true)
+
+
+def _verdict(class_names: Sequence[str], predicted: int, true: int) -> str:
+    """Return the predicted class as a caption; a wrong prediction gets a cross and the true class."""
+    if predicted == true:
+        return class_names[predicted]
+    wrong = f"✗ {class_names[predicted]} (is {class_names[true]})"
+    return wrong.replace("/", " › ")  # the window shows a caption from its last '/' on

@@ -1,0 +1,176 @@
+"""What a new training may start from instead of nothing: the starter that comes with the studio, or another run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import torch
+from safetensors.torch import load as parse_tensors
+from torch import Tensor, nn
+
+from studio.core import files, paths, records
+from studio.core.config import TrainingConfig, Value
+from studio.core.errors import DamagedError, UsageError
+from studio.data.rights import Rights
+from studio.data.sprites import Sprites
+from studio.engine.devices.types import STARTER, ParentSource
+from studio.engine.models.loading import load_weights
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import Tensors
+from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, reading, writing
+from studio.recipes.base import Recipe, Spec
+
+_LENGTH_BYTES = 8  # of a safetensors file: they hold the length of its JSON header
+FEW = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
+_HINT = "Start from nothing, or from another model."
+
+
+@dataclass(frozen=True, eq=False)
+class Parent:
+    """A trained model whose weights others start from.
+
+    settings: those that its weights fix. ancestors: itself, then what it had started from.
+    """
+
+    settings: Mapping[str, Value]
+    spec: Spec
+    weights: Tensors
+    ancestors: tuple[Ancestor, ...]
+
+    def adapt(self, config: TrainingConfig) -> TrainingConfig:
+        """The settings that a network with these weights has."""
+        return config.replace(**self.settings)
+
+    def teach(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
+        """Give a new network of the recipe these weights; returns how many of them it has in another shape: they stay
+        as they are. So do weights that were not there yet when the parent was trained, and the rows of new classes and
+        numbers, which are matched by name: classes that all began as the row for any class would be told apart late.
+        """
+        rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
+        with torch.no_grad():
+            for name, own in network.state_dict().items():
+                given = self.weights.get(name)
+                if given is not None and name in rows:
+                    _take_rows(own, rows[name], given, known_rows[name])
+                elif given is not None and given.shape == own.shape:
+                    own.copy_(given)
+                elif given is not None:
+                    left += 1
+        return left
+
+
+@dataclass(frozen=True)
+class StarterInfo:
+    """What the starter says of itself, as JSON in its file. settings: those that its weights fix."""
+
+    recipe: str
+    settings: Mapping[str, Value]
+    size: int
+    step: int
+    data_title: str
+    data_fingerprint: str
+
+
+def suggested(recipe: Recipe, sprites: Sprites) -> ParentSource:
+    """What a training of these sprites starts from unless something else is asked for: the starter of the recipe where
+    they are few and, at most, twice as large as those that it knows; else nothing.
+    """
+    info = starter_info()
+    suits = info.recipe == recipe.name and len(sprites) <= FEW and sprites.size <= 2 * info.size
+    return STARTER if suits else None
+
+
+def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
+    """The starter for STARTER, else the best model of the run in this folder. Raises UsageError, RunError."""
+    if source == STARTER:
+        return _load_starter(recipe)
+    run = RunDir(source)
+    record = run.record()
+    if record.recipe != recipe.name:
+        raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
+    chosen, info, weights, _ = load_weights(run, "best", recipe)
+    checkpoints.check_finite(weights, chosen.name)
+    licence = Rights.of(record.data_origin).licence
+    itself = Ancestor(
+        record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"], licence
+    )
+    spec = Spec(record.size, record.class_names, record.target_names)
+    return Parent(settings_fixed_by(record, recipe), spec, weights, (itself, *record.ancestors))
+
+
+def keep_start(run: RunDir, network: nn.Module) -> str:
+    """Write the weights that a run starts with into its folder, since the model that they are of may go.
+
+    Returns their SHA-256. Raises UnwritableError.
+    """
+    content = checkpoints.as_content(network.state_dict())
+    with writing(run.path):
+        files.write_atomic(run.start, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
+    """Give a network the weights that `keep_start` wrote. Raises DamagedError, and RunError when they can't be read."""
+    name, hint = f"{run.start.name} of {record.name}", "Train anew with the same settings."
+    try:
+        with reading(run.start):
+            content = run.start.read_bytes()
+    except FileNotFoundError:
+        raise DamagedError(f"{name} is missing.", hint) from None
+    if hashlib.sha256(content).hexdigest() != record.start_sha256:
+        raise DamagedError(f"{name} is not what was written.", hint)
+    checkpoints.load_into(network, parse_tensors(content), name)
+
+
+def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
+    """The settings that a training which starts from this run takes over. Raises UsageError."""
+    config = recipe.Config.from_json(record.config)
+    return {name: getattr(config, name) for name in recipe.fixed_by_weights}
+
+
+@cache
+def starter_info() -> StarterInfo:
+    """What the starter is: read from its file, without its weights."""
+    with _starter_path().open("rb") as file:
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        header = json.loads(file.read(length))
+    return records.parse(header["__metadata__"]["about"], StarterInfo)
+
+
+def _starter_path() -> Path:
+    return paths.assets() / "starter" / "starter.safetensors"
+
+
+def _load_starter(recipe: Recipe) -> Parent:
+    info = starter_info()
+    if info.recipe != recipe.name:
+        raise UsageError(f"There is no starter for a {recipe.name}, only for a {info.recipe}.", _HINT)
+    content = _starter_path().read_bytes()
+    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}
+    itself = Ancestor(
+        STARTER, info.step, info.data_title, info.data_fingerprint, hashlib.sha256(content).hexdigest(),
+        _starter_licence(),
+    )  # fmt: skip
+    return Parent(info.settings, Spec(info.size, ()), weights, (itself,))
+
+
+def _starter_licence() -> str:
+    """That of the sprites it learnt from."""
+    listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
+    return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
+
+
+def _take_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
+    """Fill rows [len(names) or one more, ...] with those of the same names; the one more stands for any name."""
+    paths = {name: place for place, name in enumerate(given_names)}
+    for row, name in enumerate(names):
+        if name in paths:
+            own[row] = given[paths[name]]
+    if len(own) > len(names) and len(given) > len(given_names):
+        own[-1] = given[-1]

@@ -1,0 +1,131 @@
+"""The steps of a training, taken some at a time, a tick: inside it nothing is read back from the device."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.core.errors import NotFiniteError, StepTooLargeError
+from studio.engine.devices import detection
+from studio.engine.devices.precision import autocast
+from studio.engine.steps.batches import Chosen, augmented, step_seed
+from studio.engine.steps.graphed_step import Recorder
+from studio.engine.steps.optim import set_learning_rate
+from studio.engine.training.state import Training
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What the steps of a tick have come to.
+
+    statistics: float32 [2, n], losses and gradient norms of its steps. layer_figures: as `LayerWatch.seen` takes them.
+    learning_rate: of the last one.
+    """
+
+    first_step: int
+    statistics: NDArray[np.float32]
+    layer_figures: NDArray[np.float32]
+    learning_rate: float
+
+    def raise_unless_finite(self) -> None:
+        """Raise NotFiniteError where a loss or a gradient is not finite."""
+        not_finite = np.flatnonzero(~np.isfinite(self.statistics.sum(0)))
+        if len(not_finite):
+            raise NotFiniteError(self.first_step + int(not_finite[0]))
+
+
+class Steps:
+    """Takes the steps of a training. Losses and gradient norms stay on the device to the end of a tick."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
+        self._recorder = Recorder(training.device, training.network, training.notices)
+
+    def take(self, count: int) -> Taken:
+        """So many steps. Raises StepTooLargeError."""
+        training = self._training
+        first_step, statistics = training.step, list[Tensor]()  # of each step, [2]
+        training.network.train()
+        for _ in range(count):
+            learning_rate = training.learning_rate()
+            set_learning_rate(training.optimizers, learning_rate)
+            statistics.append(self._take_one())
+            training.step += 1
+        figures = [torch.stack(statistics).T.flatten(), *(figure[None] for figure in training.watch.figures)]
+        read = torch.cat(figures).cpu().numpy()  # the tick's one read-back
+        return Taken(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
+
+    def _take_one(self) -> Tensor:
+        """The next step; returns its loss and the norm of its gradients before clipping, float32 [2] on the device."""
+        training, config, recorder = self._training, self._training.config, self._recorder
+        seed = step_seed(config.seed, training.step)
+        training.ema.begin_step((training.step + 1) * config.batch_size, config.batch_size)
+        with detection.faults(training.device, full=StepTooLargeError):
+            rows = training.ranks.rows(config.batch_size)
+            chosen = training.train_set.chosen(training.step, config.batch_size, rows)
+            if not training.takes_plain_steps():
+                return recorder.take_unrecorded(self._step, chosen, seed)
+            return recorder.take(self._step, chosen, seed, bisect.bisect(training.recipe.stages, training.used_up()))
+
+    def _step(self, chosen: Chosen) -> Tensor:
+        """`_take_one`, from what is on the device already: all that changes from one step to the next."""
+        training = self._training
+        loss = self._accumulate_gradients(chosen)
+        training.scaler.unscale_gradients()
+        with training.watch.step():
+            grad_norm = torch.nn.utils.clip_grad_norm_(self._weights, training.config.clip_grad_norm)
+            training.scaler.update(loss, grad_norm)
+            for optimizer in training.optimizers:
+                optimizer.step()
+                optimizer.zero_grad()
+        training.ema.update()
+        return torch.stack([loss, grad_norm])
+
+    def _accumulate_gradients(self, chosen: Chosen) -> Tensor:
+        """Forward and backward passes of the batch; returns its loss, float32 [] on the device.
+
+        Where the device has no room for them, they are done anew, without a graph beside them or in smaller
+        micro-batches; not where others have their part in the step, who know nothing of it. Raises StepTooLargeError.
+        """
+        training = self._training
+        while True:
+            try:
+                with detection.faults(training.device, full=StepTooLargeError):
+                    return _forward_backward(training, chosen, self._recorder.rng)
+            except StepTooLargeError as error:
+                if self._recorder.is_recording or not training.ranks.is_alone:
+                    raise
+                if not self._recorder.give_back_memory():
+                    if training.step_is_too_large():
+                        raise
+                    training.split_micro_batches(error.title)
+            # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
+            training.network.zero_grad(set_to_none=True)
+            detection.give_back_memory(training.device)
+            self._recorder.rng.manual_seed(step_seed(training.config.seed, training.step))
+
+
+def _forward_backward(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+    config, recipe, ranks = training.config, training.recipe, training.ranks
+    batch = augmented(
+        chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
+        progress=training.used_up(), rows=ranks.rows(config.batch_size),
+    )  # fmt: skip
+    weight = ranks.total(recipe.weight(batch), training.device)
+    total = torch.zeros((), device=training.device)
+    micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.count), rng))
+    for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
+        is_last = number == len(micro_batches)
+        with contextlib.nullcontext() if is_last else ranks.only_here(training.loss):
+            with autocast(training.device.type, training.precision):
+                loss = training.loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
+            training.scaler.scale(ranks.for_all(loss)).backward()
+        total += loss.detach()
+    return ranks.total(total, training.device)

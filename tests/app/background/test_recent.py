@@ -1,0 +1,111 @@
+"""The model that the window keeps: it is the one that was asked for, also when 'best' has become another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.app.background.job_events import SpritesColoured
+from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, generate
+from studio.app.background.recent import recent
+from studio.core.errors import RunError
+from studio.core.events import LossChunk
+from studio.core.generators import returned
+from studio.data.colour.recolouring import ColourChoice
+from studio.data.sprites import Sprites
+from studio.engine.control.control import Control
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.runs.checkpoints import add_metrics, find
+from tests.engine.tools import CPU, train_generator
+
+FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which checkpoints are loaded, as they were asked for."""
+    asked: list[str] = []
+
+    def watched(path: Path, checkpoint: str, *rest: object) -> object:
+        asked.append(checkpoint)
+        return load_model(path, checkpoint, CPU)
+
+    monkeypatch.setattr("studio.engine.models.loading.load_model", watched)
+    return asked
+
+
+@pytest.fixture
+def checkpoints(run_path: Path, sprites: Sprites) -> Path:
+    """Those of a run that has one a step."""
+    control = Control()
+    for event in train_generator(run_path, sprites, control, steps=4):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    return run_path / "checkpoints"
+
+
+def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints: Path, loaded: list[str]) -> None:
+    cache = ModelCache()
+    first, *_, last = [info.step for _, info in find(checkpoints)]
+    add_metrics(checkpoints, first, {**FIGURES, "kid": 0.3})
+    add_metrics(checkpoints, last, {**FIGURES, "kid": 0.1})
+    best = SavedModel(run_path, "best")
+    model = returned(cache.load(best, CPU))
+    assert model.step == last and returned(cache.load(best, CPU)) is model
+    for same in ("last", str(last)):
+        assert returned(cache.load(SavedModel(run_path, same), CPU)) is model
+    assert loaded == ["best"]
+    add_metrics(checkpoints, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
+    assert returned(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
+
+
+def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said_once(
+    run_path: Path, checkpoints: Path
+) -> None:
+    *_, (_, sound), (path, damaged) = find(checkpoints)
+    (path / "average.safetensors").write_bytes(b"")
+    cache, last = ModelCache(), SavedModel(run_path, "last")
+    for said in ([f"Checkpoint {path.name} is damaged."], []):
+        assert [notice.title for notice in cache.load(last, CPU)] == said
+    model = returned(cache.load(last, CPU))
+    assert model.step == sound.step < damaged.step and returned(cache.load(last, CPU)) is model
+    with pytest.raises(RunError, match="is damaged"):
+        returned(cache.load(SavedModel(run_path, str(damaged.step)), CPU))
+
+
+def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
+    run_path: Path, sprites: Sprites, loaded: list[str]
+) -> None:
+    """Filling is learnt in the last fifth, and the best may come before it: the picture says which one has drawn."""
+    control = Control()
+    for event in train_generator(run_path, sprites, control, steps=10, filling=1.0, batch_size=8):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    first, *_, last = [info.step for _, info in find(run_path / "checkpoints")]
+    add_metrics(run_path / "checkpoints", first, {**FIGURES, "kid": 0.1})
+    add_metrics(run_path / "checkpoints", last, {**FIGURES, "kid": 0.3})
+    cache, best, keep = ModelCache(), SavedModel(run_path, "best"), np.ones(sprites.rgba.shape[1:3], bool)
+    keep[:2] = False
+    request = EditRequest("redraw", sprites.rgba[:1], ("",), keep)
+
+    def drawn(source: SavedModel, request: EditRequest | None) -> SpritesColoured:
+        events = generate(cache, source, CPU, GenerateSettings(count=1, steps=2), ColourChoice(), request)
+        return next(event for event in events if isinstance(event, SpritesColoured))
+
+    assert f"step {first}" in drawn(best, None).model
+    for _ in range(2):
+        filled = drawn(best, request)
+        assert f"step {last}" in filled.model and filled.note.startswith(
+            f"Filled in by the last checkpoint, step {last}"
+        )
+    assert loaded == ["best", "last"]  # each once
+    assert "has not learnt to fill in" in drawn(SavedModel(run_path, str(first)), request).note
+    assert not drawn(SavedModel(run_path, "last"), request).note
+
+
+def test_what_was_drawn_lately_is_held_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.app.background.recent.MOST", 3)
+    assert recent([1, 2, 3, 4], lambda one: one) == [2, 3, 4]
+    assert recent([1, 50 * 2**20, 20 * 2**20], lambda one: one) == [20 * 2**20]
+    assert recent([1, 2**40], lambda one: one) == [2**40]

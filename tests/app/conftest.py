@@ -1,0 +1,259 @@
+"""Fixtures of the window's tests: nothing that they make outlives them, and what trains is tiny."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.background import jobs
+from studio.app.background.job_queue import JobQueue
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.app.state.training.training import CurrentTraining
+from studio.app.window import Window
+from studio.core import paths
+from studio.core.config import TrainingConfig
+from studio.core.events import Event, Events, LossChunk, Progress
+from studio.data.sprites import Sprites
+from studio.engine.devices.types import Device
+from tests.conftest import make_sprites
+from tests.engine.tools import kept_run
+
+_DEVICES_FOUND: list[Event] = []
+_find_devices = jobs.find_devices
+
+LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _freed_in_order() -> Iterator[None]:
+    """What was left out of collections is freed when the tests end, as the application does it."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture(autouse=True)
+def _collected_here() -> Iterator[None]:
+    """Windows of earlier tests are taken apart in the main thread, as the application does it, never in a worker.
+
+    What is left, torch above all, is there to stay: to walk it after each test would take longer than most tests do.
+    """
+    gc.disable()
+    yield
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Background jobs begin as soon as they can."""
+    monkeypatch.setattr("studio.app.background.job_queue._BACKGROUND_DELAY_MS", 0)
+
+
+@pytest.fixture(autouse=True)
+def _soon_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sprites that are opened are got to know, in passing."""
+    monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
+
+
+@pytest.fixture(autouse=True)
+def _probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices are probed for the first test that looks for them, and found again by all others: it takes seconds."""
+
+    def find_devices() -> Events:
+        if not _DEVICES_FOUND:
+            _DEVICES_FOUND.extend(_find_devices())
+        yield from _DEVICES_FOUND
+
+    monkeypatch.setattr(jobs, "find_devices", find_devices)
+
+
+@pytest.fixture
+def job_queue(qtbot: QtBot) -> Iterator[JobQueue]:
+    """Two workers that are ended with the test."""
+    made = JobQueue()
+    yield made
+    assert made.shut_down(5000)
+
+
+@pytest.fixture
+def session(qtbot: QtBot) -> Iterator[Session]:
+    """A session whose engine is not started."""
+    made = Session(Settings())
+    yield made
+    assert made.close()
+
+
+@pytest.fixture
+def ready(qtbot: QtBot, session: Session) -> Session:
+    """A session with recipes and devices."""
+    session.open()
+    qtbot.waitUntil(lambda: bool(session.catalog.recipes and session.catalog.devices), timeout=LONG_MS)
+    return session
+
+
+@pytest.fixture
+def strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Widgets that are shown as windows though nobody meant them to be: those that got no parent in time."""
+    found: list[str] = []
+
+    def noting(show: Callable[..., None]) -> Callable[..., None]:
+        def shown(widget: QWidget, *visible: bool) -> None:
+            show(widget, *visible)
+            is_plain = widget.windowType() == Qt.WindowType.Window  # no dialog, menu or tool tip
+            if is_plain and widget.isVisible() and not isinstance(widget, Window):
+                found.append(repr(widget))
+
+        return shown
+
+    for name in ("show", "setVisible"):  # an event filter would see all, and cost a tenth of the tests' time
+        monkeypatch.setattr(QWidget, name, noting(getattr(QWidget, name)))
+    return found
+
+
+@pytest.fixture
+def window(qtbot: QtBot, qapp: QApplication, session: Session, strays: list[str]) -> Iterator[Window]:
+    """The window, shown, its engine on the way. It shows no other ones by accident."""
+    made = Window(session, theme.apply(qapp, "light"))
+    qtbot.addWidget(made, before_close_func=_let_go)
+    made.painted.connect(session.open)
+    made.show()
+    qtbot.waitUntil(
+        lambda: bool(session.catalog.recipes and session.catalog.devices and made.train.monitor.plot),
+        timeout=LONG_MS,
+    )
+    yield made
+    if session.training.is_busy():
+        session.training.stop()
+        wait_idle(qtbot, session)
+    assert not strays
+
+
+@pytest.fixture
+def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
+    """The Sprites page alone, shown."""
+    made = SpritesPage(session)
+    made.setStyleSheet(theme.apply(qapp, "light").stylesheet())
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def sprite_folder(tmp_path: Path) -> Path:
+    """24 sprites of 8x8 in two sub-folders, and a file that is no picture."""
+    folder = tmp_path / "discs"
+    sprites = make_sprites()
+    for rgba, name in zip(sprites.rgba, sprites.names, strict=True):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rgba).save(path)
+    (folder / "class0" / "broken.png").write_text("not a picture")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a small generator that learnt to fill, trained once."""
+    return kept_run(tmp_path_factory, make_sprites(), steps=40, batch_size=8, lr_warmup_steps=0, filling=1.0)
+
+
+@pytest.fixture
+def own_run(trained_run: Path) -> Path:
+    """That run, among those of the test. Ask for it before the window."""
+    return shutil.copytree(trained_run, paths.runs() / trained_run.name)
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
+    """The window with the sprites open."""
+    open_sprites(qtbot, window.session, sprite_folder)
+    return window
+
+
+def open_sprites(qtbot: QtBot, session: Session, *paths: Path) -> None:
+    """Open these files, and wait for their sprites."""
+    with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
+        session.open_sprites.open_paths(paths)
+
+
+def sprites_of(session: Session) -> Sprites:
+    """The sprites that are open."""
+    assert session.open_sprites.sprites is not None
+    return session.open_sprites.sprites
+
+
+def cpu_of(session: Session) -> Device:
+    """The CPU, as it was found."""
+    device = session.catalog.device("cpu")
+    assert device is not None
+    return device
+
+
+def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
+    """Settings that train in a second or two."""
+    config: TrainingConfig = session.catalog.recipes[recipe].Config()
+    small = {"width": 16, "batch_size": 8, "steps": 6, "lr_warmup_steps": 0, "sample_every_s": 0.1, "holdout": 0.25}
+    return config.replace(**{**small, **changes})
+
+
+def start_tiny(session: Session, recipe: str = "generator", **changes: float) -> None:
+    """Start a tiny training on the CPU."""
+    sprites = session.open_sprites.sprites or make_sprites()
+    config = tiny(session, recipe, **changes)
+    session.training.start(sprites, session.catalog.recipes[recipe], config, cpu_of(session))
+
+
+def start_endless(qtbot: QtBot, session: Session) -> CurrentTraining:
+    """Start a tiny training without end, and wait until steps are being taken."""
+    start_tiny(session, steps=1_000_000)
+    wait_for_steps(qtbot, session)
+    return session.training
+
+
+def wait_for_steps(qtbot: QtBot, session: Session) -> None:
+    """Wait until a training takes steps."""
+    training = session.training
+    qtbot.waitUntil(lambda: training.state == "training" and training.chunk is not None, timeout=LONG_MS)
+
+
+def wait_idle(qtbot: QtBot, session: Session) -> None:
+    """Wait until nothing trains any more."""
+    qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
+
+
+def chunk(first_step: int, count: int = 1) -> LossChunk:
+    """What a training says of that many steps; each loss is the number of its step."""
+    losses = np.arange(first_step, first_step + count, dtype=np.float32)
+    return LossChunk(first_step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
+
+
+def endless(*asked: object) -> Events:
+    """A job in place of any other, that works until it is cancelled."""
+    never = threading.Event()
+    while not never.wait(0.002):
+        yield Progress(1, 0, "things")
+
+
+def click(widget: QWidget) -> None:
+    """Press a control with the mouse, as a user who sees it enabled."""
+    assert widget.isEnabled(), widget.toolTip()
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+def _let_go(window: Window) -> None:
+    window._may_close = True

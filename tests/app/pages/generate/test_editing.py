@@ -1,0 +1,524 @@
+"""Editing on the Generate page, with a model that really trains."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDrag, QDropEvent, QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.background.model_jobs import SpriteSelection
+from studio.app.pages.generate.drag_and_drop import mime_of
+from studio.app.pages.generate.page import GeneratePage
+from studio.app.state.models.kept import KeptSprites
+from studio.app.window import Window
+from studio.core import paths
+from studio.core.events import Notice, SpritesGenerated
+from studio.data.pixels import corner_tiles
+from studio.data.pixels.editing import KeptEdit, NamedSprite, rectangle
+from studio.engine.devices.types import GenerateSettings
+from studio.exports.sprites.base import SpriteExport
+from studio.exports.sprites.formats import sprite_exports
+from tests.app.conftest import LONG_MS, click, sprites_of
+
+SIZE = 8
+
+
+@pytest.fixture
+def page(qtbot: QtBot, own_run: Path, opened: Window) -> GeneratePage:
+    """The Generate page with a trained model and 64 sprites of it."""
+    opened.show_page("generate")
+    page = opened.generate
+    qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: page.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    drawn(qtbot, page, page.generate.click)
+    return page
+
+
+def drawn(qtbot: QtBot, page: GeneratePage, ask: object) -> SpritesGenerated:
+    """What comes of asking for sprites."""
+    with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS) as made:
+        ask()  # type: ignore[operator]
+    qtbot.waitUntil(lambda: not page.session.inference.is_busy(), timeout=LONG_MS)
+    found = made.args[0]
+    assert isinstance(found, SpritesGenerated)
+    return found
+
+
+def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: GeneratePage) -> None:
+    editing, results = page.editing, page.results
+    assert not editing.isVisibleTo(page) and not results.edit.isEnabled()
+    results.grid.select([5])
+    click(results.edit)
+    sprite, name, class_name, _ = results.sprite(5)
+    assert editing.isVisible() and editing.sprite()[1:3] == (name, class_name)
+    np.testing.assert_array_equal(editing.sprite()[0], sprite)
+    editing.strength.setValue(0)
+    same = drawn(qtbot, page, editing.draw.click)
+    assert len(same.sprites) == 16 and (same.sprites == sprite).all()
+    label = sprites_of(page.session).class_names.index(class_name)
+    assert set(same.labels.tolist()) == {label}  # its own class, as none is chosen
+    editing.strength.setValue(70)
+    varied = drawn(qtbot, page, editing.draw.click)
+    assert not (varied.sprites == sprite).all()
+    editor = editing.editor
+    editor._do(editor.edit().kept(rectangle((0, 0), (7, 3), SIZE), stays=False))
+    assert "Redraw marked" in editing.draw.text() and editing._about.text().startswith("What is marked is redrawn")
+    assert editing.strength.value() == 100
+    filled = drawn(qtbot, page, editing.draw.click)
+    assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
+    results.grid.activated.emit(3)
+    np.testing.assert_array_equal(editing.sprite()[0], filled.sprites[3])
+    assert not editor.edit().keep[:4].any()  # what is hidden stays so: the next are drawn from here
+    editor.undo.click()
+    np.testing.assert_array_equal(editing.sprite()[0], sprite)
+    editor.mark_all.click()
+    assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # nothing is left to fit to
+    assert not (drawn(qtbot, page, editing.draw.click).sprites == sprite).all()
+    editor.clear_marks.click()
+    assert editing.strength.value() == 70 and "Nothing is marked" in editing._about.text()
+
+
+def test_sprites_between_two_and_more_like_several(
+    qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = page.results
+    assert not results.between.isEnabled() and not results.like.isEnabled()
+    results.grid.select([4, 9])
+    ends = [results.sprite(number)[0] for number in (4, 9)]
+    four = results._frames.actions()[2]
+    made = drawn(qtbot, page, four.trigger)
+    assert len(made.sprites) == 6
+    np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
+    gif = sprite_exports()["gif"]
+    asked: list[str] = []
+
+    def name(*args: str) -> tuple[Path, SpriteExport]:
+        asked.append(args[-1])
+        return tmp_path / "film", gif
+
+    monkeypatch.setattr(dialogs, "for_new_sprites", name)
+    results.grid.select([])
+    assert results.save_sheet.text() == "Save 6 sprites as…"
+    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
+        click(results.save_sheet)
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == 6  # type: ignore[attr-defined]
+    assert asked[0].endswith(".gif") and " to " in asked[0]
+    results.grid.select([0, 2, 5])
+    assert len(drawn(qtbot, page, results.like.click).sprites) == 16
+    results.grid.select([1])
+    assert not results.between.isEnabled()
+    click(results.edit)
+    results.grid.select([7])
+    other = results.sprite(7)[0]
+    made = drawn(qtbot, page, four.trigger)  # from the one in the editor
+    np.testing.assert_array_equal(made.sprites[-1], other)
+
+
+def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
+    neighbours, data = page.neighbours, sprites_of(page.session)
+    assert not neighbours.tiled.isVisible()
+    page.editing.take(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
+    page.editing.strength.setValue(0)
+    drawn(qtbot, page, page.editing.draw.click)
+    with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
+        page.results.grid.select([2])
+    assert neighbours.tiled.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
+    learnt = data.names[4] in found.args[0].names  # unless it was held out
+    assert neighbours.verdict.text().startswith("It is a copy" if learnt else "None")
+    if learnt:
+        assert found.args[0].names[0] == data.names[4] == neighbours.previews[0].toolTip()
+    page.results.grid.select([2, 3])
+    assert not neighbours.tiled.isVisible() and not neighbours.previews[0].isVisible()
+
+
+def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) -> None:
+    results = page.results
+    view, first = results.grid.view, results.sprite(3)[0].copy()
+    view.setFocus()
+    results.grid.select([3, 6])
+    QTest.keyClick(view, Qt.Key.Key_K)
+    assert results.grid.selected() == [7] and results.grid._model.marked >= {3, 6}
+    results.grid.select([3])
+    QTest.keyClick(view, Qt.Key.Key_K)  # each once
+    assert results.kept_tab.text() == "Kept (2)" and results.grid.selected() == [4]
+    results.grid.select([0, 1, 2])
+    QTest.keyClick(view, Qt.Key.Key_X)
+    assert results.grid.visible_count() == 61 and results.grid.selected() == [3]
+    assert results._title._whole == "64 new sprites, 3 rejected"
+    results.grid.select([])
+    picked = results.to_save()
+    assert picked is not None and len(picked.sprites) == 61
+    rolled = drawn(qtbot, page, lambda: QTest.keyClick(view, Qt.Key.Key_R))
+    assert len(rolled.sprites) == 64 == results.grid.visible_count() and rolled.seed == page.request.seed.value()
+    click(results.kept_tab)
+    assert results.grid.visible_count() == 2 and not results.keep.isEnabled()
+    np.testing.assert_array_equal(results.sprite(0)[0], first)
+    results.grid.select([0])
+    click(results.edit)
+    np.testing.assert_array_equal(page.editing.sprite()[0], first)
+    page.keep()
+    later = KeptSprites()
+    assert [kept.name for kept in later.of_size(SIZE)] == [results.sprite(0)[1], results.sprite(1)[1]]
+    assert later.of_size(16) == []
+    results.grid.select([0])
+    click(results.reject)
+    assert results.grid.visible_count() == 1 and results.kept_tab.text() == "Kept (1)"
+    results.grid.select([0])
+    QTest.keyClick(view, Qt.Key.Key_X)
+    assert results.to_save() is None and results._stack.currentIndex() == 0
+    assert "press K" in results._empty.text() and not page.neighbours.tiled.isVisible()
+    page.keep()
+    assert KeptSprites().of_size(SIZE) == []
+
+
+def test_rejected_sprites_come_back(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+    """Several levels, of new sprites and of kept ones, by the menu and by its key."""
+    results, undo = page.results, opened.menus.undo
+    view = results.grid.view
+    view.setFocus()
+    assert not undo.isEnabled()
+    results.grid.select([1, 2])
+    QTest.keyClick(view, Qt.Key.Key_X)
+    QTest.keyClick(view, Qt.Key.Key_X)  # the next one
+    results.grid.select([8, 9, 10])
+    click(results.keep)
+    assert view.hasFocus() and results.grid.selected() == [11]
+    click(results.kept_tab)
+    names = [results.sprite(number).name for number in range(3)]
+    results.grid.select([1])
+    click(results.reject)
+    assert results.grid.visible_count() == 2 and results.grid.selected() == [1]
+    assert undo.text() == "Undo: Reject 1 sprite"
+    click(results.new_tab)
+    undo.trigger()
+    assert results.kept_tab.isChecked() and [results.sprite(number).name for number in range(3)] == names
+    assert results.grid.selected() == [1]
+    QTest.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert results.new_tab.isChecked() and results.grid.selected() == [3]
+    assert undo.text() == "Undo: Reject 2 sprites"
+    opened.show_page("runs")
+    assert undo.text() == "Undo"
+    opened.show_page("generate")
+    undo.trigger()
+    assert results.grid.visible_count() == 64 and not undo.isEnabled()
+
+
+def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, first = page.results, page.results.made()
+    assert first is not None and not results.back.isEnabled() and not results.forward.isEnabled()
+    results.grid.select([0])
+    results.reject.click()
+    second = drawn(qtbot, page, page.generate.click)
+    click(results.back)
+    np.testing.assert_array_equal(results.sprite(5)[0], first.sprites[5])
+    assert results.grid.visible_count() == 63 and not results.back.isEnabled()
+    colours = page.request.colours
+    colours.box.setCurrentIndex(colours.box.findData("drawn"))
+    changed = drawn(qtbot, page, lambda: colours._choose(colours.box.findData("drawn")))
+    assert changed.seed == first.seed != second.seed  # those on show come in other colours
+    np.testing.assert_array_equal(results.sprite(5)[0], changed.sprites[5])
+    click(results.forward)
+    np.testing.assert_array_equal(results.sprite(5)[0], second.sprites[5])
+    monkeypatch.setattr("studio.app.background.recent.MOST", 2)
+    click(results.back)
+    drawn(qtbot, page, page.generate.click)
+    click(results.back)
+    assert results.made() is not None and results.made().seed == second.seed  # type: ignore[union-attr]
+    assert not results.back.isEnabled()
+
+
+def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is pasted is the sprite with its alpha; a press on what is selected drags all of it, or selects that one."""
+    results, view = page.results, page.results.grid.view
+    assert not results.copy.isEnabled()
+    results.grid.select([4])
+    click(results.copy)
+    data = QGuiApplication.clipboard().mimeData()
+    sprite, name, *_ = results.sprite(4)
+    (path,) = [Path(url.toLocalFile()) for url in data.urls()]
+    assert path.stem == name
+    for pasted in (Image.open(path), Image.open(io.BytesIO(data.data("image/png").data()))):
+        np.testing.assert_array_equal(np.asarray(pasted), sprite)
+    page.editing.paste()  # a file of a sprite is read as one
+    qtbot.waitUntil(page.editing.is_open, timeout=LONG_MS)
+    np.testing.assert_array_equal(page.editing.sprite()[0], sprite)
+    dragged: list[QMimeData] = []
+    monkeypatch.setattr(QDrag, "exec", lambda drag, action: dragged.append(drag.mimeData()))
+    paths = [view.visualRect(view.model().index(row, 0)).center() for row in (1, 2, 9)]
+    results.grid.select([1, 2])
+    QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[0])
+    QTest.mouseMove(view.viewport(), paths[2])
+    assert [len(data.urls()) for data in dragged] == [2] and results.grid.selected() == [1, 2]
+    QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[2])
+    assert results.grid.selected() == [1, 2]
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[1])
+    assert results.grid.selected() == [2] and len(dragged) == 1
+    QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[2])  # from elsewhere a frame is drawn
+    QTest.mouseMove(view.viewport(), paths[1])
+    QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[1])
+    assert len(dragged) == 1 and len(results.grid.selected()) > 1
+    results.grid.select(list(range(64)))
+    carried = mime_of(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}), page.session.carried)
+    (sheet,) = [Path(url.toLocalFile()) for url in carried.urls()]
+    assert Image.open(sheet).size == (8 * SIZE, 9 * SIZE)
+
+
+def test_the_best_of_many_go_by_what_was_kept(qtbot: QtBot, page: GeneratePage) -> None:
+    form = page.request._form
+    assert form is not None
+    form.set_config(GenerateSettings(count=12, best_of=3))
+    with qtbot.waitSignal(page.session.noticed) as said:
+        page.generate.click()
+    assert "0 of this size are too few" in said.args[0].title
+    page.results.grid.select([3, 6, 9])
+    click(page.results.keep)
+    made = drawn(qtbot, page, page.generate.click)
+    assert len(made.sprites) == 12 and page.results._title._whole == "The best 12 of 36 new sprites"
+
+
+def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
+    request = page.request
+    assert not request._mix_box.isVisible()
+    request.classes.setCurrentIndex(request.classes.findData("class1"))
+    assert request._mix_box.isVisible() and not request._share_box.isVisible()
+    request.mixed_with.setCurrentIndex(request.mixed_with.findData("class0"))
+    request.share.setValue(30)
+    assert "70 % class1, 30 % class0" in request._share_words.text()
+    page.choice.changed.emit()  # as when the runs are listed again
+    assert request.next_settings().mix == "class1:70,class0:30"
+    assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
+    assert request.mixed_with.findData("class1") < 0  # with itself there is nothing to mix
+    request.corners.click()
+    tiles = drawn(qtbot, page, page.generate.click)
+    assert len(tiles.sprites) == 16 and corner_tiles.meet(tiles.sprites) and not request.share.isVisible()
+    assert "Corners meet" in [label.text() for label in page.results.badges.labels]
+    assert page.neighbours.laid_out.isVisible() and not page.neighbours.tiled.isVisible()
+    page.results.grid.select([0])
+    assert page.neighbours.tiled.isVisible() and not page.neighbours.laid_out.isVisible()
+    click(page.results.edit)
+    assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
+    assert not page.neighbours.tiled.isVisible()
+    request.mixed_with.setCurrentIndex(0)
+    assert not request.next_settings().mix and not request.next_settings().corner_tiles
+
+
+def test_pictures_come_from_files_the_clipboard_and_a_drop(
+    qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editing = page.editing
+    sprite = sprites_of(page.session).rgba[0]
+    Image.fromarray(sprite).save(tmp_path / "fits.png")
+    Image.fromarray(sprite[:6, :5]).save(tmp_path / "small.png")
+    monkeypatch.setattr(dialogs, "for_files", lambda *args: [tmp_path / "fits.png"])
+    with qtbot.waitSignal(page.session.editing.changed, timeout=LONG_MS):
+        click(page.results.open)
+    np.testing.assert_array_equal(editing.sprite()[0], sprite)
+    mime, none = QMimeData(), Qt.KeyboardModifier.NoModifier
+    mime.setUrls([QUrl.fromLocalFile(str(tmp_path / "small.png"))])
+    with qtbot.waitSignal(page.session.editing.read, timeout=LONG_MS):
+        page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
+    question = editing.question
+    assert question.isVisible() and "5 x 6 pixels, this model's sprites have 8 x 8" in question.words.text()
+    assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # what is there, is out of the way
+    np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
+    click(question.leave)
+    assert not question.isVisible() and editing.editor.isVisible() and editing.sprite()[1] == "fits.png"
+    editing.take(NamedSprite(sprite[:6, :5], "small"))
+    click(question.fit)
+    assert editing.sprite()[1] == "small" and (editing.sprite()[0][1:7, 1:6] == sprite[:6, :5]).all()
+    with qtbot.waitSignal(page.session.noticed) as said:
+        QGuiApplication.clipboard().setText("no picture")
+        QTest.keyClick(page.results.grid.view, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert isinstance(said.args[0], Notice) and "no picture in the clipboard" in said.args[0].title
+    pixels = np.ascontiguousarray(sprites_of(page.session).rgba[20])
+    QGuiApplication.clipboard().setImage(QImage(pixels.data, SIZE, SIZE, QImage.Format.Format_RGBA8888).copy())
+    editing.paste()
+    np.testing.assert_array_equal(editing.sprite()[0], pixels)
+    click(editing.copy)
+    assert QGuiApplication.clipboard().image().size().toTuple() == (SIZE, SIZE)
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: tmp_path / "out.png")
+    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
+        click(editing.save)
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
+    assert page.session.editing._unsaved() is None
+
+
+def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+    opened.show_page("sprites")
+    opened.sprites.grid.select([3])
+    click(opened.sprites.selection.edit)
+    assert opened.page() is page and page.editing.isVisible()
+    data = sprites_of(opened.session)
+    assert page.editing.sprite()[1:3] == (data.names[3], data.class_names[data.labels[3]])
+    editor = page.editing.editor
+    editor._do(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
+    opened.show_page("train")
+    page.keep()
+    stored = KeptEdit.from_json((paths.home() / "edit.json").read_bytes())
+    assert stored.edit.is_same(editor.edit()) and stored.name == data.names[3]
+    click(page.editing.close_editor)
+    assert not page.editing.isVisibleTo(page)
+    page.keep()
+    assert not (paths.home() / "edit.json").exists()
+
+
+def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
+    qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.editing.take(NamedSprite(sprites_of(page.session).rgba[0], "one"))
+    page.session.editing.open(NamedSprite(np.zeros((16, 16, 4), np.uint8), "larger"))
+    page.results.grid.select([2])
+    with qtbot.waitSignal(page.session.noticed) as said:
+        page.results._frames.actions()[0].trigger()
+    assert "differ in size" in said.args[0].title
+    page.results.edit.click()  # it is no candidate of the larger one, and takes its place
+    assert page.editing.sprite()[0].shape == (SIZE, SIZE, 4)
+    editing, record = page.editing, page.choice.record()
+    assert record is not None
+    editing.editor.invert.click()
+    sizes = [16]
+    monkeypatch.setattr(page.choice, "record", lambda: dataclasses.replace(record, size=sizes[-1]))
+    page._refresh()
+    question = editing.question
+    assert not editing.editor.isVisible() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
+    assert question.isVisible() and "this model's sprites have 16 x 16" in question.words.text()
+    assert not question.leave.isVisible() and editing.close_editor.isVisible()
+    click(editing.close_editor)
+    assert not editing.isVisible()
+    page.session.editing.undo()
+    assert question.isVisible()  # as long as it doesn't fit
+    sizes.append(SIZE)
+    page._refresh()
+    assert not question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
+    sizes.append(16)
+    page._refresh()
+    click(question.fit)
+    assert editing.sprite()[0].shape == (16, 16, 4) and editing.draw.isEnabled()
+    page.session.editing.undo()
+    assert question.isVisible() and len(editing.sprite()[0]) == SIZE
+
+
+def test_a_picture_that_waits_for_its_model_is_taken_when_that_is_chosen(
+    page: GeneratePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editing, record = page.editing, page.choice.record()
+    assert record is not None
+    editing.take(NamedSprite(np.full((16, 16, 4), 255, np.uint8), "large"))
+    assert editing.isVisible() and editing.is_asking() and not editing.is_open()
+    monkeypatch.setattr(page.choice, "record", lambda: dataclasses.replace(record, size=16))
+    page._refresh()
+    assert not editing.is_asking() and editing.sprite().name == "large" and editing.editor.isVisible()
+
+
+def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
+    qtbot: QtBot, page: GeneratePage, opened: Window
+) -> None:
+    editing, editor, notices, undo = page.editing, page.editing.editor, opened.notices, opened.menus.undo
+    data, colour = sprites_of(page.session).rgba, np.array([200, 30, 30, 255], np.uint8)
+    editing.take(NamedSprite(data[0].copy(), "first"))
+    editing.take(NamedSprite(data[1].copy(), "second"))
+    assert not notices.cards()  # nothing of the first would be lost
+    editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), colour))
+    work = editor.edit()
+    assert undo.text() == "Undo: edit second"
+    editing.take(NamedSprite(data[2].copy(), "third"))
+    assert [card.words[0] for card in notices.cards()] == ["second was put away; it is not saved."]
+    assert undo.text() == "Undo: open third"
+    click(notices.cards()[0]._act)
+    assert editing.sprite().name == "second" == editing._title.text() and editor.edit().is_same(work)
+    assert not notices.cards()
+    click(editing.close_editor)
+    assert not editing.isVisible() and undo.text() == "Undo: close second"
+    click(page.results.blank)  # what is opened then follows upon what was closed
+    assert not notices.cards()  # the offer stands no longer: it would take back another step
+    undo.trigger()
+    assert editing.sprite().name == "second" and editor.edit().is_same(work)
+    opened.menus.redo.trigger()
+    assert editing.sprite().name == "sketch"
+    undo.trigger()
+    click(editing.close_editor)
+    assert page.session.editing.redo_title() == ""
+    page.session.editing.redo()  # there is nothing to be seen of it
+    assert not editing.is_open()
+    undo.trigger()
+    page.session.editing.note_saved()
+    click(editing.close_editor)
+    assert not notices.cards()
+
+
+def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
+    qtbot: QtBot, page: GeneratePage, opened: Window
+) -> None:
+    editing, editor, undo = page.editing, page.editing.editor, opened.menus.undo
+    control = Qt.KeyboardModifier.ControlModifier
+    opened.activateWindow()
+    editing.take(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
+    assert not undo.isEnabled()
+    editor.mark_all.click()
+    for widget in (editing.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
+        widget.setFocus()
+        QTest.keyClick(widget, Qt.Key.Key_Z, control)
+        assert editor.edit().keep.all() and not undo.isEnabled(), widget
+        QTest.keyClick(widget, Qt.Key.Key_Y, control)
+        assert not editor.edit().keep.any() and undo.isEnabled(), widget
+    field = page.request.seed.lineEdit()
+    field.setFocus()
+    field.setText("12")
+    QTest.keyClick(field, Qt.Key.Key_Backspace)
+    QTest.keyClick(field, Qt.Key.Key_Z, control)
+    assert field.text() == "12" and not editor.edit().keep.any()
+    opened.show_page("sprites")
+    assert not undo.isEnabled()
+    data = sprites_of(page.session)
+    with qtbot.waitSignal(page.session.open_sprites.imported, timeout=LONG_MS):
+        page.session.doctor.leave_out([data.names[0]])
+    assert undo.isEnabled()
+    opened.show_page("generate")
+    undo.trigger()
+    assert editor.edit().keep.all() and not undo.isEnabled()
+    undo.trigger()  # once too often: the sprites on their page stay as they are
+    opened.show_page("sprites")
+    assert undo.isEnabled() and len(sprites_of(page.session).names) == len(data.names) - 1
+
+
+def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
+    editing, editor = page.editing, page.editing.editor
+    click(page.results.blank)
+    assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
+    assert not editing.draw.isEnabled() and "nothing to vary" in editing._about.text()
+    click(editing.shape)
+    assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
+    editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
+    editing.strength.setValue(90)
+    assert "its shape stays" in editing._about.text()
+    made = drawn(qtbot, page, editing.draw.click)
+    assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
+    titles = [label.text() for label in page.results.badges.labels]
+    assert "In its silhouette" in titles and not any("of 16" in title for title in titles)
+    click(editing.shape)
+    drawn(qtbot, page, editing.draw.click)
+    assert "Nothing half-transparent" in [label.text() for label in page.results.badges.labels]
+
+
+def test_what_was_done_last_is_undone_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+    editing, results, undo = page.editing, page.results, opened.menus.undo
+    editing.take(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
+    drawn(qtbot, page, editing.draw.click)
+    results.grid.select([0, 1])
+    click(results.reject)
+    editing.editor.mark_all.click()
+    assert results.grid.visible_count() == 14 and not editing.editor.edit().keep.any()
+    undo.trigger()
+    assert results.grid.visible_count() == 14 and editing.editor.edit().keep.all()
+    undo.trigger()
+    assert results.grid.visible_count() == 16

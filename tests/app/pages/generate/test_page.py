@@ -1,0 +1,177 @@
+"""The Generate page with saved models: which is chosen, what is asked of it, where Tab goes, what files are called."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.pages.generate.batches import origin_of
+from studio.app.pages.generate.page import GeneratePage
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.app.window import Window
+from studio.core import paths
+from studio.core.events import Notice
+from studio.data.pixels.editing import NamedSprite
+from tests.app.conftest import LONG_MS, click
+from tests.app.widgets.tools import turn_wheel
+
+
+@pytest.fixture
+def page(qtbot: QtBot, trained_run: Path, window: Window) -> GeneratePage:
+    """The page with two models, of which the second was used the last time."""
+    for name in ("tiles", "monsters"):
+        shutil.copytree(trained_run, paths.runs() / name)
+    window.show_page("generate")
+    made = window.generate
+    made.choice._before = str(paths.runs() / "monsters")
+    made.session.runs.list_runs()
+    qtbot.waitUntil(made.generate.isEnabled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: made.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    return made
+
+
+def choose(qtbot: QtBot, page: GeneratePage, name: str) -> None:
+    models = page.choice.models
+    models.setCurrentIndex(models.findData(str(paths.runs() / name)))
+    models.activated.emit(models.currentIndex())
+    qtbot.waitUntil(lambda: page.choice.checkpoints.count() > 1, timeout=LONG_MS)
+
+
+def test_nothing_is_said_of_models_before_they_are_known(qtbot: QtBot, session: Session) -> None:
+    page = GeneratePage(session)
+    qtbot.addWidget(page)
+    assert page._reason.text() == "Looking for models…" and not page.generate.isEnabled()
+    session.open()
+    qtbot.waitUntil(lambda: page._reason.text().startswith("There is no model yet."), timeout=LONG_MS)
+
+
+def test_the_model_that_was_used_last_is_chosen_and_remembered(qtbot: QtBot, page: GeneratePage) -> None:
+    assert page.choice.run() == paths.runs() / "monsters"
+    choose(qtbot, page, "tiles")
+    page.keep()
+    assert Settings().text("generate_model") == str(paths.runs() / "tiles")
+
+
+def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: QtBot, page: GeneratePage) -> None:
+    form, checkpoints = page.request._form, page.choice.checkpoints
+    assert form is not None and form._disclosure is not None
+    form._controls["seamless"].setCurrentText("both")  # type: ignore[attr-defined]
+    form._controls["count"].setValue(7)  # type: ignore[attr-defined]
+    about = form._disclosure._about
+    assert about.text() == "On: seamless both" and about.isVisible()
+    checkpoints.setCurrentIndex(1)
+    checkpoints.activated.emit(1)
+    choose(qtbot, page, "tiles")
+    asked = page.request.next_settings()
+    assert asked.seamless == "none" and asked.count == 7 and not about.isVisible()
+    assert checkpoints.currentData() == "best"
+    choose(qtbot, page, "monsters")
+    assert page.request.next_settings().seamless == "both" and checkpoints.currentData() == "last"
+    form._disclosure.set_open(True)
+    assert not about.isVisible()
+
+
+def test_an_invalid_setting_shows_an_error_at_its_field_and_the_buttons(qtbot: QtBot, page: GeneratePage) -> None:
+    told: list[Notice] = []
+    page.session.noticed.connect(told.append)
+    form = page.request._form
+    assert form is not None
+    form._controls["outline"].setText("banana")  # type: ignore[attr-defined]
+    words = "Outline: 'banana' is no colour."
+    assert not page.generate.isEnabled() and page.generate.toolTip() == words == page._reason.text()
+    assert form._reasons["outline"].text() == words
+    page.drawing.draw_like()  # as a key or a button asks for it
+    assert [notice.title for notice in told] == [words]
+    form._controls["outline"].setText("none")  # type: ignore[attr-defined]
+    assert page.generate.isEnabled() and page._reason.isHidden()
+
+
+def test_tab_goes_from_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
+    page.request.classes.setCurrentIndex(page.request.classes.findData("class1"))
+    form = page.request._form
+    assert form is not None and form._disclosure is not None
+    form._disclosure.set_open(True)
+    left = page._splitter.widget(0)
+    assert left is not None
+    visited = [stop for stop in stops_from(page.choice.models) if left.isAncestorOf(stop)]
+    names = [stop.accessibleName() for stop in visited]
+    assert names[:3] == ["Model", "Checkpoint", "Class"] and names[-1] == "Generate" and "Outline" in names
+    paths = [stop.mapTo(page, QPoint(0, stop.height() // 2)) for stop in visited]
+    for (name, before), (_, after) in pairwise(zip(names, paths, strict=True)):
+        is_beside = abs(before.y() - after.y()) < 8
+        assert after.x() > before.x() if is_beside else after.y() > before.y(), name
+
+
+def stops_from(first: QWidget) -> list[QWidget]:
+    """Where Tab stops, from this one on until it comes again."""
+    found, widget = [first], first.nextInFocusChain()
+    while widget is not None and widget is not first:
+        takes = bool(widget.focusPolicy().value & Qt.FocusPolicy.TabFocus.value) and widget.focusProxy() is None
+        if takes and widget.isVisible() and widget.isEnabled() and widget.accessibleName():
+            found.append(widget)
+        widget = widget.nextInFocusChain()
+    return found
+
+
+def test_the_wheel_over_the_form_changes_nothing_and_closing_the_editor_does_not_lead_there(
+    qtbot: QtBot, page: GeneratePage
+) -> None:
+    seed, classes = page.request.seed, page.request.classes
+    page.editing.take(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
+    page.editing.close_editor.setFocus()
+    click(page.editing.close_editor)
+    assert not seed.hasFocus()
+    before = seed.value(), classes.currentIndex()
+    for control in (seed, classes):
+        turn_wheel(control, QPoint(5, 5), -120)
+    assert (seed.value(), classes.currentIndex()) == before
+
+
+def test_one_sprite_is_saved_under_a_name_of_its_own(
+    qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS):
+        click(page.generate)
+    assert page.results.save_files.text() == "Save 64 PNG files…"
+    place = page.results.grid.geometry()
+    with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS):
+        page.results.grid.select([3])
+    assert page.neighbours.tiled.isVisible() and page.results.grid.geometry() == place  # no sprite has moved
+    assert (
+        page.results.save_files.text() == "Save 1 PNG file…" and page.results.save_sheet.text() == "Save 1 sprite as…"
+    )
+    asked: list[str] = []
+
+    def name(parent: QWidget, settings: Settings, title: str, proposed: str, kinds: str) -> Path:
+        asked.append(proposed)
+        return tmp_path / "mine.png"
+
+    monkeypatch.setattr(dialogs, "for_new_file", name)
+    (tmp_path / "mine.png").write_text("old")
+    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS) as saved:
+        click(page.results.save_files)
+    assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0].paths == (tmp_path / "mine.png",)
+    assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["orc_warrior.png"], "orc_warrior"),
+        (["orc.v2"], "orc.v2"),
+        (["orc 616621725 0007"], "orc"),  # drawn here before
+        (["orc 0007 0003", "ogre.png"], "orc to ogre"),
+        (["orc", "ogre", "elf"], "orc and 2 others"),
+    ],
+)
+def test_sprites_are_called_after_what_they_came_from(names: list[str], expected: str) -> None:
+    assert origin_of([NamedSprite(np.zeros((1, 1, 4), np.uint8), name) for name in names]) == expected

@@ -1,0 +1,157 @@
+"""The map of the sprites on the Lab page, from the choice of a run to the walk between two sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app.background import model_jobs
+from studio.app.pages.lab.map_page import MapPage
+from studio.app.window import Window
+from studio.core import paths
+from studio.core.events import Events
+from studio.engine.control.control import Control
+from studio.engine.devices.types import CodesDecoded
+from studio.engine.models.loading import load_model
+from studio.engine.quality.embedding_map import decode
+from studio.engine.training.loop import train_new
+from studio.recipes.autoencoder import Autoencoder
+from studio.recipes.base import Recipe
+from studio.recipes.classifier import Classifier
+from tests.app.conftest import LONG_MS, click, endless
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU
+
+Shown = Callable[[str], MapPage]
+
+
+def _train(recipe: Recipe, name: str) -> None:
+    config = recipe.small.replace(steps=2, batch_size=8, precision="fp32", holdout=0.2, sample_every_s=1e3)
+    list(train_new(paths.runs() / name, make_sprites(), recipe, config, CPU, Control()))
+
+
+@pytest.fixture
+def runs() -> None:
+    """An autoencoder, and a classifier that is newer. Ask for it before the window."""
+    _train(Autoencoder(), "codes")
+    _train(Classifier(), "classes")
+
+
+@pytest.fixture
+def page(qtbot: QtBot, runs: None, window: Window) -> MapPage:
+    """The map, in its tab, once the runs are known."""
+    window.show_page("lab")
+    window.lab.tabs.setCurrentIndex(1)
+    page = window.lab.map
+    qtbot.waitUntil(page.show_map.isEnabled, timeout=LONG_MS)
+    return page
+
+
+def _show(qtbot: QtBot, page: MapPage, run: str = "codes") -> None:
+    page.choice.choose(paths.runs() / run)
+    with qtbot.waitSignal(page._map.made, timeout=LONG_MS):
+        click(page.show_map)
+    qtbot.waitUntil(page.show_map.isVisible, timeout=LONG_MS)
+
+
+def _walks(page: MapPage) -> bool:
+    return page.walk.slider.isVisible()
+
+
+def test_a_sprite_is_clicked_and_leads_to_those_like_it(qtbot: QtBot, page: MapPage) -> None:
+    assert page.choice.models.itemText(0) == "codes"  # first, though the other one is newer
+    assert not page.view.isVisible()
+    _show(qtbot, page)
+    shown = page._map.shown
+    assert shown is not None and page.view.isVisible() and "24 sprites" in page._said.text()
+    index = int(page.view.drawn()[3])
+    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=page.view.place_of(index).toPoint())
+    assert page.name.text() == shown.sprites.names[index] and page.large.isVisible()
+    assert shown.sprites.class_names[shown.sprites.labels[index]] in page.about.text()
+    assert shown.sprites.names[index] in page.view.accessibleDescription()
+    near = [button for button in page.neighbours._buttons if button.isVisible()]
+    assert [button.accessibleName() for button in near] == [shown.sprites.names[i] for i in shown.neighbours[index, :6]]
+    click(near[2])
+    assert page.name.text() == shown.sprites.names[shown.neighbours[index, 2]]
+    click(page.odd._buttons[0])
+    assert page.name.text() == shown.sprites.names[shown.odd[0]]
+    middle = page.view.place_of(int(shown.odd[0]))
+    assert abs(middle.x() - page.view.width() / 2) < 1 and abs(middle.y() - page.view.height() / 2) < 1
+
+
+def test_the_walk_goes_from_a_to_b(qtbot: QtBot, page: MapPage) -> None:
+    _show(qtbot, page)
+    shown = page._map.shown
+    assert shown is not None and not _walks(page)
+    drawn = page.view.drawn()
+    first, last = int(drawn[0]), int(drawn[-1])
+    for index, modifiers in ((first, Qt.KeyboardModifier.NoModifier), (last, Qt.KeyboardModifier.ShiftModifier)):
+        page.view.show_sprite(index)
+        QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, modifiers, page.view.place_of(index).toPoint())
+    assert page.walk.ends == (first, last) and _walks(page)
+    qtbot.waitUntil(lambda: page._map._decoding is None, timeout=LONG_MS)
+    model = load_model(paths.runs() / "codes", "best", CPU)
+    for value, index in ((100, last), (0, first)):
+        with qtbot.waitSignal(page._map.decoded, timeout=LONG_MS) as decoded:
+            page.walk.slider.setValue(value)
+        assert np.array_equal(page.walk.drawn._sprite, decoded.args[0])
+        (alone,) = decode(model, shown.features[[index]])
+        assert isinstance(alone, CodesDecoded) and np.array_equal(decoded.args[0], alone.sprites[0])
+    page.select(first)
+    assert not _walks(page)
+
+
+def test_while_a_sprite_is_drawn_only_the_newest_wish_waits(
+    qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _show(qtbot, page)
+    asked: list[float] = []
+
+    def noted(cache: object, source: object, device: object, codes: np.ndarray) -> Events:
+        asked.append(float(codes[0, 0]))
+        yield CodesDecoded(np.zeros((1, 8, 8, 4), np.uint8))
+
+    monkeypatch.setattr(model_jobs, "decode", noted)
+    for value in range(20):
+        page._map.decode(np.full(8, value, np.float32))
+    qtbot.waitUntil(lambda: page._map._decoding is None, timeout=LONG_MS)
+    assert asked == [0, 19]
+
+
+def test_a_code_of_another_model_is_not_drawn(qtbot: QtBot, page: MapPage) -> None:
+    _show(qtbot, page)
+    queue = page._session.job_queue
+    page._map._decoding = queue.start("files", "Drawing for ever", endless(), page._map._receive_decoded)
+    page._map.decode(np.zeros(8, np.float32))
+    _show(qtbot, page, "classes")
+    qtbot.waitUntil(lambda: not queue.running(), timeout=LONG_MS)
+    _show(qtbot, page)
+    with qtbot.waitSignal(page._map.decoded, timeout=LONG_MS):
+        page._map.decode(np.zeros(8, np.float32))
+
+
+def test_without_decoding_the_page_says_what_can(qtbot: QtBot, page: MapPage) -> None:
+    _show(qtbot, page, "classes")
+    page.select(0)
+    page.end_walk(1)
+    assert not _walks(page) and "Autoencoder" in page.walk._hint.text() and page.walk.ends is None
+
+
+def test_a_map_can_be_cancelled(qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_jobs, "make_map", endless)
+    click(page.show_map)
+    assert page.cancel.isVisible() and not page.show_map.isVisible()
+    click(page.cancel)
+    qtbot.waitUntil(page.show_map.isVisible, timeout=LONG_MS)
+    assert page._map.shown is None
+
+
+def test_without_a_run_there_is_nothing_to_show(window: Window, tmp_path: Path) -> None:
+    page = window.lab.map
+    assert not page.show_map.isEnabled() and "Autoencoder" in page.show_map.toolTip()

@@ -1,0 +1,242 @@
+"""The Lab page: an experiment from the question to the setting that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.background import jobs
+from studio.app.pages.lab.findings import Strip
+from studio.app.pages.lab.page import _ROLE, LabPage
+from studio.app.state.session import Session
+from studio.app.window import Window
+from studio.core.config import Value
+from studio.core.events import Events, Progress
+from studio.engine.runs.folder import RunProgress, RunRecord
+from studio.engine.runs.listing import RunSummary
+from studio.lab import running
+from studio.lab.experiments.base import Experiment
+from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
+from studio.lab.results import Result
+from studio.lab.running import result_of
+from tests.app.conftest import LONG_MS, click, start_endless, tiny
+from tests.lab.tools import Here, small_bench
+from tests.lab.toys import Toy
+
+Start = Callable[[QtBot, Session], None]
+
+PLOT = Plot("Speed", Axis("threads", log=True), Axis("sprites/s"), (Line("measured", (1.0, 2.0), (5.0, 9.0)),))
+
+
+@pytest.fixture
+def page(qtbot: QtBot, opened: Window) -> LabPage:
+    """With sprites and a small network, and the experiment with threads chosen."""
+    session = opened.session
+    session.setup.choose_recipe("classifier")
+    session.setup.set_config(tiny(session, "classifier"))
+    opened.show_page("lab")
+    choose(opened.lab, "threads")
+    return opened.lab
+
+
+def choose(page: LabPage, name: str) -> Experiment:
+    """Choose the experiment of that name, as a click does."""
+    (row,) = [row for row in range(page.experiments.count()) if page.experiments.item(row).data(_ROLE) == name]
+    page.experiments.setCurrentRow(row)
+    experiment = page.experiment()
+    assert experiment is not None and experiment.name == name
+    return experiment
+
+
+def result(page: LabPage, sentence: str, created: str = "2026-01-01T12:00:00+00:00", **suggests: Value) -> Result:
+    """One as if it had been found out on another day."""
+    table = Table((">threads", "what"), (("1", "one"),))
+    outcome = Outcome((PLOT,), (table,), (sentence,), suggests)
+    made = result_of(page.session.catalog.experiments["threads"], small_bench(), outcome, 3.0)
+    return dataclasses.replace(made, created=created)
+
+
+def _record(recipe: str) -> RunRecord:
+    """Of a run that is listed, and never read."""
+    return RunRecord(
+        "trial", recipe, {}, 8, ("a", "b"), "discs", 24, "", "cpu", "CPU", "fp32", 1, "2026-01-01", {}, "group"
+    )
+
+
+def show(page: LabPage, *results: Result) -> None:
+    """Have these found out before."""
+    page.session.lab.results[:] = results
+    page.session.lab.listed.emit()
+
+
+def test_an_experiment_is_run_kept_and_reported(
+    qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    experiment = choose(page, "batch-size")
+    monkeypatch.setattr(type(experiment), "seconds", 1.0)
+    assert page.question.text() == experiment.question and not page.report.isEnabled()
+    with qtbot.waitSignal(page.session.lab.done, timeout=LONG_MS):
+        click(page.start)
+        assert page.cancel.isVisible() and page.progress.isVisible() and not page.start.isVisible()
+    qtbot.waitUntil(page.start.isVisible, timeout=LONG_MS)
+    (found,) = page.session.lab.results
+    assert found.settings["batch_size"] == 8 and found.data_count == 24
+    assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
+    assert [plot.isVisible() for plot in page.findings.plots] == [True, True]
+    assert "batch_size" in page.findings.code.toPlainText()
+    assert page.result.count() == 1 and "classifier, discs" in page.result.currentText()
+    target = tmp_path / "report.html"
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *_: target)
+    with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS):
+        click(page.report)
+    assert found.outcome.sentences[0] in target.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Starts an experiment without end, and waits until it is under way."""
+
+    def experiment(*_: object) -> Events:
+        while True:
+            yield Progress(1, 2, "things")
+
+    def start(qtbot: QtBot, session: Session) -> None:
+        session.lab.start(Toy())
+        qtbot.waitUntil(lambda: session.lab.progress is not None, timeout=LONG_MS)
+
+    monkeypatch.setattr(jobs, "experiment", experiment)
+    return start
+
+
+def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage, endless: Start) -> None:
+    session = page.session
+    training = start_endless(qtbot, session)
+    with qtbot.waitSignal(training.state_changed, timeout=LONG_MS):
+        endless(qtbot, session)
+    assert training.state == "paused"
+    assert session.lab.problem(choose(page, "threads")) == "'Toy' is under way."
+    with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
+        session.lab.cancel()
+    assert session.lab.running is None and not session.lab.results
+    qtbot.waitUntil(lambda: training.state == "training", timeout=LONG_MS)
+    training.pause()  # by the user: now it is they who say when it goes on, and that ends the experiment
+    endless(qtbot, session)
+    with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
+        training.resume()
+    assert session.lab.running is None and training.is_live()
+
+
+def test_nothing_else_learns_meanwhile(qtbot: QtBot, page: LabPage, endless: Start) -> None:
+    session = page.session
+    endless(qtbot, session)
+    qtbot.waitUntil(lambda: len(session.job_queue.running()) == 1, timeout=LONG_MS)
+    session.feature_training._seen = None  # as if there were other sprites, which would be got to know now
+    session.catalog.ready.emit()
+    assert [job.title for job in session.job_queue.running()] == ["Experiment: Toy"]
+    with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
+        session.lab.cancel()
+
+
+def test_a_suggestion_is_taken_once(page: LabPage) -> None:
+    show(page, result(page, "Two are best.", threads=2))
+    use = page.findings.use
+    assert use.isVisible() and use.text().strip() == "Use 2 as CPU threads" and use.isEnabled()
+    click(use)
+    config = page.session.setup.config
+    assert config is not None and config.threads == 2
+    assert not use.isEnabled() and "already" in use.toolTip()
+    page.session.setup.choose_recipe("generator")
+    assert not use.isEnabled() and "'classifier'" in use.toolTip()
+    show(page, result(page, "As they are."))
+    assert not use.isVisible()
+
+
+def test_two_results_are_compared(page: LabPage) -> None:
+    newer = result(page, "Newer.", "2026-02-02T12:00:00+00:00")
+    show(page, newer, result(page, "Older."))
+    assert page.findings.sentences.text() == "Newer."
+    page.compared.setCurrentIndex(2)
+    (plot,) = [each for each in page.findings.plots if each.isVisible()]
+    (line,) = plot._compared
+    assert line.name.startswith("measured, 2026-01-01") and line.y == (5.0, 9.0)
+    page.result.setCurrentIndex(1)
+    assert page.findings.sentences.text() == "Older."
+    assert not plot._compared  # with itself there is nothing to compare
+    show(page, result(page, "Newest.", "2026-03-03T12:00:00+00:00"), newer, result(page, "Older."))
+    assert page.findings.sentences.text() == "Older."  # what was on show stays
+    choose(page, "batch-size")
+    assert not page.report.isEnabled() and page.result.count() == 0
+
+
+def test_a_run_is_looked_into_without_any_sprites(
+    qtbot: QtBot, own_run: Path, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_Process", Here)
+    window.show_page("lab")
+    page, session = window.lab, window.session
+    qtbot.waitUntil(lambda: page.run_choice.checkpoints.count() > 0, timeout=LONG_MS)
+    assert not page.run_choice.isVisible()  # the first experiment is one with sprites
+    choose(page, "layers")
+    assert page.run_choice.isVisible() and page.run_choice.models.currentText() == own_run.name
+    page.run_choice.checkpoints.setCurrentIndex(page.run_choice.checkpoints.findData("last"))
+    assert page.about.text().startswith(f"{own_run.name}, last, on ")
+    with qtbot.waitSignal(session.lab.done, timeout=LONG_MS):
+        click(page.start)
+    qtbot.waitUntil(page.start.isVisible, timeout=LONG_MS)
+    (found,) = session.lab.results
+    assert found.looked_into() == f"{own_run.name}, last (step 40)"
+    assert found.looked_into() in page.result.currentText()
+    assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
+
+
+def test_what_a_run_cannot_show_is_said_before_start(
+    qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(page, "from-noise")
+    assert page.about.text() == "Train a model first: there is no run to look into yet." and not page.start.isEnabled()
+    made = RunSummary(
+        Path("trial"), _record("classifier"), RunProgress("finished", 8, 1.0, {}), "finished", saved_step=8
+    )
+    page.session.runs.runs = (made,)
+    page.session.runs.listed.emit()
+    assert "draws no sprites" in page.about.text() and not page.start.isEnabled()
+    choose(page, "hardest")
+    assert page.start.isEnabled() and "nothing in the run is changed" in page.start.toolTip()
+
+
+def test_the_heading_of_the_looks_into_runs_is_no_experiment(page: LabPage) -> None:
+    names = [page.experiments.item(row).data(_ROLE) for row in range(page.experiments.count())]
+    place = names.index(None)
+    assert page.experiments.item(place).text() == "Inside a run" and not page.experiments.item(place).flags()
+    page.experiments.setCurrentRow(place - 1)
+    QTest.keyClick(page.experiments, Qt.Key.Key_Down)  # the keyboard passes over it
+    assert page.experiments.currentRow() == place + 1
+    subjects = [page.session.catalog.experiments[name].subject for name in names if name]
+    assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)
+
+
+def test_without_sprites_it_says_what_is_missing(window: Window) -> None:
+    window.show_page("lab")
+    assert not window.lab.start.isEnabled()
+    assert window.lab.about.text() == "Open a folder of sprites first."
+
+
+def test_sprites_that_an_experiment_drew_are_shown(page: LabPage) -> None:
+    pixels = np.full((8, 32, 4), (200, 90, 30, 255), np.uint8)
+    strip = Picture.of("no zero_grad", pixels, "New sprites of the same noise.")
+    found = result(page, "It is broken.")
+    show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, pictures=(strip,))))
+    (shown,) = page.findings.findChildren(Strip)
+    assert shown.accessibleName() == "no zero_grad" and shown.toolTip() == "New sprites of the same noise."
+    image = shown.grab().toImage()
+    assert image.pixelColor(image.rect().center()).getRgb() == (200, 90, 30, 255)
+    ratio = shown.devicePixelRatioF()
+    assert (image.width() / ratio) % 32 == 0 and image.width() == 4 * image.height()

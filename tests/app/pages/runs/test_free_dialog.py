@@ -1,0 +1,310 @@
+"""Runs are kept in order in the window: names, notes, stars, tags; the trash with its undo; freed space."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.background import run_jobs
+from studio.app.background.job_events import RunsRestored, RunsTrashed, Trashed, UndoOffered
+from studio.app.notifications import NoticeBar
+from studio.app.pages.runs.free_dialog import FreeSpaceDialog
+from studio.app.pages.runs.page import RunsPage
+from studio.app.pages.runs.table import Column
+from studio.app.state.session import Session
+from studio.core import paths
+from studio.core.events import Event, Notice
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.notes import RunNotes, change_notes, read_notes
+from tests.app.conftest import LONG_MS, click
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the trash of other systems is the user's own")
+
+
+@pytest.fixture
+def own_trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The system's trash is a folder of this test's."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data/Trash"
+
+
+@pytest.fixture
+def runs(trained_run: Path) -> list[Path]:
+    """Three runs among the studio's own."""
+    return [shutil.copytree(trained_run, paths.runs() / name) for name in ("a", "b", "c")]
+
+
+@pytest.fixture
+def page(qtbot: QtBot, qapp: QApplication, runs: list[Path], session: Session) -> RunsPage:
+    """The page with these runs, shown and measured."""
+    theme.apply(qapp, "light")
+    made = RunsPage(session)
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    made.show()
+    with qtbot.waitSignal(session.run_space.measured, timeout=LONG_MS):
+        made.arrive()
+    _wait(qtbot, made)
+    return made
+
+
+def _wait(qtbot: QtBot, page: RunsPage) -> None:
+    qtbot.waitUntil(lambda: not page.session.job_queue.running(), timeout=LONG_MS)
+
+
+def _row(page: RunsPage, name: str) -> QModelIndex:
+    model = page.table.model()
+    return next(
+        index for index in (model.index(row, Column.NAME) for row in range(model.rowCount())) if index.data() == name
+    )
+
+
+def _names(page: RunsPage) -> list[str]:
+    model = page.table.model()
+    return sorted(model.index(row, Column.NAME).data() for row in range(model.rowCount()))
+
+
+def _choose(page: RunsPage, *names: str) -> None:
+    page.table.clearSelection()
+    flag = page.table.selectionModel().SelectionFlag
+    for name in names:
+        page.table.selectionModel().select(_row(page, name), flag.Select | flag.Rows)
+
+
+def _said(qtbot: QtBot, page: RunsPage, run: Path) -> RunNotes:
+    """What is in the run's folder, when all is written, and what the list has of it."""
+    _wait(qtbot, page)
+    (listed,) = [one.notes for one in page.session.runs.runs if one.path == run]
+    assert read_notes(run) == listed
+    return listed
+
+
+def test_a_name_is_edited_in_place_and_stays_while_the_list_is_read_anew(
+    qtbot: QtBot, page: RunsPage, runs: list[Path]
+) -> None:
+    page.table.setCurrentIndex(_row(page, "b"))
+    page.table.edit(_row(page, "b"))
+    editor = page.table.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit) and editor.text() == "b"
+    editor.selectAll()
+    QTest.keyClicks(editor, "Fire & ice")
+    change_notes(runs[0], starred=True)
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        page.session.runs.list_runs()
+    assert editor.text() == "Fire & ice"
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert _said(qtbot, page, runs[1]).name == "Fire & ice"
+    assert _names(page) == ["Fire & ice", "a", "c"] and page.session.runs.title_of(runs[1]) == "Fire & ice"
+    assert not page.table.model().setData(_row(page, "a"), "a")  # nothing is new
+
+
+def test_a_star_is_given_by_a_click_and_by_the_keyboard(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+    star = _row(page, "a").siblingAtColumn(Column.STAR)
+    place = page.table.visualRect(star).center()
+    QTest.mouseClick(page.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert _said(qtbot, page, runs[0]).starred
+    _choose(page, "a", "b")
+    page.table.setFocus()
+    for expected in (True, False):  # all have one: all lose it
+        QTest.keyClick(page.table, Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
+        assert [_said(qtbot, page, run).starred for run in runs[:2]] == [expected, expected]
+
+
+def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+    _choose(page, "a")
+    page.notes.tags.setText("boss, dark Boss")
+    page.notes.note.setPlainText("Too wide.\nTry 32.")
+    _choose(page, "b")
+    assert page.notes.note.toPlainText() == "" and page.notes.tags.text() == ""
+    assert _said(qtbot, page, runs[0]) == RunNotes(note="Too wide.\nTry 32.", tags=("boss", "dark"))
+    assert _said(qtbot, page, runs[1]) == RunNotes()
+    _choose(page, "a")
+    assert page.notes.tags.text() == "boss, dark"
+    page.notes.note.setPlainText("Typing")
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        page.session.runs.list_runs()
+    assert page.notes.note.toPlainText() == "Typing"
+    page.leave()
+    assert read_notes(runs[0]).note == "Typing"  # by now: the window closes, and with it all jobs end
+    assert _said(qtbot, page, runs[0]).note == "Typing"
+    _choose(page, "a", "b")
+    assert not page.notes.note.isEnabled() and "one run" in page.notes.note.toolTip()
+
+
+def test_invalid_notes_show_an_error_and_stay_in_their_field(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+    _choose(page, "a")
+    row, reason = page.notes, page.notes._reasons["tags"]
+    row.tags.clear()
+    QTest.keyClicks(row.tags, "x" * 33)
+    qtbot.waitUntil(lambda: reason.text() == "A tag has at most 32 letters, not 33.", timeout=LONG_MS)
+    assert row.tags.property("invalid") is True and not reason.isHidden()
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        page.session.runs.list_runs()
+    assert row.tags.text() == "x" * 33 and read_notes(runs[0]).tags == ()
+    QTest.keyClick(row.tags, Qt.Key.Key_Backspace)
+    qtbot.waitUntil(lambda: read_notes(runs[0]).tags == ("x" * 32,), timeout=LONG_MS)
+    assert reason.isHidden()
+    row.note.setPlainText("y" * 10_001)
+    qtbot.waitUntil(lambda: not row._reasons["note"].isHidden(), timeout=LONG_MS)
+    assert "first 10,000" in row._reasons["note"].text()
+
+
+def test_runs_are_found_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+    change_notes(runs[0], name="Fire", tags=["boss", "dark"], note="too wide")
+    change_notes(runs[1], name="Bossy", starred=True)
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        page.arrive()
+    for text, found in (
+        ("boss", ["Bossy", "Fire"]), ("tag:boss", ["Fire"]), ("tag:DA wide", ["Fire"]), ("fire wide", ["Fire"]),
+        ("tag:wide", []), (str(runs[2]), ["c"]), ("", ["Bossy", "Fire", "c"]),
+    ):  # fmt: skip
+        page.filter.setText(text)
+        assert _names(page) == found, text
+    page.starred.click()
+    assert _names(page) == ["Bossy"]
+
+
+def test_what_runs_take_is_in_the_table(page: RunsPage, runs: list[Path]) -> None:
+    assert "3 runs, " in page._use.text() and page._use.text().endswith("on disk")
+    assert _row(page, "a").siblingAtColumn(Column.DISK).data()
+
+
+@linux
+def test_a_run_goes_to_the_systems_trash_and_comes_back(
+    qtbot: QtBot, page: RunsPage, runs: list[Path], own_trash: Path
+) -> None:
+    bar = NoticeBar(page)  # a window of its own would take the keyboard
+    page.session.noticed.connect(bar.show_notice)
+    page.session.runs.withdrawn.connect(bar.withdraw)
+    bar.undo_wanted.connect(page.session.runs.undo)
+    change_notes(runs[0], name="Fire")
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        page.arrive()
+    for names in (["Fire"], ["b", "c"]):
+        _choose(page, *names)
+        page.table.setFocus()
+        with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+            QTest.keyClick(page.table, Qt.Key.Key_Delete)
+    assert _names(page) == [] and {path.name for path in (own_trash / "files").iterdir()} == {"a", "b", "c"}
+    (card,) = bar.cards()  # for the newest alone
+    assert card.words[0] == "2 runs are in the trash." and card.passes
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
+    assert _names(page) == ["b", "c"] and sorted(run.title for run in page.selected()) == ["b", "c"]
+    assert not bar.cards()
+    page.table.setFocus()
+    with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
+        QTest.keyClick(page.table, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert [run.title for run in page.selected()] == ["Fire"]
+    assert not page.session.runs.can_undo() and not list(own_trash.glob("*/*"))
+
+
+def _only(events: list[Event]) -> Event:
+    (event,) = events
+    return event
+
+
+@linux
+@linux
+def test_a_home_without_a_data_folder_has_a_trash(
+    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new home/.local/share"))
+    trashed = _only(list(run_jobs.trash_runs(runs[:1])))
+    assert isinstance(trashed, RunsTrashed) and not runs[0].exists()
+    assert (tmp_path / "new home/.local/share/Trash/files/a/run.json").is_file()
+
+
+def test_what_can_not_come_back_stays_in_the_trash(runs: list[Path], own_trash: Path) -> None:
+    trashed = _only(list(run_jobs.trash_runs(runs)))
+    assert isinstance(trashed, RunsTrashed) and [run.path for run in trashed.runs] == runs
+    runs[0].mkdir()
+    shutil.rmtree(own_trash / "files" / "b")
+    first, second, restored = run_jobs.restore_runs(trashed.runs)
+    assert isinstance(first, Notice) and "something else" in first.title
+    assert isinstance(second, Notice) and "not in the trash any more" in second.title
+    assert restored == RunsRestored((runs[2],)) and (runs[2] / "run.json").is_file()
+    assert (own_trash / "files" / "a" / "run.json").is_file()
+
+
+def test_a_run_that_trains_or_has_vanished_stays_and_the_others_go(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
+    training = RunDir(runs[0])
+    training.acquire()
+    shutil.rmtree(runs[1])
+    try:
+        first, second, trashed = run_jobs.trash_runs(runs)
+    finally:
+        training.release()
+    assert isinstance(first, Notice) and "being trained" in first.title and runs[0].is_dir()
+    assert isinstance(second, Notice) and "no longer there" in second.title
+    assert trashed == RunsTrashed((Trashed(runs[2], None),))
+
+
+def test_where_there_is_no_trash_a_run_stays(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    _replace_trash(monkeypatch, lambda path: False)
+    told = _only(list(run_jobs.trash_runs(runs[:1])))
+    assert isinstance(told, Notice) and "can't be moved to the trash" in told.title
+    assert "Nothing was removed" in told.hint and (runs[0] / "run.json").is_file()
+
+
+def test_where_the_system_does_not_tell_the_place_no_undo_is_offered(
+    qtbot: QtBot, page: RunsPage, runs: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
+    with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS) as told:
+        page.session.runs.trash_runs(runs[:1])
+    assert "in the trash" in told.args[0].title and not isinstance(told.args[0], UndoOffered)
+    assert not page.session.runs.can_undo()
+
+
+def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:
+    """Let QFile.moveToTrash do `move`, and tell no place. The method can't be replaced: it is static, too."""
+
+    class File:
+        def __init__(self, path: str) -> None:
+            self._path = path
+
+        def moveToTrash(self) -> bool:
+            return move(self._path)
+
+        def fileName(self) -> str:
+            return ""
+
+    monkeypatch.setattr(run_jobs, "QFile", File)
+
+
+def test_space_is_freed_by_kinds_that_are_ticked(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+    for run in runs:
+        (run / "exports").mkdir()
+        (run / "exports" / "model.onnx").write_bytes(b"x" * 4096)
+    _choose(page, "a")
+    dialog = FreeSpaceDialog(page.session, page.selected(), page)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(lambda: not page.session.run_space.is_busy(), timeout=LONG_MS)
+    assert not dialog.boxes["exports"].isChecked() and not any(item.kind == "exports" for item in dialog.wanted())
+    dialog.boxes["exports"].click()
+    dialog.boxes["checkpoints"].setChecked(False)
+    assert {item.run for item in dialog.wanted()} == set(runs) and "12 KB" in dialog.free.text()
+    dialog.runs.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: not page.session.run_space.is_busy(), timeout=LONG_MS)
+    assert [item.path for item in dialog.wanted()] == [runs[0] / "exports" / "model.onnx"]
+    with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS) as told:
+        click(dialog.free)
+    assert told.args[0].title == "4 KB freed."
+    assert [len(list((run / "exports").iterdir())) for run in runs] == [0, 1, 1]
+    _wait(qtbot, page)

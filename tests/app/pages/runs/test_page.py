@@ -1,0 +1,288 @@
+"""The Runs page while something trains: what the user looks at stays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QItemSelectionModel, Qt
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs, theme
+from studio.app.background import jobs
+from studio.app.pages.runs.actions import RunActions
+from studio.app.pages.runs.page import RunsPage
+from studio.app.pages.runs.table import Column, RunTable
+from studio.app.state.session import Session
+from studio.app.widgets.plot.time_plot import TimePlot
+from studio.core.events import Events, Notice, Progress, SamplesReady
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
+from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
+from studio.engine.runs.listing import RunSummary, summarise
+from tests.app.conftest import LONG_MS, click
+from tests.conftest import make_sprites
+from tests.engine.tools import train_generator
+
+
+def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
+    begun = f"2026-01-{day:02}T00:00:00+00:00"
+    record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {}, "group")
+    return RunSummary(Path(name), record, RunProgress(standing, step, 1.0, {}), standing, step=step, elapsed_s=1.0)
+
+
+OLD, OLDER = summary("old", 2, 20), summary("older", 1, 30)
+
+
+def training(step: int) -> RunSummary:
+    return summary("new", 3, step, "training")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that were read. Each has a hundred losses and two samples more than the last time."""
+    read: list[str] = []
+
+    def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
+        for path in paths:
+            read.append(path.name)
+            count = 100 * read.count(path.name)
+            losses = Curve(np.arange(count), np.linspace(2, 1, count))
+            film = [SamplesReady(step, make_sprites().rgba[:4]) for step in range(0, count + 1, 50)]
+            yield HistoryRead(path, History({"loss": losses}), tuple(film))
+
+    monkeypatch.setattr("studio.app.background.jobs.read_runs", read_runs)
+    return read
+
+
+@pytest.fixture
+def page(qtbot: QtBot, qapp: QApplication, session: Session, asked: list[str]) -> Iterator[RunsPage]:
+    """Three runs, the newest of which trains."""
+    theme.apply(qapp, "light")
+    session.catalog.plots_are_ready = True
+    made = RunsPage(session)
+    qtbot.addWidget(made)
+    made.resize(1100, 900)
+    made.show()
+    with qtbot.waitSignal(session.runs.read, timeout=LONG_MS):
+        tell(made, training(10), OLD, OLDER)
+    yield made
+    qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)
+
+
+def tell(page: RunsPage, *runs: RunSummary) -> None:
+    """What a listing says, as it comes with every checkpoint."""
+    page.session.runs.runs = runs
+    page.session.runs.listed.emit()
+
+
+def choose(qtbot: QtBot, page: RunsPage, *names: str) -> TimePlot:
+    """Choose these runs, and wait for their curves."""
+    flag = QItemSelectionModel.SelectionFlag
+    with qtbot.waitSignals([page.session.runs.read] * len(names), timeout=LONG_MS):
+        page.table.clearSelection()
+        for row in range(page.table.model().rowCount()):
+            index = page.table.model().index(row, Column.NAME)
+            if index.data() in names:
+                page.table.selectionModel().setCurrentIndex(index, flag.Select | flag.Rows)
+    plot = page.comparison.findChild(TimePlot)
+    assert isinstance(plot, TimePlot)
+    plot.refresh()
+    return plot
+
+
+def chosen(page: RunsPage) -> list[str]:
+    return sorted(run.path.name for run in page.selected())
+
+
+def current(page: RunsPage) -> str:
+    return str(page.table.currentIndex().siblingAtColumn(Column.NAME).data())
+
+
+def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
+    """Zoom in, and go back to the samples of an earlier step."""
+    plot._view.zoom(0.5, 40.0, False)
+    plot._view.zoom(0.5, 1.5, True)
+    page.comparison.filmstrip.show_step(50)
+    return seen(page, plot)
+
+
+def seen(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
+    plot.refresh()
+    return plot.canvas.ranges(), page.comparison.filmstrip.shown_step()
+
+
+@pytest.mark.parametrize("newer", [[], [summary("newest", 4, 1)]], ids=["a checkpoint", "a new run"])
+def test_what_another_run_does_changes_nothing(
+    qtbot: QtBot, page: RunsPage, asked: list[str], newer: list[RunSummary]
+) -> None:
+    plot = choose(qtbot, page, "old", "older")
+    before, read = look_closer(page, plot), list(asked)
+    assert before[1] == 50
+    tell(page, *newer, training(11), OLD, OLDER)
+    assert not page.comparison._calm.isActive() and asked == read  # nothing is read, now or later
+    assert seen(page, plot) == before
+    assert chosen(page) == ["old", "older"] and current(page) == "older"
+    assert page.table.model().index(len(newer), Column.STEPS).data() == "11"
+
+
+def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
+    plot = choose(qtbot, page, "new", "old")
+    before, steps = look_closer(page, plot), page.comparison.filmstrip.steps()
+    asked_before = len(asked)
+    with qtbot.waitSignal(page.session.runs.read, timeout=LONG_MS):
+        tell(page, training(12), OLD, OLDER)
+        assert seen(page, plot) == before  # what is on show stays until there is something newer
+    assert asked[asked_before:] == ["new"]
+    assert seen(page, plot) == before
+    assert len(page.comparison.filmstrip.steps()) == len(steps) + 2
+    page.comparison.filmstrip.go_live()
+    plot.auto_range()
+    plot.refresh()
+    assert plot.canvas.ranges()[0][1] >= 299  # the third hundred of losses
+
+
+def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
+    plot = choose(qtbot, page, "old", "older")
+    look_closer(page, plot)
+    plot = choose(qtbot, page, "new")
+    assert plot.canvas.ranges()[0][0] <= 0 and plot.canvas.ranges()[0][1] >= 99
+    assert page.comparison.filmstrip.is_live()
+
+
+def test_a_filter_without_a_match_is_reported_and_cleared_by_its_button(page: RunsPage) -> None:
+    assert not page.show_all.isVisible()
+    page.filter.setText("olde")
+    page.filter.setText("nothing like it")
+    page.starred.setChecked(True)
+    assert page.table.model().rowCount() == 0 and "No run matches the filter." in shown_texts(page)
+    click(page.show_all)
+    assert page.table.model().rowCount() == 3 and page.filter.text() == "" and not page.show_all.isVisible()
+
+
+def test_runs_are_listed_and_read_while_an_import_goes_on(
+    qtbot: QtBot, session: Session, asked: list[str], tmp_path: Path
+) -> None:
+    is_over = threading.Event()
+
+    def endless() -> Events:
+        while not is_over.is_set():
+            yield Progress(0, 0, "files read")
+
+    session.job_queue.start("files", "Opening", endless(), lambda event: None)
+    with qtbot.waitSignal(session.runs.listed, timeout=LONG_MS):
+        session.runs.list_runs()
+    with qtbot.waitSignal(session.runs.read, timeout=LONG_MS):
+        session.runs.read_runs([tmp_path])
+    is_over.set()
+
+
+def test_an_empty_runs_page_tells_loading_from_no_runs(qtbot: QtBot, session: Session) -> None:
+    page = RunsPage(session)
+    qtbot.addWidget(page)
+    page.show()
+    assert "Looking for runs…" in shown_texts(page)
+    with qtbot.waitSignal(session.runs.listed, timeout=LONG_MS):
+        session.runs.list_runs()
+    assert any(text.startswith("Nothing has been trained yet") for text in shown_texts(page))
+
+
+def test_a_visible_runs_page_polls_a_training_run(page: RunsPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[bool] = []
+    monkeypatch.setattr(page.session.runs, "list_runs", lambda: listed.append(True))
+    page.list_timer.timeout.emit()
+    assert len(listed) == 1
+    tell(page, OLD, OLDER)  # no run trains
+    page.list_timer.timeout.emit()
+    tell(page, training(11), OLD, OLDER)
+    page.hide()
+    page.list_timer.timeout.emit()
+    assert len(listed) == 1
+
+
+def shown_texts(page: RunsPage) -> list[str]:
+    return [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
+
+
+def test_a_run_that_can_not_be_read_is_told_and_the_next_one_is_read(tmp_path: Path, run_path: Path) -> None:
+    list(train_generator(run_path, make_sprites(), steps=1))
+    told, read = jobs.read_runs(RunReader(), [tmp_path / "gone", run_path])
+    assert isinstance(told, Notice) and "gone" in told.title
+    assert isinstance(read, HistoryRead) and read.path == run_path
+
+
+def test_fault_34_a_damaged_run_is_in_the_table_with_its_field(qapp: QApplication) -> None:
+    problem = "run.json of old is damaged. 'created' holds a whole number where a text belongs."
+    table = RunTable()
+    table.show_runs([OLD, RunSummary(Path("bad"), None, None, "damaged", problem)], {})
+    row = [table.index(1, column) for column in range(table.columnCount())]
+    assert [row[Column.NAME].data(), row[Column.STATE].data()] == ["bad", "Damaged"]
+    assert table.index(0, Column.NAME).data() == "old"
+    assert all(index.data(Qt.ItemDataRole.ToolTipRole) == problem for index in row[Column.NAME :])
+    strange = RunSummary(Path("strange"), replace(OLD.record, created="0001-01-01"), OLD.progress, "stopped")  # type: ignore[type-var]
+    table.show_runs([strange], {})
+    assert "1" in table.index(0, Column.BEGUN).data()
+
+
+def test_a_report_of_the_chosen_runs_is_saved(
+    qtbot: QtBot, session: Session, run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_generator(run_path, make_sprites(), steps=2))
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *_: tmp_path / "report.html")
+    actions = RunActions(session)
+    qtbot.addWidget(actions)
+    assert not actions.report.isEnabled() and "Choose" in actions.report.toolTip()
+    actions.set_runs([summarise(run_path)])
+    with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
+        actions.report.menu().actions()[0].trigger()
+    assert saved.args[0].paths == (tmp_path / "report.html",)
+    assert run_path.name in (tmp_path / "report.html").read_text()
+    monkeypatch.setattr(dialogs, "for_new_files", lambda *_: tmp_path / "logs")
+    with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
+        actions.report.menu().actions()[1].trigger()
+    assert saved.args[0].paths == (tmp_path / "logs" / run_path.name,)
+
+
+def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
+    qtbot: QtBot, own_run: Path, ready: Session
+) -> None:
+    actions, setup = RunActions(ready), ready.setup
+    qtbot.addWidget(actions)
+    qtbot.waitUntil(lambda: bool(ready.runs.runs), timeout=LONG_MS)
+    found = summarise(own_run)
+    assert found.record is not None
+    actions.set_runs([found])
+    setup.choose_recipe("classifier")
+    like, start = actions.anew.menu().actions()
+    with qtbot.waitSignal(actions.train_wanted):
+        like.trigger()
+    assert setup.recipe is not None and setup.recipe.name == "generator" and setup.config is not None
+    assert setup.config.to_json() == found.record.config and setup.parents.of(setup.recipe) is None
+    with qtbot.waitSignal(actions.train_wanted):
+        start.trigger()
+    assert setup.parents.of(setup.recipe) == own_run
+    stranger = replace(found, record=replace(found.record, recipe="unheard"))
+    actions.set_runs([stranger])
+    with qtbot.waitSignal(ready.failed) as failed:
+        like.trigger()
+    assert "unheard" in failed.args[0].title
+
+
+def test_a_run_trains_longer(qtbot: QtBot, own_run: Path, ready: Session) -> None:
+    actions = RunActions(ready)
+    qtbot.addWidget(actions)
+    actions.set_runs([summarise(own_run)])
+    assert not actions.resume.isEnabled() and "Train longer" in actions.resume.toolTip()
+    steps = RunDir(own_run).progress().step
+    with qtbot.waitSignal(actions.train_wanted):
+        actions.longer.menu().actions()[0].trigger()
+    qtbot.waitUntil(lambda: ready.training.chunk is not None, timeout=LONG_MS)
+    assert ready.training.chunk is not None and ready.training.chunk.first_step >= steps
+    ready.training.stop()
+    qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
+    assert RunDir(own_run).progress().minutes > 2

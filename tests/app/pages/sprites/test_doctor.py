@@ -1,0 +1,196 @@
+"""The doctor in the window: findings, fixes, and taking them back."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.window import Window
+from studio.data.doctor.findings import Examined
+from studio.data.files.source_files import Quarantined
+from tests.app.conftest import LONG_MS, click, sprites_of
+
+
+@pytest.fixture
+def looked_over(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
+    """The window with the sprites open, one of them soft and one a mirror image, and looked over."""
+    source = sorted((sprite_folder / "class0").glob("*[0-9].png"))[0]
+    pixels = np.asarray(Image.open(source)).copy()
+    Image.fromarray(pixels[:, ::-1]).save(sprite_folder / "class1" / "turned.png")
+    pixels[4, 4, 3] = 90
+    Image.fromarray(pixels).save(sprite_folder / "class1" / "soft.png")
+    window.open_paths([sprite_folder])
+    wait_for_the_doctor(qtbot, window)
+    window.sprites.tabs.setCurrentIndex(1)
+    return window
+
+
+def wait_for_the_doctor(qtbot: QtBot, window: Window) -> None:
+    opened, doctor = window.session.open_sprites, window.session.doctor
+    qtbot.waitUntil(lambda: bool(opened.result) and not opened.is_busy() and not doctor.is_looking, timeout=LONG_MS)
+
+
+def choose(window: Window, group: str) -> DoctorView:
+    """Choose a group of findings; returns the view."""
+    view = window.sprites.doctor
+    view.groups.setCurrentRow(groups(window)[group])
+    return view
+
+
+def groups(window: Window) -> dict[str, int]:
+    listed = window.sprites.doctor.groups
+    return {listed.item(row).text().partition(" (")[0]: row for row in range(listed.count())}
+
+
+def test_the_findings_are_listed_with_what_to_do(looked_over: Window) -> None:
+    assert looked_over.sprites.tabs.tabText(1).startswith("Doctor (")
+    assert {"Left out", "Unreadable", "Worth a look", "Similar", "Soft alpha"} <= groups(looked_over).keys()
+    view = choose(looked_over, "Unreadable")
+    assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
+    choose(looked_over, "Soft alpha")
+    assert view.grid.isVisible() and view.grid.visible_count() == 1
+    assert view.fixes[0].text() == "Make them solid or clear" and view.threshold.isVisible()
+    choose(looked_over, "Similar")  # they stand beside what they are like
+    finding = next(each for each in looked_over.session.doctor.findings if each.group == "similar")
+    assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
+
+
+def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_over: Window) -> None:
+    view, open_sprites = choose(looked_over, "Soft alpha"), looked_over.session.open_sprites
+    before = sprites_of(looked_over.session).fingerprint
+    view.threshold.slider.setValue(100)
+    assert view.threshold.preview.isChecked()
+    assert set(np.unique(view.grid._model.rgba[..., 3])) == {0, 255}
+    assert sprites_of(looked_over.session).fingerprint == before
+    view.threshold.preview.setChecked(False)
+    assert 90 in view.grid._model.rgba[..., 3]
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    assert open_sprites.options.alpha_threshold == 100
+    assert 90 not in sprites_of(looked_over.session).rgba[..., 3]
+    wait_for_the_doctor(qtbot, looked_over)
+    assert "Mended" in groups(looked_over) and "Soft alpha" not in groups(looked_over)
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(view.undo)
+    assert sprites_of(looked_over.session).fingerprint == before
+    again = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        QTest.keyClick(looked_over, Qt.Key.Key_Z, again)
+    assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
+
+
+def test_magenta_becomes_transparent_and_is_taken_back(qtbot: QtBot, looked_over: Window, sprite_folder: Path) -> None:
+    for path in sorted((sprite_folder / "class0").glob("*.png"))[:2]:
+        pixels = np.asarray(Image.open(path).convert("RGBA")).copy()
+        pixels[pixels[..., 3] == 0] = (255, 0, 255, 255)
+        pixels[0] = (255, 0, 255, 255)
+        Image.fromarray(pixels).save(path)
+    opened = looked_over.session.open_sprites
+    looked_over.open_paths([sprite_folder])
+    wait_for_the_doctor(qtbot, looked_over)
+    view = choose(looked_over, "Magenta ground")
+    assert view.fixes[0].text() == "Make magenta transparent" and view.grid.visible_count() == 2
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    wait_for_the_doctor(qtbot, looked_over)
+    assert opened.options.changed() == {"clear_magenta": True} and "Magenta ground" not in groups(looked_over)
+    with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
+        click(view.undo)
+    wait_for_the_doctor(qtbot, looked_over)
+    assert opened.options.changed() == {} and "Magenta ground" in groups(looked_over)
+
+
+def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
+    view, sprites = choose(looked_over, "Similar"), sprites_of(looked_over.session)
+    assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."
+    view.grid.select([1])
+    assert view.leave_out.isEnabled() and "selected below" in view.leave_out.toolTip()
+    odd = Quarantined(sprites.names[0], "odd", "outlier")
+    looked_over.session.doctor.add(Examined(sprites, (odd,), 1))
+    assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
+    assert view.grid.selected() == [1]
+
+
+def test_after_a_fix_the_next_finding_is_chosen_and_another_folder_shows_its_sprites(
+    qtbot: QtBot, looked_over: Window, tmp_path: Path
+) -> None:
+    view, before = choose(looked_over, "Soft alpha"), groups(looked_over)
+    row = before["Soft alpha"]
+    assert row > 1
+    with qtbot.waitSignal(looked_over.session.open_sprites.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    wait_for_the_doctor(qtbot, looked_over)
+    assert "Soft alpha" not in groups(looked_over)
+    assert abs(view.groups.currentRow() - row) <= 1 and looked_over.sprites.tabs.currentIndex() == 1
+    choose(looked_over, "Similar")
+    similar = looked_over.sprites.doctor._finding
+    looked_over.session.doctor._look_over()  # the similar ones are found later than the others
+    wait_for_the_doctor(qtbot, looked_over)
+    assert similar is not None and view.groups.currentItem().text().startswith("Similar")
+    other = tmp_path / "other"
+    other.mkdir()
+    Image.fromarray(np.full((8, 8, 4), 255, np.uint8)).save(other / "one.png")
+    looked_over.open_paths([other])
+    wait_for_the_doctor(qtbot, looked_over)
+    qtbot.waitUntil(lambda: len(sprites_of(looked_over.session)) == 1, timeout=LONG_MS)
+    assert looked_over.sprites.tabs.currentIndex() == 0
+
+
+def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:
+    page, imported = looked_over.sprites, looked_over.session.open_sprites.imported
+    page.tabs.setCurrentIndex(0)
+    names = sprites_of(looked_over.session).names
+    assert not page.selection.leave_out.isVisible()
+    page.grid.select([1, 3])
+    assert page.selection.leave_out.isVisible()
+    page.grid.view.setFocus()
+    with qtbot.waitSignal(imported, timeout=LONG_MS):
+        QTest.keyClick(page.grid.view, Qt.Key.Key_Delete)
+    assert sprites_of(looked_over.session).names == (names[0], names[2], *names[4:])
+    with qtbot.waitSignal(imported, timeout=LONG_MS):
+        QTest.keyClick(looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert sprites_of(looked_over.session).names == names
+
+
+def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:
+    """Leaving everything out is refused: what was open stays, and so does what can be undone."""
+    open_sprites = looked_over.session.open_sprites
+    result, opened = open_sprites.result, open_sprites.opened
+    with qtbot.waitSignal(looked_over.session.job_queue.failed, timeout=LONG_MS):
+        looked_over.session.doctor.leave_out(["unknown.png"])
+        open_sprites.change_options(open_sprites.options.replace(leave_out="*"))
+    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
+    assert open_sprites.result is result and open_sprites.opened == opened
+    assert looked_over.sprites.doctor.isVisible()
+
+
+def test_splits_become_classes_by_one_click_and_splits_again(
+    qtbot: QtBot, window: Window, sprite_folder: Path, tmp_path: Path
+) -> None:
+    for place, path in enumerate(sorted(sprite_folder.glob("class*/*.png"))[:6]):
+        copy = tmp_path / "set" / ("train", "val", "test")[place % 3] / "cat" / f"{place}.png"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    window.open_paths([tmp_path / "set"])
+    wait_for_the_doctor(qtbot, window)
+    assert sprites_of(window.session).class_names == ("cat",) and sprites_of(window.session).is_test.sum() == 2
+    window.sprites.tabs.setCurrentIndex(1)
+    view, open_sprites = choose(window, "Split folders"), window.session.open_sprites
+    assert view._title.text() == "Split folders: 1 entry" and view.fixes[0].text() == "Take them as classes"
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(view.fixes[0])
+    assert sprites_of(window.session).class_names == ("test/cat", "train/cat", "val/cat")
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(view.undo)
+    assert sprites_of(window.session).class_names == ("cat",)
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        click(window.notices._act)
+    assert sprites_of(window.session).class_names == ("test/cat", "train/cat", "val/cat")

@@ -1,0 +1,439 @@
+"""The pages as a user meets them: real clicks, real sprites, really trained."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QKeyEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMenuBar,
+    QPushButton,
+    QTabBar,
+    QTableView,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs, theme
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.window import Window
+from studio.core import paths
+from studio.core.events import Advised, Notice, QualityMeasured
+from studio.core.metrics import Quality
+from studio.engine.sampling import distil
+from studio.engine.sampling.class_choice import read_mixture
+from studio.engine.sampling.distil import DistilSettings
+from studio.exports.sprites.formats import sprite_exports
+from studio.recipes.base import TrainingBudget
+from tests.app.conftest import LONG_MS, click, open_sprites, start_endless, tiny, wait_for_steps, wait_idle
+
+
+def choose(box: QComboBox, data: object) -> None:
+    box.setCurrentIndex(box.findData(data))
+    assert box.currentData() == data
+
+
+def texts(widget: QWidget) -> list[str]:
+    return [label.text() for label in widget.findChildren(QLabel)]
+
+
+def set_tiny(window: Window, **changes: float) -> None:
+    """Put settings into the form that train in a second."""
+    recipe = window.session.setup.recipe
+    assert recipe is not None
+    window.session.setup.choose_parent(None)  # the starter is no tiny model
+    window.session.setup.set_config(tiny(window.session, recipe.name, **changes))
+
+
+def train_to_the_end(qtbot: QtBot, window: Window) -> None:
+    window.show_page("train")
+    set_tiny(window)
+    click(window.train.controls.start)
+    wait_idle(qtbot, window.session)
+
+
+def test_a_window_and_the_picture_in_it_follow_the_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
+    picture = window.sprites.drop_zone._picture
+    light = picture.pixmap().toImage()
+    assert theme.LIGHT.text in window.styleSheet()
+    theme.apply(qapp, "dark")
+    assert theme.DARK.text in window.styleSheet() and theme.LIGHT.text not in window.styleSheet()
+    qtbot.waitUntil(lambda: picture.pixmap().toImage() != light)
+
+
+def test_an_empty_window_says_what_to_do(qtbot: QtBot, window: Window) -> None:
+    assert window.sprites.drop_zone.isVisible()
+    window.show_page("train")
+    assert not window.train.controls.start.isEnabled()
+    assert "Open a folder" in window.train.controls.start.toolTip()
+    window.show_page("generate")
+    assert not window.generate.generate.isEnabled()
+    qtbot.waitUntil(lambda: "no model" in window.generate.generate.toolTip(), timeout=LONG_MS)
+    assert not window.generate.request.quick.isVisibleTo(window.generate)
+
+
+def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr(
+        "studio.app.actions.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
+    )
+    actions = {action.text(): action for menu in window.menuBar().findChildren(QMenu) for action in menu.actions()}
+    actions["Open the runs' folder"].trigger()
+    actions["Open the folder of logs"].trigger()
+    assert opened == [paths.runs(), paths.logs()]
+    assert all(path.is_dir() for path in opened)
+
+
+def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+    window.show_page("runs")
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(sprite_folder))])
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
+        window.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, left, none))
+    page = window.sprites
+    assert window.page() is page
+    assert page.grid.visible_count() == 24
+    assert window.session.doctor.findings[0].group == "unreadable"
+
+
+def test_quality_has_its_tabs_beside_the_loss(opened: Window) -> None:
+    monitor = opened.train.monitor
+    assert monitor.plot is not None
+    monitor.plot.append_series("Speed", [10], [300.0])
+    quality = Quality(kid=0.25, kid_error=0.01, kid_real=0.0, copies=0.1, copies_real=0.06)
+    opened.session.training.event_received.emit(QualityMeasured(6, quality))
+    bar = monitor.plot.findChild(QTabBar)
+    assert bar is not None
+    assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
+    assert monitor.readings.value("Copies") == "10 % (6 % by chance)"
+
+
+def test_advice_is_said_and_marked_on_the_plot(qtbot: QtBot, opened: Window) -> None:
+    train_to_the_end(qtbot, opened)
+    page, plot, training = opened.train, opened.train.monitor.plot, opened.session.training
+    assert plot is not None
+    for advice, said, marked in (
+        (Advised(4, "improving", "New sprites come nearer.", 3), "Still improving: new sprites come nearer.", []),
+        (Advised(4, "copying", "30 % are copies.", 2), "Starting to copy: 30 % are copies.", [2]),
+    ):
+        training._receive(advice)
+        assert page._state.text().endswith(said)
+        assert [mark.step for mark in plot.marks if mark.kind == "best"] == marked
+
+
+def test_training_from_start_to_new_sprites_on_disk(
+    qtbot: QtBot, opened: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    click(opened.sprites.summary.train)
+    assert opened.page() is opened.train
+    train_to_the_end(qtbot, opened)
+    assert opened.train.monitor.filmstrip.steps()[0] == 0
+    assert opened.train.monitor.filmstrip.steps()[-1] == 6
+    gif, films = sprite_exports()["gif"], (opened.train.monitor.filmstrip, opened.runs.comparison.filmstrip)
+    for name, strip in zip(("train", "runs"), films, strict=True):
+        target = tmp_path / name
+        monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args, target=target, **more: (target, gif))
+        opened.show_page(name)
+        qtbot.waitUntil(strip.save.isEnabled, timeout=LONG_MS)
+        with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+            click(strip.save)
+        with Image.open(target.with_suffix(".gif")) as film:
+            assert film.n_frames > 1  # type: ignore[attr-defined]
+    opened.show_page("train")
+    click(opened.train.generate)
+    assert opened.page() is opened.generate
+    qtbot.waitUntil(opened.generate.generate.isEnabled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: opened.generate.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    opened.generate.generate.setFocus()
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as made:
+        click(opened.generate.generate)
+    qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
+    assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
+    monkeypatch.setattr(dialogs, "for_new_files", lambda *args: tmp_path / "out")
+    with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+        click(opened.generate.results.save_files)
+    files = sorted((tmp_path / "out").glob("*.png"))
+    assert len(files) == 64 and all(file.name.startswith("class") for file in files)
+    assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
+    sheet = sprite_exports()["sheet"]
+    monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args: (tmp_path / "sheet.png", sheet))
+    with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+        QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    assert Image.open(tmp_path / "sheet.png").size == (64, 64)
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS):
+        click(opened.generate.generate)
+        opened.generate.choice.models.setCurrentIndex(-1)  # the sprites are those of the model that was asked
+    picked = opened.generate.results.to_save()
+    assert picked is not None and all(name.startswith("class") for name in picked.names)
+
+
+def test_a_model_is_taught_to_draw_quickly(
+    qtbot: QtBot, own_run: Path, opened: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page, quick = opened.generate, opened.generate.request.quick
+    opened.runs.model_wanted.emit(own_run)
+    qtbot.waitUntil(lambda: quick.teach.isEnabled() and quick.teach.isVisible(), timeout=LONG_MS)
+    assert not quick.box.isEnabled() and "can be taught" in quick._about.text()
+    asked = page.request.next_settings()
+    assert not asked.quick
+    monkeypatch.setattr(distil, "DistilSettings", lambda: DistilSettings(count=128))
+    monkeypatch.setattr(distil, "_COMPARED", 4)
+    monkeypatch.setattr(distil, "_PASSES", 1)
+    with qtbot.waitSignal(opened.session.inference.progressed, timeout=LONG_MS):
+        click(quick.teach)
+    assert not quick.teach.isEnabled()
+    click(page.cancel)
+    qtbot.waitUntil(quick.teach.isEnabled, timeout=LONG_MS)
+    with qtbot.waitSignal(opened.session.inference.distilled, timeout=LONG_MS):
+        click(quick.teach)
+    qtbot.waitUntil(lambda: quick.box.isEnabled() and quick.box.isChecked(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not opened.session.inference.is_busy(), timeout=LONG_MS)
+    assert not quick.teach.isVisible() and "times as many" in quick._about.text()
+    form = page.request._form
+    assert form is not None and not form._controls["guidance"].isEnabled() and form._controls["count"].isEnabled()
+    assert page.request.next_settings().quick
+    page.request.lock.setChecked(True)
+    page.request.seed.setValue(7)
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as made:
+        click(page.generate)
+    quick.box.click()
+    assert form._controls["guidance"].isEnabled()
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as usual:
+        click(page.generate)
+    assert not np.array_equal(made.args[0].sprites, usual.args[0].sprites)
+
+
+def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone(window: Window) -> None:
+    request = window.generate.request
+    request.show_classes(("swords",), frozenset({"mix"}))
+    asked = []
+    for place in range(request.classes.count()):
+        request.classes.setCurrentIndex(place)
+        settings = request.next_settings()
+        asked.append((settings.class_name, settings.in_proportion))
+    assert asked == [("", False), ("", True), ("swords", False)]
+
+
+def test_a_class_with_a_comma_is_mixed(window: Window) -> None:
+    request = window.generate.request
+    request.show_classes(("swords, long", "potions"), frozenset({"mix"}))
+    request.classes.setCurrentIndex(request.classes.findData("swords, long"))
+    request.mixed_with.setCurrentIndex(request.mixed_with.findData("potions"))
+    assert read_mixture(request.next_settings().mix) == [("swords, long", 50), ("potions", 50)]
+
+
+def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window, sprite_folder: Path) -> None:
+    opened.show_page("train")
+    set_tiny(opened, steps=1_000_000)
+    controls = opened.train.controls
+    click(controls.start)
+    wait_for_steps(qtbot, opened.session)
+    assert not controls.start.isVisible() and "What you change here is for another run." in texts(controls)
+    for key in (False, True):
+        for state in ("paused", "training"):
+            QTest.keyClick(opened, Qt.Key.Key_Space) if key else click(controls.pause)
+            assert opened.session.training.state == state
+            assert controls.pause.accessibleName() == ("Go on" if state == "paused" else "Pause")
+    held_down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier, " ", True)
+    QApplication.sendEvent(opened, held_down)
+    assert opened.session.training.state == "training" and opened.train.save.isEnabled()
+    click(controls.stop)
+    qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
+    assert "Start trains on discs: 24 sprites." in texts(controls)
+    open_sprites(qtbot, opened.session, sprite_folder / "class1")
+    assert any(words.startswith("Start trains on class1: ") for words in texts(controls))  # beside the run that ended
+
+
+def test_a_small_window_scrolls_before_the_plot_covers_the_samples(qtbot: QtBot, opened: Window) -> None:
+    opened.show_page("train")
+    opened.resize(900, 600)
+    monitor = opened.train.monitor
+    qtbot.waitUntil(lambda: opened.height() == 600 and monitor.plot is not None, timeout=LONG_MS)
+    plot, tabs = monitor.splitter.widget(0), monitor.tabs
+    assert plot is not None
+    qtbot.waitUntil(lambda: tabs.height() >= 200 and plot.height() >= 220, timeout=LONG_MS)
+    assert plot.geometry().bottom() < tabs.geometry().top()
+    qtbot.waitUntil(lambda: monitor.splitter.geometry().bottom() <= monitor.rect().bottom(), timeout=LONG_MS)
+
+
+def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
+    opened.show_page("train")
+    setup = opened.train.setup
+    box = setup.forms._forms[setup.recipes.currentData()].findChild(QAbstractSpinBox, "batch_size")
+    assert box is not None
+    box.selectAll()
+    QTest.keyClicks(box, "0")
+    assert not opened.train.controls.start.isEnabled()
+    assert "Batch size" in opened.train.controls.start.toolTip()
+
+
+def test_presets_follow_the_sprites_and_own_settings_unmark_them(
+    opened: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel, setup = opened.train.setup, opened.session.setup
+    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
+    setup._offer_presets()
+    usual, best = [button for button in panel.presets.findChildren(QPushButton) if not button.isHidden()]
+    assert setup.config is not None
+    assert setup.preset == "Standard" and setup.config.epochs == 534
+    # Few sprites are soon learnt by heart: 'Quick' would be the same as 'Standard'; 'Best' has a wider network.
+    assert usual.text() == "Standard\nabout 30 s" and best.text() == "Best\nabout 50 s" and usual.isChecked()
+    setup.set_config(setup.config.replace(batch_size=7))
+    assert not usual.isChecked() and panel.forms.config().batch_size == 7
+    assert "Your own settings." in texts(panel.presets)
+    opened.show_page("train")
+    click(usual)
+    assert setup.config.epochs == 534 and panel.forms.config() == setup.config and usual.isChecked()
+
+
+def test_minutes_that_are_typed_count_instead_of_the_epochs_of_a_preset(
+    opened: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form, setup = opened.train.setup.forms, opened.session.setup
+    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
+    setup._offer_presets()
+    assert setup.config is not None and setup.config.epochs
+    setup.type_config(form.config().replace(minutes=3.0))
+    assert (setup.config.minutes, setup.config.epochs) == (3.0, 0) and form.config() == setup.config
+    setup.type_config(form.config().replace(epochs=7))
+    setup.type_config(form.config().replace(batch_size=5))
+    assert (setup.config.minutes, setup.config.epochs, setup.config.batch_size) == (3.0, 7, 5)
+
+
+def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = opened.session.setup
+    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(100_000, 500.0))
+    setup._offer_presets()
+    assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0
+
+
+def test_a_classifier_shows_its_confusion_and_names_sprites(
+    qtbot: QtBot, opened: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.show_page("train")
+    choose(opened.train.setup.recipes, "classifier")
+    train_to_the_end(qtbot, opened)
+    assert opened.train.monitor.tabs.isTabVisible(1)
+    click(opened.train.generate)
+    qtbot.waitUntil(opened.generate.predict.isVisible)
+    chosen = sorted(sprite_folder.glob("class1/*.png"))[:3]
+    shutil.copy(chosen[0], sprite_folder / "twin.png")
+    chosen.append(sprite_folder / "twin.png")
+    shutil.copy(__file__, sprite_folder / "text.png")
+    chosen.append(sprite_folder / "text.png")
+    monkeypatch.setattr(dialogs, "for_files", lambda *args: chosen)
+    noticed: list[Notice] = []
+    opened.session.noticed.connect(noticed.append)
+    with qtbot.waitSignal(opened.session.inference.predicted, timeout=LONG_MS) as answered:
+        click(opened.generate.predict.browse)
+        assert not opened.generate.predict.browse.isEnabled()  # one question at a time
+        assert not opened.generate.predict.open_sprites.isEnabled()
+    shown, answer = answered.args
+    assert shown.rgba.shape == (4, 8, 8, 4)  # the duplicate has an answer, too
+    assert answer.probabilities.shape == (4, 2)
+    assert "No prediction for 1 unusable file." in [notice.title for notice in noticed]
+
+
+@pytest.mark.slow
+def test_a_regression_shows_its_numbers_beside_the_true_ones(
+    qtbot: QtBot, window: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted(sprite_folder.glob("class*/0*.png"))
+    rows = [f"{path.parent.name}/{path.name},{number}\n" for number, path in enumerate(files)]
+    (sprite_folder / "labels.csv").write_text("file,price\n" + "".join(rows))
+    open_sprites(qtbot, window.session, sprite_folder)
+    assert "with a number (price)" in window.sprites.summary._facts.text()
+    window.show_page("train")
+    choose(window.train.setup.recipes, "regression")
+    train_to_the_end(qtbot, window)
+    monitor = window.train.monitor
+    assert monitor.tabs.currentIndex() == 2 and not monitor.tabs.isTabVisible(1)
+    assert monitor.scatter is not None and monitor.scatter.isVisible() and not monitor.scatter.choice.isVisible()
+    assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the held-out ones
+    assert "price " in monitor.numbers.view.model().index(0, 0).data()
+    assert monitor.readings.value("Held out").startswith("R² ")
+    click(window.train.generate)
+    qtbot.waitUntil(window.generate.predict.isVisible)
+    assert not window.generate.request.isVisible()
+    with qtbot.waitSignal(window.session.inference.predicted, timeout=LONG_MS):
+        click(window.generate.predict.open_sprites)
+    assert window.generate.predict.view.view.model().index(3, 0).data().endswith(", true 3")
+
+
+def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:
+    train_to_the_end(qtbot, opened)
+    click(opened.train.export)
+    dialog = opened.train.findChild(ExportDialog)
+    assert isinstance(dialog, ExportDialog)
+    dialog.path.setText(str(tmp_path / "model.safetensors"))
+    QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # presses Export, not the button beside the field
+    qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
+    assert (tmp_path / "model.safetensors").exists()
+    assert "read back" in dialog.outcome.text()
+    click(dialog.copy)
+    assert QApplication.clipboard().text() == dialog.snippet.toPlainText() != ""
+    click(dialog.done_button)
+
+
+def test_runs_are_listed_compared_and_used(qtbot: QtBot, own_run: Path, opened: Window) -> None:
+    train_to_the_end(qtbot, opened)
+    runs = opened.runs
+    opened.show_page("runs")
+    qtbot.waitUntil(lambda: runs.table.model().rowCount() == 2, timeout=LONG_MS)
+    runs.table.selectAll()
+    with qtbot.waitSignals([opened.session.runs.read] * 2, timeout=LONG_MS):
+        pass
+    assert not runs.actions_row.resume.isEnabled()
+    assert runs.actions_row.resume.toolTip() == "Choose one run in the table."
+    runs.table.selectRow(0)
+    assert "is finished" in runs.actions_row.resume.toolTip()
+    click(runs.actions_row.use)
+    assert opened.page() is opened.generate
+    runs.filter.setText("no such run")
+    assert runs.table.model().rowCount() == 0
+
+
+def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: Window) -> None:
+    training, models = start_endless(qtbot, opened.session), opened.generate.choice.models
+    assert models.currentData() == "live"
+    training.stop()
+    qtbot.waitUntil(lambda: models.currentData() == str(training.path), timeout=LONG_MS)
+
+
+@pytest.mark.slow
+def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
+    setup = opened.session.setup
+    opened.show_page("train")
+    set_tiny(opened)
+    with qtbot.waitSignals([opened.session.catalog.measured] * 2, timeout=LONG_MS):
+        opened.train.setup.picker.measure_requested.emit()
+    assert setup.measurements.speed(setup.device, "auto") > 0
+    qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
+    set_tiny(opened, width=24)
+    assert setup.measurements.speed(setup.device, "auto") == 0
+
+
+def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:
+    nameless, compound = [], QAbstractSpinBox | QComboBox | QTabBar | QMenuBar | QTableView | QLineEdit
+    for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit):
+        for control in opened.findChildren(kind):
+            text = str(control.property("text") or "")
+            is_named = control.toolTip() and (control.accessibleName() or text)
+            if not is_named and not isinstance(control.parent(), compound):
+                nameless.append(f"{type(control).__name__} {text} in {type(control.parent()).__name__}")
+    assert nameless == []

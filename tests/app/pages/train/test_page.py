@@ -1,0 +1,266 @@
+"""The one training of the window, really trained: its states, what is left of it, and what gives way to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from studio.app.background.job_events import RunDescribed
+from studio.app.background.worker import JobPaused
+from studio.app.state.feature_training import _TITLE
+from studio.app.state.session import Session
+from studio.app.status_bar import StatusLine
+from studio.app.widgets.factory import RunningLabel
+from studio.app.window import Window
+from studio.core import paths
+from studio.core.events import (
+    CheckpointSaved,
+    Event,
+    Events,
+    JobFailed,
+    LossChunk,
+    RunFinished,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
+from studio.engine.control.protocol import ask
+from studio.engine.devices.types import DeviceMeasured, GenerateSettings
+from studio.engine.quality import features
+from studio.engine.runs.history import HistoryRead
+from studio.engine.runs.listing import summarise
+from tests.app.conftest import (
+    LONG_MS,
+    click,
+    cpu_of,
+    endless,
+    open_sprites,
+    start_endless,
+    start_tiny,
+    wait_for_steps,
+    wait_idle,
+)
+from tests.engine.tools import of_kind
+
+
+class Listener:
+    """What a training says, how it stands, and in which thread that arrives."""
+
+    def __init__(self, session: Session) -> None:
+        self.events: list[Event] = []
+        self.states: list[str] = []
+        self.failures: list[JobFailed] = []
+        self.threads: set[int] = set()
+        session.training.event_received.connect(self.take)
+        session.training.state_changed.connect(lambda: self.states.append(session.training.state))
+        session.job_queue.failed.connect(self.failures.append)
+
+    def take(self, event: Event) -> None:
+        self.events.append(event)
+        self.threads.add(threading.get_ident())
+
+    def kinds(self) -> set[type[Event]]:
+        return {type(event) for event in self.events}
+
+
+def state(session: Session) -> str:
+    return session.training.state
+
+
+def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
+    listener = Listener(ready)
+    start_tiny(ready)
+    assert ready.training.state == "starting"
+    wait_idle(qtbot, ready)
+    assert listener.states == ["starting", "training", "idle"]
+    assert listener.failures == []
+    assert {RunStarted, RunDescribed, LossChunk, SamplesReady, Validated, RunFinished} <= listener.kinds()
+    assert listener.threads == {threading.get_ident()}
+    assert sum(len(event.losses) for event in of_kind(listener.events, LossChunk)) == 6
+    assert ready.training.path is not None
+    assert summarise(ready.training.path).standing == "finished"
+
+
+def test_a_stop_request_of_another_process_ends_a_paused_run(
+    qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.control.server.BEAT_S", 0.02)
+    listener, training = Listener(ready), start_endless(qtbot, ready)
+    training.pause()
+    qtbot.waitUntil(lambda: JobPaused in listener.kinds(), timeout=LONG_MS)
+    path = training.path
+    assert path is not None
+    ask(path, stop=True)
+    wait_idle(qtbot, ready)
+    assert listener.states[-2:] == ["stopping", "idle"] and summarise(path).standing == "stopped"
+
+
+def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: Session) -> None:
+    listener, training = Listener(ready), start_endless(qtbot, ready)
+    begun = time.perf_counter()
+    training.pause()
+    assert state(ready) == "paused"
+    assert time.perf_counter() - begun < 0.1
+    qtbot.waitUntil(lambda: JobPaused in listener.kinds(), timeout=LONG_MS)
+    held = training.chunk
+    qtbot.wait(700)
+    assert training.chunk is held
+    control = training.control
+    assert control is not None
+    told = [control.is_paused]  # to the heartbeat, for who watches
+    training.resume()
+    assert [*told, control.is_paused] == [True, False]
+    qtbot.waitUntil(lambda: training.chunk is not held, timeout=LONG_MS)
+    training.pause()
+    training.stop()
+    assert state(ready) == "stopping"
+    wait_idle(qtbot, ready)
+    assert training.path is not None
+    assert summarise(training.path).standing == "stopped"
+
+
+def test_the_model_is_saved_when_that_is_asked(qtbot: QtBot, window: Window) -> None:
+    session = window.session
+    assert not window.menus.checkpoint.isEnabled()
+    training, saved = start_endless(qtbot, session), list[Event]()
+    training.event_received.connect(saved.append)
+    window.menus.checkpoint.trigger()
+    qtbot.waitUntil(lambda: any(isinstance(event, CheckpointSaved) for event in saved), timeout=LONG_MS)
+    assert window.train.monitor.readings.value("Time left") != "–"
+    training.stop()
+    wait_idle(qtbot, session)
+    assert window.train.monitor.readings.value("Time left") == "–"  # nothing of it is left to be done
+
+
+def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) -> None:
+    training = start_endless(qtbot, ready)
+    training.stop()
+    wait_idle(qtbot, ready)
+    assert training.path is not None
+    step = summarise(training.path).progress.step  # type: ignore[union-attr]
+    listener = Listener(ready)
+    with qtbot.waitSignal(ready.runs.listed, timeout=LONG_MS):
+        ready.runs.list_runs()
+    ready.resume_run(training.path)
+    wait_for_steps(qtbot, ready)
+    (read,), (started,) = of_kind(listener.events, HistoryRead), of_kind(listener.events, RunStarted)
+    assert len(read.history.series["loss"].steps) == started.first_step == step
+    training.stop()
+    wait_idle(qtbot, ready)
+    training._receive(read)
+    assert training.heldout["loss"] == read.history.validation["loss"].values[-1]
+    assert training.samples is read.samples[-1] and len(read.samples[-1].captions) == 16
+
+
+def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:
+    training = start_endless(qtbot, ready)
+    assert training.control is not None
+    for _ in ("training", "paused"):
+        with qtbot.waitSignal(ready.inference.generated, timeout=LONG_MS) as caught:
+            ready.inference.generate(training.control, cpu_of(ready), GenerateSettings(count=3, steps=2))
+        assert caught.args[0].sprites.shape == (3, 8, 8, 4)
+        training.pause()
+    assert state(ready) == "paused"
+    training.stop()
+    wait_idle(qtbot, ready)
+
+
+def test_a_failed_start_is_told_and_leaves_the_window_idle(qtbot: QtBot, ready: Session) -> None:
+    listener = Listener(ready)
+    start_tiny(ready, "classifier", smallest_class=100)
+    wait_idle(qtbot, ready)
+    start_tiny(ready)
+    wait_idle(qtbot, ready)
+    (failure,) = listener.failures
+    assert "two classes" in failure.title and failure.details == ""
+
+
+def test_a_second_start_changes_nothing(qtbot: QtBot, ready: Session) -> None:
+    start_tiny(ready)
+    start_tiny(ready)
+    assert sum(job.background for job in ready.job_queue.running()) == 1
+    wait_idle(qtbot, ready)
+
+
+def _measure(*settings: object) -> Events:
+    """Finds the other device the faster one, and goes on for ever."""
+    yield DeviceMeasured("cpu", "fp32", 1.0, 0.1, 1.0)
+    yield DeviceMeasured("other", "fp32", 9.0, 0.1, 1.0)
+    yield from endless()
+
+
+def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.app.background.jobs.measure", _measure)
+    cpu = cpu_of(ready)
+    open_sprites(qtbot, ready, sprite_folder)
+    ready.catalog.devices = (cpu, replace(cpu, id="other", name="Another"))
+    ready.catalog.devices_found.emit()
+    ready.setup.choose_device("cpu")
+    with qtbot.waitSignals([ready.catalog.measured] * 2, timeout=LONG_MS):
+        ready.setup.measure()
+    start_tiny(ready, steps=1_000_000)
+    qtbot.waitUntil(lambda: not ready.catalog.is_measuring(), timeout=LONG_MS)
+    assert ready.training.is_busy()
+    assert ready.setup.device == cpu
+    ready.training.stop()
+    wait_idle(qtbot, ready)
+    assert ready.training.failure is None
+
+
+def known_features() -> list[Path]:
+    return list(paths.features().glob("*.safetensors"))
+
+
+def titles(session: Session) -> list[str]:
+    return [job.title for job in session.job_queue.running()]
+
+
+def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    assert not known_features()
+    ready.open_sprites.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: bool(known_features()), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)  # and that was all
+
+
+@pytest.mark.slow
+def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(features, "_STEPS", 1_000_000)  # it would never end
+    ready.open_sprites.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+    start_tiny(ready, steps=3)
+    wait_idle(qtbot, ready)
+    assert ready.training.chunk is not None
+    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+
+
+def test_getting_to_know_them_says_how_far_it_is_and_can_be_cancelled_for_good(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = StatusLine(ready)
+    qtbot.addWidget(line)
+    line.resize(1200, 32)
+    line.show()
+    monkeypatch.setattr(features, "_STEPS", 1_000_000)
+    open_sprites(qtbot, ready, sprite_folder)
+    text, cancel = line.findChild(RunningLabel), line.findChild(QPushButton)
+    assert isinstance(text, RunningLabel) and isinstance(cancel, QPushButton)
+    qtbot.waitUntil(lambda: f"{_TITLE}: " in text.text() and "of 1,000,000" in text.text(), timeout=LONG_MS)
+    assert "the Doctor finds" in text.toolTip()
+    click(cancel)
+    qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)
+    ready.training.state_changed.emit()
+    assert _TITLE not in titles(ready)
+    open_sprites(qtbot, ready, sprite_folder)  # others, as far as the studio knows
+    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)

@@ -1,0 +1,285 @@
+"""What is chosen for the next training is the session's: all that computes takes the device, and it is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QRadioButton
+from pytestqt.qtbot import QtBot
+
+from studio.app.background import jobs, model_jobs
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.app.window import Window
+from studio.core.events import Events
+from studio.engine.devices.types import STARTER, Device
+from studio.engine.runs.folder import Ancestor, RunDir
+from studio.engine.training.parents import starter_info
+from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
+    """The devices that jobs were given, by what the jobs do; they do nothing else."""
+    devices: dict[str, Device] = {}
+
+    def noted(name: str) -> Callable[..., Events]:
+        def job(*given: object) -> Events:
+            devices[name] = next(value for value in given if isinstance(value, Device))
+            yield from ()
+
+        return job
+
+    for module, name in ((jobs, "find_outliers"), (model_jobs, "generate"), (model_jobs, "export")):
+        monkeypatch.setattr(module, name, noted(name))
+    return devices
+
+
+def add_device(session: Session) -> Device:
+    """Another device is found beside the CPU, which is the fastest."""
+    cpu = cpu_of(session)
+    other = replace(cpu, id="other", name="Another", steps_per_s=cpu.steps_per_s / 2)
+    session.catalog.devices, session.catalog.fastest = (cpu, other), cpu.id
+    session.catalog.devices_found.emit()
+    return other
+
+
+def test_the_chosen_device_prepares_draws_and_exports(
+    qtbot: QtBot, window: Window, sprite_folder: Path, taken: dict[str, Device]
+) -> None:
+    session, picker = window.session, window.train.setup.picker
+    other = add_device(session)
+    window.show_page("train")
+    click(next(radio for radio in picker.findChildren(QRadioButton) if radio.accessibleName() == "Another"))
+    assert session.setup.device == other and window.status._device.text() == "Another"
+    window.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: "find_outliers" in taken, timeout=LONG_MS)
+    start_tiny(session, steps=3)  # on the CPU, to have a model
+    qtbot.waitUntil(lambda: not session.training.is_busy() and bool(session.runs.runs), timeout=LONG_MS)
+    window.show_page("generate")
+    qtbot.waitUntil(window.generate.generate.isEnabled, timeout=LONG_MS)
+    with qtbot.waitSignals([session.inference.busy_changed] * 2, timeout=LONG_MS):
+        click(window.generate.generate)
+    window.show_page("runs")
+    with qtbot.waitSignals([session.inference.busy_changed] * 2, timeout=LONG_MS):
+        click(window.runs.actions_row.export)
+        dialog = window.runs.findChild(ExportDialog)
+        assert isinstance(dialog, ExportDialog)
+        click(dialog.start)
+    assert taken == dict.fromkeys(("find_outliers", "generate", "export"), other)
+
+
+def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:
+    session, cpu = window.session, cpu_of(window.session)
+    session.setup.choose_device(add_device(session).id)
+    assert window.train.setup.picker.selected() == "other"
+    session.catalog.devices = (cpu,)
+    session.catalog.devices_found.emit()
+    assert session.setup.device == cpu
+    assert window.train.setup.picker.selected() == "cpu" and window.status._device.text() == cpu.name
+
+
+def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -> None:
+    setup, other = ready.setup, add_device(ready)
+    setup.choose_device(other.id)
+    setup.choose_recipe("classifier")
+    assert setup.config is not None
+    config = setup.config.replace(minutes=7.5, batch_size=33)
+    setup.set_config(config)
+    assert setup.preset == ""
+    setup.choose_recipe("generator")
+    assert setup.config != config
+    setup.choose_recipe("classifier")
+    assert setup.config == config
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None and again.setup.device is not None, timeout=LONG_MS)
+    assert again.setup.device != other  # it is not there
+    add_device(again)
+    assert again.setup.recipe is not None and again.setup.recipe.name == "classifier"
+    assert again.setup.config == config and again.setup.device == other
+    assert again.close()
+
+
+def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
+    setup = ready.setup
+    assert setup.problem() == "Open a folder of sprites first."
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.problem() == ""
+    before = setup.config
+    assert before is not None
+    setup.refuse_config("Batch size must be at least 1, not 0.")
+    setup.start()
+    assert not ready.training.is_busy() and setup.config == before
+    assert setup.problem() == setup.invalid() == "Batch size must be at least 1, not 0."
+    setup.set_config(before)
+    assert setup.problem() == ""
+
+
+def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+    session, box = window.session, window.train.setup.parents
+    setup = session.setup
+    open_sprites(qtbot, session, sprite_folder)
+    assert [box.itemText(place) for place in range(box.count())] == ["Nothing", "The starter"]
+    assert setup.preset == "Standard"
+    said = window.train.setup._parent_summary
+    assert box.currentText() == "The starter" and "few of your own are copied less" in said.text()
+    width = window.train.setup.forms._forms["generator"]._controls["width"]
+    assert not width.isEnabled()  # it is the starter's
+    setup.choose_parent(None)
+    assert width.isEnabled()
+    assert "24 are soon learnt by heart" in said.text() and setup.preset == "Standard"
+    start_tiny(session, steps=2)
+    qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 3, timeout=LONG_MS)
+    run = session.training.path
+    assert run is not None and box.itemText(2) == run.name
+    window.show_page("train")
+    setup.choose_preset("Standard")
+    box.setCurrentIndex(1)
+    assert setup.config is not None and str(box.currentData()) == "starter" and setup.config.to_json()["width"] == 32
+    assert setup.preset == "Standard" and setup.config.learning_rate == 1e-3
+    box.setCurrentIndex(2)
+    assert str(box.currentData()) == str(run) and setup.config.to_json()["width"] == 16
+    setup.set_config(setup.config.replace(steps=1, batch_size=4))
+    setup.start()
+    qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 4, timeout=LONG_MS)
+    assert session.training.path is not None
+    (parent,) = RunDir(session.training.path).record().ancestors
+    assert (parent.title, parent.step) == (run.name, 2)
+    again = Session(Settings())  # remembers the starter, which was chosen before the run
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    recipe, config = again.setup.recipe, again.setup.config
+    assert recipe is not None and str(again.setup.parents.of(recipe)) == "starter"
+    assert config is not None and config.to_json()["width"] == 32
+    assert again.close()
+    session.runs.runs = ()  # both are thrown away
+    session.runs.listed.emit()
+    assert box.currentText() == "The starter"
+    setup.choose_recipe("classifier")
+    assert [box.itemText(place) for place in range(box.count())] == ["Nothing"]
+
+
+def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_chosen(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    """The user's own settings follow in what depends on it, and only in that."""
+    setup = ready.setup
+    recipe, config = setup.recipe, setup.config
+    assert recipe is not None and recipe.name == "generator" and config is not None
+    setup.type_config(config.replace(width=16, weight_decay=0.5))
+    assert setup.parents.of(recipe) is None and setup.preset == ""
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.parents.of(recipe) == STARTER and setup.config is not None
+    own = setup.config.to_json()
+    assert (own["width"], own["learning_rate"], own["weight_decay"]) == (32, 1e-3, 0.5)
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    assert again.setup.parents.of(recipe) is None and again.setup.config is not None  # until few are open
+    own = again.setup.config.to_json()
+    assert (own["learning_rate"], own["weight_decay"]) == (config.learning_rate, 0.5)
+    assert again.close()
+    setup.choose_parent(None)
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    open_sprites(qtbot, again, sprite_folder)
+    assert again.setup.parents.of(recipe) is None
+    assert again.close()
+
+
+def test_the_preset_of_few_sprites_is_chosen_the_next_time_as_it_suits_none(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    open_sprites(qtbot, ready, sprite_folder)
+    ready.setup.choose_preset("Standard")
+    assert ready.setup.recipe is not None and ready.setup.parents.of(ready.setup.recipe) == STARTER
+    ready.setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None and again.setup.device is not None, timeout=LONG_MS)
+    assert again.setup.preset == "Standard"
+    assert again.close()
+
+
+def test_a_preset_stays_chosen_while_another_recipe_is_looked_at(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    setup = ready.setup
+    setup.choose_preset("Quick")
+    setup.choose_recipe("classifier")
+    open_sprites(qtbot, ready, sprite_folder)
+    setup.choose_recipe("generator")
+    assert setup.preset == "Standard"  # few sprites make all presets alike: that in the middle is on offer
+    assert setup.config is not None and setup.config.learning_rate == 1e-3
+
+
+def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_open(
+    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
+) -> None:
+    setup, record = ready.setup, RunDir(own_run).record()
+    recipe = ready.catalog.recipes["generator"]
+    starter = replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),))
+    setup.follow(starter)
+    assert setup.parents.of(recipe) == STARTER and setup.config is not None
+    assert setup.config.to_json() == record.config  # its own, whatever suits the starter
+    setup.follow(record)
+    assert setup.parents.of(recipe) is None
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.parents.of(recipe) == STARTER
+    setup.choose_parent(None)
+    setup.follow(starter)
+    setup.choose_parent(None)
+    assert setup.parents.of(recipe) is None
+
+
+def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
+    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
+) -> None:
+    setup, record = ready.setup, RunDir(own_run).record()
+    setup.choose_preset("Standard")
+    setup.follow(record)
+    setup.follow(record)
+    assert setup.config is not None and setup.config.to_json() == record.config and setup.preset == ""
+    assert setup.is_following
+    setup.keep()
+    assert ready.settings.text("generator preset") == "Standard"
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.preset == "Standard"
+    setup.follow(record)
+    changed = setup.config.replace(steps=7)
+    setup.type_config(changed)  # from now on they are the user's
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.config.steps == 7 and setup.preset == "" and not setup.is_following
+
+
+def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remembered(
+    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
+) -> None:
+    setup, record = ready.setup, RunDir(own_run).record()
+    recipe = ready.catalog.recipes["generator"]
+    setup.choose_preset("Standard")
+    setup.take_settings(record)
+    open_sprites(qtbot, ready, sprite_folder)  # few ones, which would start from the starter
+    assert setup.config is not None and setup.config.to_json() == record.config
+    assert setup.parents.of(recipe) is None and setup.preset == ""
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    open_sprites(qtbot, again, sprite_folder)
+    assert again.setup.parents.of(recipe) == STARTER
+    assert again.close()
+    setup.take_settings(replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
+    assert setup.parents.of(recipe) == STARTER
+    own = setup.config.to_json()
+    assert own["width"] == starter_info().settings["width"] != record.config["width"]
+    assert own["batch_size"] == record.config["batch_size"]

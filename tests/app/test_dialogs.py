@@ -1,0 +1,344 @@
+"""Where to save: a name gets the ending of its kind, and nothing is replaced that nobody was asked about. And the
+export dialog: it begins when it can, shows its own result only, and gives up what it leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QMessageBox, QRadioButton, QSpinBox, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.background.model_jobs import SavedModel, SpriteSelection
+from studio.app.pages.base import Page
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.runs.actions import RunActions
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.app.status_bar import StatusLine
+from studio.app.widgets.config_form import ConfigForm
+from studio.core.errors import ExportError
+from studio.core.events import Events, Exported, Progress
+from studio.engine.runs.listing import summarise
+from studio.exports.safetensors import Safetensors
+from studio.exports.sprites.formats import sprite_exports
+from tests.app.conftest import LONG_MS, click, cpu_of, endless, start_tiny, wait_idle
+from tests.exports.tools import Rounded, RoundedConfig
+
+_PNG, _CSV = "PNG picture (*.png)", "CSV table (*.csv)"
+
+
+@pytest.fixture
+def parent(qtbot: QtBot) -> QWidget:
+    made = QWidget()
+    qtbot.addWidget(made)
+    return made
+
+
+def reply(monkeypatch: pytest.MonkeyPatch, button: str) -> list[str]:
+    """What the user says to the studio's own question; the list tells what was asked."""
+    asked: list[str] = []
+
+    def question(parent: QWidget, title: str, words: str, *buttons: object) -> QMessageBox.StandardButton:
+        asked.append(words)
+        return QMessageBox.StandardButton[button]
+
+    monkeypatch.setattr(QMessageBox, "question", question)
+    return asked
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> None:
+    """What the user types into the system's dialog."""
+    monkeypatch.setattr(dialogs, "ask_name", lambda *args, **more: (path, kind))
+
+
+def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered: list[str] = []
+
+    def choose(window: QWidget, title: str, folder: str, kinds: str) -> tuple[list[str], str]:
+        offered.extend(kinds.split(";;"))
+        return [], ""
+
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", choose)
+    assert dialogs.for_files(parent, Settings(), "Open sprites") == []
+    assert offered[0].startswith("Pictures (") and "*.png" in offered[0] and "*.aseprite" in offered[0]
+    assert offered[1:] == ["All files (*)"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "expected"),
+    [
+        ("loss", _PNG, None),  # what is there was not asked about, and is not to be replaced
+        ("loss.png", _PNG, "loss.png"),  # the dialog has asked
+        ("loss.PNG", _CSV, "loss.PNG"),
+        ("loss.csv", _PNG, "loss.csv"),
+        ("loss", _CSV, "loss.csv"),
+        ("hero 1.5", _PNG, "hero 1.5.png"),
+        ("loss.txt", "", "loss.txt.png"),
+    ],
+)
+def test_a_name_gets_the_ending_of_its_kind(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str, expected: str | None
+) -> None:
+    (tmp_path / "loss.png").write_text("old")
+    answer(monkeypatch, tmp_path / typed, kind)
+    reply(monkeypatch, "No")
+    chosen = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}")
+    assert chosen == (tmp_path / expected if expected else None)
+    free = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}", replaces=False)
+    assert free is not None and not free.exists()
+
+
+def test_a_name_without_an_ending_gets_it_before_the_dialog_asks(parent: QWidget, tmp_path: Path) -> None:
+    dialog = dialogs.SaveDialog(parent, "Save", tmp_path / "plot.csv", f"{_PNG};;{_CSV}", _CSV)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    line = dialog.findChild(QLineEdit)
+    assert line is not None and line.text() == "plot.csv"
+    line.setText("loss")
+    assert dialog.selectedFiles() == [str(tmp_path / "loss.csv")]
+    dialog.selectNameFilter(_PNG)
+    dialog.filterSelected.emit(_PNG)
+    assert dialog.selectedFiles() == [str(tmp_path / "loss.png")]
+
+
+def test_files_that_go_with_a_new_one_are_asked_about(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet = sprite_exports()["sheet"]
+    (tmp_path / "orcs.json").write_text("of the game")
+    answer(monkeypatch, tmp_path / "orcs.png", f"{sheet.title} (*.png)")
+    asked = reply(monkeypatch, "No")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") is None and "orcs.json is there" in asked[0]
+    reply(monkeypatch, "Yes")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet)
+    (tmp_path / "orcs.png").write_text("old")  # the dialog has asked about the pair
+    asked = reply(monkeypatch, "No")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet) and not asked
+
+
+def test_a_sheet_that_was_asked_about_is_replaced_with_its_list(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+    picked = SpriteSelection(np.full((2, 8, 8, 4), 255, np.uint8), ["a", "b"], {})
+    (tmp_path / "orcs.png").write_text("old")
+    (tmp_path / "orcs.json").write_text("old")
+    with qtbot.waitSignal(session.inference.saved, timeout=LONG_MS):
+        session.inference.save_sprites(tmp_path / "orcs.png", sprite_exports()["sheet"], picked, 2)
+    with Image.open(tmp_path / "orcs.png") as sheet:
+        assert sheet.size == (16, 8)
+    assert len(json.loads((tmp_path / "orcs.json").read_text())["frames"]) == 2
+    with qtbot.waitSignal(session.inference.saved, timeout=LONG_MS):
+        session.inference.save_file(tmp_path / "orcs.png", picked)
+    with Image.open(tmp_path / "orcs.png") as sprite:
+        assert sprite.size == (8, 8)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen", "expected", "name"),
+    [
+        ("new", "gif", "gif", "new.gif"),
+        ("new.gif", "sheet", "gif", "new.gif"),
+        ("new.png", "indexed_sheet", "indexed_sheet", "new.png"),
+        ("new.png", "gif", "sheet", "new.png"),
+        ("sword 1.5", "apng", "apng", "sword 1.5.apng"),
+        ("new.tres", "sheet", "godot", "new.tres"),
+    ],
+)
+def test_sprites_get_the_format_that_was_chosen_or_typed(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, chosen: str, expected: str, name: str
+) -> None:
+    form = sprite_exports()[chosen]
+    answer(monkeypatch, tmp_path / typed, f"{form.title} (*{form.suffix})")
+    found = dialogs.for_new_sprites(parent, Settings(), "Save", "a/b")
+    assert found == (tmp_path / name, sprite_exports()[expected])
+
+
+def test_fault_13_what_is_proposed_stays_in_the_folder(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed: list[Path] = []
+
+    def take(parent: QWidget, title: str, start: Path, *rest: object, **more: object) -> tuple[None, str]:
+        proposed.append(start)
+        return None, ""
+
+    monkeypatch.setattr(dialogs, "ask_name", take)
+    settings = Settings()
+    settings.keep_text("last_save_folder", str(tmp_path))
+    for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
+        assert dialogs.for_new_file(parent, settings, "Save", name, _PNG) is None
+    assert proposed == [tmp_path / name for name in ("_.._x.gpl", "_etc_x.png", "swords_long 1.5.png", "model")]
+
+
+def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
+    dialogs.for_new_palette(parent, Settings(), "discs.gpl")
+    kinds = asked[0].split(";;")
+    assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 7
+
+
+def test_a_plot_takes_the_place_of_the_old_one_and_its_name_is_said(
+    qtbot: QtBot, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from studio.app.widgets.plot.loss_plot import LossPlot
+
+    page, plot = Page(session), LossPlot()
+    for widget in (page, plot):
+        qtbot.addWidget(widget)
+    plot.append([0, 1], [2.0, 1.0])
+    (tmp_path / "loss.csv").write_text("old")
+    answer(monkeypatch, tmp_path / "loss", _CSV)
+    reply(monkeypatch, "Yes")
+    with qtbot.waitSignal(session.noticed) as said:
+        page.save_plot(plot, "loss.png")
+    assert (tmp_path / "loss.csv").read_text().startswith("step,loss")
+    assert said.args[0].title == "Saved as loss.csv."
+
+
+@pytest.fixture
+def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Exports go on until they are given up; the list tells which were."""
+    closed: list[str] = []
+
+    def export(shelf: object, source: SavedModel, *rest: object) -> Events:
+        try:
+            yield from endless()
+        finally:
+            closed.append(source.path.name)
+
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    return closed
+
+
+def dialog(session: Session, parent: QWidget, name: str, recipe: str = "generator") -> ExportDialog:
+    made = ExportDialog(session, SavedModel(Path(name), "best"), name, recipe, cpu_of(session), parent)
+    made.open()
+    return made
+
+
+def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it(
+    qtbot: QtBot, ready: Session, parent: QWidget, given_up: list[str]
+) -> None:
+    first = dialog(ready, parent, "first")
+    with qtbot.waitSignal(ready.inference.progressed, timeout=LONG_MS):
+        click(first.start)
+    assert first.stop.isVisible()
+    QTest.keyClick(first.stop, Qt.Key.Key_Return)
+    assert first.isVisible()
+    click(first.stop)
+    second = dialog(ready, parent, "second")
+    assert not second.start.isEnabled() and "is busy" in second.start.toolTip()
+    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, {"Python": "load()"}, 9))  # what was on its way
+    assert second.start.isVisible() and not second.outcome.text()
+    qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
+    assert given_up == ["first"]
+    assert second.start.toolTip().startswith("Write the file")
+    second.path.clear()
+    assert not second.start.isEnabled()
+    ready.inference.cancel()
+
+
+def test_a_wrong_path_and_a_failed_export_leave_the_dialog_open_with_the_reason(
+    qtbot: QtBot, ready: Session, parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def export(*given: object) -> Events:
+        yield Progress(1, 3, "reading the file back")
+        raise ExportError("The file differs from the model.", "Export as another format.")
+
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    (tmp_path / "file").write_text("")
+    shown = dialog(ready, parent, "run")
+    shown.path.setText(str(tmp_path / "file" / "model.onnx"))
+    click(shown.start)
+    assert shown.isVisible() and shown.start.isVisible() and not ready.inference.is_busy()
+    assert shown.path.property("invalid") is True and shown.path_reason.isVisible()
+    assert "not a folder" in shown.path_reason.text()
+    shown.path.setText(str(tmp_path / "model.onnx"))
+    assert not shown.path_reason.isVisible() and shown.path.property("invalid") is False
+    with qtbot.waitSignal(ready.inference.failed, timeout=LONG_MS):
+        click(shown.start)
+    qtbot.waitUntil(shown.start.isEnabled, timeout=LONG_MS)
+    assert shown.isVisible() and shown.start.isVisible()
+    assert shown.failure.text() == "The file differs from the model. Export as another format."
+    shown.path.setText(str(tmp_path / "other.onnx"))
+    assert not shown.failure.isVisible()
+
+
+def test_the_status_bar_shows_a_cancelled_export_until_it_ends(
+    qtbot: QtBot, ready: Session, parent: QWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = threading.Event()
+
+    def export(*given: object) -> Events:
+        yield Progress(1, 3, "reading the file back")
+        assert checked.wait(LONG_MS / 1000)
+        yield Progress(2, 3, "comparing")
+
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    bar = StatusLine(ready)
+    qtbot.addWidget(bar)
+    shown = dialog(ready, parent, "run")
+    with qtbot.waitSignal(ready.inference.progressed, timeout=LONG_MS):
+        click(shown.start)
+    QTest.keyClick(shown, Qt.Key.Key_Escape)
+    assert not shown.isVisible() and ready.inference.is_busy()
+    qtbot.waitUntil(lambda: bar._text.text() == "Cancelling: Exporting…", timeout=LONG_MS)
+    checked.set()
+    qtbot.waitUntil(lambda: bar._text.text() == "Ready", timeout=LONG_MS)
+
+
+def test_the_chosen_format_shows_its_settings_and_others_say_why_not(
+    qtbot: QtBot, ready: Session, parent: QWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(ready.inference, "export", lambda *given: asked.append(given[2:]))
+    ready.catalog.exports = {"safetensors": Safetensors(), "rounded": Rounded()}
+    shown = dialog(ready, parent, "run", "classifier")
+    radios = {radio.text(): radio for radio in shown.formats.findChildren(QRadioButton)}
+    (form,) = shown.formats.findChildren(ConfigForm)
+    assert form.findChild(QSpinBox, "seed") is None  # says nothing to a classifier
+    assert not form.isVisible() and shown.height() <= 600
+    radios["Rounded weights"].click()
+    assert form.isVisible() and shown.path.text().endswith("run.rounded") and shown.height() <= 600
+    decimals = form.findChild(QSpinBox, "decimals")
+    assert decimals is not None
+    decimals.setValue(3)
+    click(shown.start)
+    assert asked == [("rounded", Path(shown.path.text()), RoundedConfig(decimals=3))]
+    shown._show_result(Exported((Path("a.rounded"),), 0.0123, {"Python": "import", "C": "#include"}, 3 << 20))
+    assert "the same (within 1.2 %)" in shown.outcome.text() and "3 MB" in shown.outcome.text()
+    assert shown.snippet.toPlainText() == "import"
+    shown.language.setCurrentText("C")
+    assert shown.snippet.toPlainText() == "#include"
+
+
+def test_a_format_that_can_not_be_had_says_why(qtbot: QtBot, ready: Session, parent: QWidget) -> None:
+    ready.catalog.exports = {"rounded": Rounded()}
+    shown = dialog(ready, parent, "run", "regression")
+    assert not shown.formats.findChildren(QRadioButton)[0].isEnabled()
+    assert any("not round" in label.text() for label in shown.formats.findChildren(QLabel))
+    assert not shown.start.isEnabled() and "None of the formats" in shown.start.toolTip()
+
+
+def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: Session) -> None:
+    start_tiny(ready, steps=3)
+    wait_idle(qtbot, ready)
+    assert ready.training.path is not None
+    known, ready.catalog.exports = ready.catalog.exports, {}  # devices may be found first
+    actions = RunActions(ready)
+    qtbot.addWidget(actions)
+    actions.set_runs([summarise(ready.training.path)])
+    assert actions.use.isEnabled()
+    assert not actions.export.isEnabled() and "starting" in actions.export.toolTip()
+    assert not actions.export_model()
+    ready.catalog.exports = known
+    ready.catalog.ready.emit()
+    assert actions.export.isEnabled()

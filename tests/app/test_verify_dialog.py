@@ -1,0 +1,116 @@
+"""Where things come from: the licence that is entered, what saved pictures say, and the window that verifies them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from studio.app.background.model_jobs import SavedModel
+from studio.app.verify_dialog import VerifyDialog
+from studio.app.window import Window
+from studio.core.errors import BadInputError
+from studio.core.events import Verified
+from studio.data.rights import Rights
+from studio.engine.devices.types import GenerateSettings
+from studio.exports import png
+from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, wait_idle
+
+
+def verified(
+    qtbot: QtBot, window: Window, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[VerifyDialog, Verified]:
+    """What the menu's entry says of a file."""
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (str(path), ""))
+    with qtbot.waitSignal(window.session.inference.verified, timeout=LONG_MS) as signal:
+        window.menus.verify.trigger()
+    dialog = window.findChildren(VerifyDialog)[-1]
+    assert signal.args
+    return dialog, signal.args[0]
+
+
+def save_new(qtbot: QtBot, window: Window, run: Path, folder: Path) -> Path:
+    """A new sprite of a run, saved from the Generate page."""
+    inference = window.session.inference
+    with qtbot.waitSignal(inference.generated, timeout=LONG_MS):
+        inference.generate(SavedModel(run, "last"), cpu_of(window.session), GenerateSettings(count=2))
+    picked = window.generate.results.to_save()
+    assert picked is not None
+    with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
+        inference.save_files(folder, picked)
+    assert saved.args
+    return Path(saved.args[0].paths[0])
+
+
+def test_a_saved_sprite_is_verified_and_a_changed_one_is_told(
+    qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window.show_page("generate")
+    path = save_new(qtbot, window, own_run, tmp_path)
+    dialog, found = verified(qtbot, window, path, monkeypatch)
+    assert [check.holds for check in found.checks] == [True] * 4  # the run is found among those of the studio
+    assert dialog.verdict.text() == f"{path.name} is as it was" and dialog.checks.rowCount() >= 4
+    click(dialog.close_button)
+    path.write_bytes(path.read_bytes() + b"\0")
+    dialog, found = verified(qtbot, window, path, monkeypatch)
+    assert dialog.verdict.text() == f"{path.name} is not as it was" and not found.holds
+    click(dialog.close_button)
+
+
+def test_what_can_not_be_verified_is_told_by_the_window(
+    qtbot: QtBot, window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (str(tmp_path / "notes.txt"), ""))
+    with qtbot.waitSignal(window.session.failed, timeout=LONG_MS) as failed:
+        window.menus.verify.trigger()
+    assert failed.args and "hold no note of their origin" in failed.args[0].title
+    qtbot.waitUntil(lambda: not any(dialog.isVisible() for dialog in window.findChildren(VerifyDialog)))
+
+
+def test_saved_pictures_can_be_told_to_say_nothing(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:
+    window.show_page("generate")
+    window.menus.tells_source.trigger()
+    path = save_new(qtbot, window, own_run, tmp_path)
+    with pytest.raises(BadInputError, match="does not say"):
+        png.sources_of(path)
+    assert not window.session.settings.tells_source()
+
+
+def test_a_kept_sprite_still_knows_its_model(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:
+    window.show_page("generate")
+    path = save_new(qtbot, window, own_run, tmp_path)
+    results, inference = window.generate.results, window.session.inference
+    results.grid.select([1])
+    click(results.keep)
+    results.kept_tab.click()
+    picked = results.to_save()
+    assert picked is not None
+    with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
+        inference.save_files(tmp_path, picked)
+    assert saved.args and png.sources_of(saved.args[0].paths[0]) == png.sources_of(path)
+
+
+def test_rights_are_remembered_with_the_files_and_kept_with_the_run(
+    qtbot: QtBot, opened: Window, sprite_folder: Path, tmp_path: Path
+) -> None:
+    session, form = opened.session, opened.sprites.summary.rights
+    form.set_config(Rights("CC BY 4.0", "me"))
+    form.changed.emit()
+    (tmp_path / "others").mkdir()
+    png.save_files(tmp_path / "others", session.open_sprites.result.sprites.rgba[:9])  # type: ignore[union-attr]
+    open_sprites(qtbot, session, tmp_path / "others")
+    assert form.config() == session.open_sprites.rights == Rights()
+    open_sprites(qtbot, session, sprite_folder)
+    assert form.config() == Rights("CC BY 4.0", "me")
+    session.setup.choose_parent(None)
+    assert session.setup.config is not None
+    session.setup.set_config(session.setup.config.replace(steps=2, width=16, batch_size=4))
+    session.setup.start()
+    wait_idle(qtbot, session)
+    assert session.training.path is not None
+    origin = json.loads((session.training.path / "run.json").read_text())["data_origin"]
+    assert (origin["licence"], origin["credits"]) == ("CC BY 4.0", "me")

@@ -1,0 +1,83 @@
+"""The dots of a regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+import pytest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QMouseEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.widgets.plot.scatter import Scatter
+from tests.app.widgets.tools import SCHEMES, shown
+
+_NO_BUTTON = Qt.MouseButton.NoButton
+
+
+@pytest.fixture
+def scatter(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Scatter:
+    monkeypatch.setitem(pg.CONFIG_OPTIONS, "mouseRateLimit", -1)  # every move of the mouse is heard
+    return shown(qtbot, Scatter(), 300, 340)
+
+
+def _place(scatter: Scatter, true: float, said: float) -> QPointF:
+    """Where a dot is on the canvas."""
+    box = scatter.dots.widget.getPlotItem().getViewBox()
+    found: QPointF = box.mapViewToScene(QPointF(true, said))
+    return QPointF(scatter.dots.widget.mapFromScene(found))
+
+
+def _tip_at(scatter: Scatter, place: QPointF) -> str:
+    """What the tool tip says when the mouse comes to a place."""
+    box = scatter.dots.widget.getPlotItem().getViewBox()
+    viewport = scatter.dots.widget.viewport()
+    seen = viewport.mapToGlobal(place)
+    move = QMouseEvent(QEvent.Type.MouseMove, place, seen, _NO_BUTTON, _NO_BUTTON, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(viewport, move)
+    return str(box.toolTip())
+
+
+def test_right_ones_lie_on_the_diagonal_and_are_told(scatter: Scatter) -> None:
+    numbers = np.array([0.0, 5.0, 10.0], np.float32)
+    scatter.set_pairs(np.stack([numbers, numbers])[:, :, None], ("price",))
+    assert not scatter.choice.isVisible()
+    left, middle, right = (_place(scatter, number, number) for number in (0, 5, 10))
+    assert right.x() - left.x() == pytest.approx(left.y() - right.y(), abs=2)  # both axes have one scale
+    assert _tip_at(scatter, middle) == "5, true 5"
+    assert _tip_at(scatter, QPointF(left.x(), right.y())) == ""
+    picture = scatter.dots.widget.grab().toImage()
+    pixel = QColor(picture.pixel((middle * picture.devicePixelRatio()).toPoint()))
+    assert pixel.name() not in (theme.colours().surface, theme.colours().border, theme.colours().muted)
+
+
+def test_too_high_lies_above(scatter: Scatter) -> None:
+    scatter.set_pairs(np.array([[[10.0], [0.0]], [[0.0], [0.0]]], np.float32), ("price",))
+    assert _place(scatter, 0, 10).y() < _place(scatter, 0, 0).y() - 100
+    assert _tip_at(scatter, _place(scatter, 0, 10)) == "10, true 0"
+
+
+def test_one_of_several_numbers_is_chosen_and_stays(scatter: Scatter) -> None:
+    pairs = np.array([[[1.0, 7.0], [2.0, 8.0]], [[1.0, np.nan], [2.0, 8.0]]], np.float32)
+    scatter.set_pairs(pairs, ("price", "weight"))
+    assert scatter.choice.isVisible() and "2 sprites" in scatter.dots.accessibleDescription()
+    scatter.choice.setCurrentIndex(1)
+    assert "1 sprite," in scatter.dots.accessibleDescription()  # the other's weight is not known
+    scatter.set_pairs(pairs, ("price", "weight"))
+    assert scatter.choice.currentText() == "weight"
+
+
+@pytest.mark.parametrize("pairs", [np.zeros((2, 0, 1)), np.full((2, 3, 1), np.nan), np.full((2, 3, 1), 4.0)])
+def test_nothing_to_see_is_drawn_too(scatter: Scatter, pairs: np.ndarray) -> None:
+    scatter.set_pairs(pairs.astype(np.float32), ("price",))
+    assert not scatter.dots.grab().isNull()
+
+
+def test_it_follows_the_theme(scatter: Scatter, qapp: QApplication) -> None:
+    scatter.set_pairs(np.random.default_rng(0).random((2, 30, 1), np.float32), ("price",))
+    for scheme, colours in SCHEMES.items():
+        theme.apply(qapp, scheme)
+        qapp.processEvents()
+        assert scatter.dots.widget.grab().toImage().pixelColor(2, 2).name() == colours.surface

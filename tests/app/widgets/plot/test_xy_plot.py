@@ -1,0 +1,47 @@
+"""The plot of an experiment: every point is in sight, and few points are named."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from studio.app.widgets.plot.xy_plot import XYPlot
+from studio.lab.outcome import Axis, Line, Mark, Plot
+from tests.app.widgets.tools import SCHEMES, shown
+
+LINE = Line("a", (1.0, 2.0, 1024.0), (10.0, 20.0, 40.0))
+MARK = Mark(2.0, "here")
+
+
+def plot(x: Axis, y: Axis, *lines: Line) -> Plot:
+    return Plot("Speed", x, y, lines or (LINE,), (MARK,))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("log", [False, True])
+def test_every_point_is_in_sight(qtbot: QtBot, scheme: str, log: bool) -> None:
+    made = shown(qtbot, XYPlot(), 600, 280)
+    made.show_plot(plot(Axis("x", log), Axis("y", log)), (Line("b", (1.0, 4096.0), (5.0, 80.0)),))
+    (left, right), (low, high) = made._item.getViewBox().viewRange()
+    scale = math.log10 if log else float
+    assert left <= scale(1) and scale(4096) <= right and high >= scale(80)
+    assert low <= (scale(5) if log else 0)  # what is no logarithm begins at 0
+    assert made.accessibleName() == "Speed" and "here at 2" in made.accessibleDescription()
+    before = made.grab().toImage()
+    made.show_plot(plot(Axis("x", log), Axis("y", log), Line("a", (1.0,), (1.0,))))
+    assert made.grab().toImage() != before
+
+
+def test_few_points_are_named_and_many_decades_by_their_powers(qtbot: QtBot) -> None:
+    made = shown(qtbot, XYPlot(), 600, 280)
+    axis = made._bottom
+    axis.setLogMode(True)
+    axis.places = [1.0, 1024.0]
+    ((_, places),) = axis.tickValues(0, 3.2, 100)
+    assert places == pytest.approx(np.log10([1, 1024])) and axis.tickStrings(places, 1, 1) == ["1", "1,024"]
+    axis.places = []
+    ((_, decades),) = axis.tickValues(-6.1, 0.1, 100)
+    assert axis.tickStrings(decades, 1, 1)[:3] == ["1e-6", "1e-5", "0.0001"]

@@ -1,0 +1,132 @@
+"""The map as a widget: places, zoom, keys and pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app.pages.lab.map_page import colour_groups
+from studio.app.widgets.sprites.map_view import MapView
+from studio.engine.quality.embedding_map import spacing_of
+from tests.conftest import make_sprites
+
+SPRITES = make_sprites(per_class=100)
+POSITIONS = np.random.default_rng(0).random((200, 2)).astype(np.float32)
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> MapView:
+    """Two hundred sprites of 8x8, somewhere."""
+    made = MapView()
+    qtbot.addWidget(made)
+    made.resize(500, 400)
+    made.show()
+    made.set_map(SPRITES.rgba, SPRITES.names, POSITIONS, spacing_of(POSITIONS), SPRITES.labels)
+    return made
+
+
+def _pixels(view: MapView) -> np.ndarray:
+    """uint8 [H, W, 4] in device pixels."""
+    image = view.grab().toImage().convertToFormat(QImage.Format.Format_RGBA8888)
+    return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4)
+
+
+def test_sprites_do_not_overlap_and_more_come_with_the_zoom(view: MapView) -> None:
+    before: set[int] = set()
+    inner = np.flatnonzero(np.abs(POSITIONS - 0.5).max(1) < 0.1)  # in view all the time
+    few = np.isin(inner, view.drawn()).sum()
+    for _ in range(4):
+        drawn = view.drawn()
+        points = np.array([(view.place_of(i).x(), view.place_of(i).y()) for i in drawn.tolist()])
+        apart = np.abs(points[:, None] - points).max(2) + 1e6 * np.eye(len(points))
+        assert apart.min() >= view._side() / view._ratio()
+        seen = {i for i in before if 40 < view.place_of(i).x() < 460 and 40 < view.place_of(i).y() < 360}
+        assert seen <= set(drawn.tolist())  # those from farther out stay
+        before = set(drawn.tolist())
+        view.zoom(1.5)
+    view.zoom(1 / 1.5)
+    assert np.isin(inner, view.drawn()).sum() > few
+    view.zoom(1e9)
+    assert view._scale == 400 * view._whole
+
+
+def test_a_pixel_of_a_sprite_is_a_whole_number_of_the_screens(view: MapView) -> None:
+    for index in view.drawn()[:5].tolist():
+        factor, side, ratio = view._factor(), view._side(), view._ratio()
+        middle = view.place_of(index)
+        x, y = (round(value * ratio) - side // 2 for value in (middle.x(), middle.y()))
+        shown = _pixels(view)[y : y + side, x : x + side]
+        wanted = SPRITES.rgba[index].repeat(factor, 0).repeat(factor, 1)
+        opaque = wanted[..., 3] == 255
+        assert np.array_equal(shown[opaque], wanted[opaque])
+
+
+def test_the_wheel_zooms_at_the_pointer_and_a_drag_moves(qtbot: QtBot, view: MapView) -> None:
+    index = int(view.drawn()[0])
+    at = view.place_of(index)
+    view.zoom(2.0, at)
+    assert (view.place_of(index) - at).manhattanLength() < 1
+    start, moved = QPoint(250, 200), QPoint(30, -20)
+    chosen: list[int] = []
+    view.chosen.connect(chosen.append)
+    QTest.mousePress(view, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(view, start + moved / 2)
+    QTest.mouseMove(view, start + moved)
+    QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=start + moved)
+    assert (view.place_of(index) - at - QPointF(moved)).manhattanLength() < 2 and not chosen
+    QTest.mouseDClick(view, Qt.MouseButton.LeftButton, pos=start)
+    assert len(view.drawn()) > 10 and view._scale == view._whole
+
+
+def test_the_keyboard_does_it_too(qtbot: QtBot, view: MapView) -> None:
+    QTest.keyClick(view, Qt.Key.Key_Plus)
+    larger = view._scale
+    assert larger > view._whole
+    before = view.place_of(0)
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    assert view.place_of(0).x() == pytest.approx(before.x() - 64) and view.place_of(0).y() == before.y()
+    with qtbot.waitSignal(view.chosen) as chosen:
+        QTest.keyClick(view, Qt.Key.Key_Return)
+    (index,) = chosen.args
+    assert max(abs(view.place_of(index).x() - 250), abs(view.place_of(index).y() - 200)) < 60
+    with qtbot.waitSignal(view.end_chosen):
+        QTest.keyClick(view, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(view, Qt.Key.Key_Minus)
+    QTest.keyClick(view, Qt.Key.Key_Home)
+    assert view._scale == view._whole
+    view.resize(700, 600)
+    assert view._scale == view._whole > larger / 1.25
+
+
+def test_what_is_marked_is_drawn_without_room(view: MapView) -> None:
+    hidden = int(next(i for i in range(200) if i not in set(view.drawn().tolist())))
+    before = _pixels(view).copy()
+    view.select(hidden)
+    chosen = _pixels(view).copy()
+    assert (before != chosen).any(-1).sum() > view._side() ** 2 / 2
+    view.mark({hidden: "A"})
+    assert (chosen != _pixels(view)).any()
+
+
+def test_an_empty_map_is_empty(qtbot: QtBot) -> None:
+    made = MapView()
+    qtbot.addWidget(made)
+    made.show()
+    QTest.keyClick(made, Qt.Key.Key_Return)
+    assert made.at(QPointF(5, 5)) == -1
+
+
+def test_few_classes_have_a_colour_each_many_share_that_of_their_folder() -> None:
+    groups, names = colour_groups(("sword", "potion", "none of these"), np.array([0, 1, 1]))
+    assert names == ["potion", "sword"] and groups.tolist() == [1, 0, 0]
+    many = tuple(f"{folder}/{number}" for folder in ("item", "mon") for number in range(9))
+    groups, names = colour_groups(many, np.arange(18))
+    assert names == ["item", "mon"] and groups.tolist() == [0] * 9 + [1] * 9
+    flat = tuple(f"class{number:02d}" for number in range(12))
+    labels = np.repeat(np.arange(12), np.arange(12, 0, -1))
+    groups, names = colour_groups(flat, labels)
+    assert names == list(flat[:8]) and (groups[labels >= 8] == -1).all() and groups[0] == 0

@@ -1,0 +1,310 @@
+"""Filmstrip, sheet, swatches, readings, drop zone, predictions, rows that wrap, texts that change often."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app.pages.train.monitor import Readings
+from studio.app.widgets import factory
+from studio.app.widgets.drop_zone import DropZone
+from studio.app.widgets.factory import RunningLabel
+from studio.app.widgets.layout import Disclosure, Flow
+from studio.app.widgets.sprites import filmstrip
+from studio.app.widgets.sprites.filmstrip import Filmstrip, SpriteSheetView
+from studio.app.widgets.sprites.predictions import PredictionsView
+from studio.app.widgets.swatches import Swatches
+from tests.app.conftest import click
+from tests.app.widgets.tools import NO_KEY, child, shown, tip_at
+from tests.conftest import make_sprites
+
+SPRITES = make_sprites().rgba
+
+
+@pytest.fixture
+def strip(qtbot: QtBot) -> Filmstrip:
+    made = Filmstrip()
+    qtbot.addWidget(made)
+    for step in (0, 100, 250):
+        made.add(step, SPRITES[step // 100 : step // 100 + 4])
+    return made
+
+
+@pytest.fixture
+def sheet(qtbot: QtBot) -> SpriteSheetView:
+    made = SpriteSheetView()
+    qtbot.addWidget(made)
+    return made
+
+
+@pytest.fixture
+def zone(qtbot: QtBot) -> DropZone:
+    made = DropZone()
+    qtbot.addWidget(made)
+    return made
+
+
+def test_the_filmstrip_follows_new_samples_until_it_is_dragged(strip: Filmstrip, qtbot: QtBot) -> None:
+    assert strip.is_live() and strip.shown_step() == 250
+    child(strip, QSlider).setValue(0)
+    assert strip.shown_step() == 0 and not strip.is_live()
+    strip.add(300, SPRITES[:4])
+    assert strip.shown_step() == 0
+    click(child(strip, QPushButton))
+    assert strip.is_live() and strip.shown_step() == 300
+
+
+def test_hovering_a_step_shows_what_there_was(strip: Filmstrip) -> None:
+    for step, expected in ((0, 0), (99, 0), (100, 100), (249, 100), (9999, 250)):
+        strip.show_step(step)
+        assert strip.shown_step() == expected
+        found = strip.sprites_at(step)
+        assert found is not None and np.array_equal(found, SPRITES[expected // 100 : expected // 100 + 4])
+
+
+@pytest.mark.parametrize("dragged_to", [0, 100, None])
+def test_after_a_hover_there_is_what_was_there_before(strip: Filmstrip, dragged_to: int | None) -> None:
+    if dragged_to is not None:
+        strip.show_step(dragged_to)
+    before, was_live = strip.shown_step(), strip.is_live()
+    strip.peek(100)
+    strip.peek(0)
+    assert strip.shown_step() == 0
+    strip.end_peek()
+    assert (strip.shown_step(), strip.is_live()) == (before, was_live)
+
+
+def test_what_a_resume_draws_anew_takes_the_place_of_all_from_its_step_on(strip: Filmstrip) -> None:
+    strip.show_step(100)
+    strip.add(50, SPRITES[9:13])
+    assert strip.steps() == [0, 50] and not strip.is_live()
+    assert strip.shown_step() == 50 and np.array_equal(strip.view._rgba, SPRITES[9:13])
+    strip.add(50, SPRITES[:4])
+    assert strip.steps() == [0, 50] and np.array_equal(strip.view._rgba, SPRITES[:4])
+    strip.clear()
+    assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
+
+
+def test_a_film_too_long_for_its_room_loses_frames_between_the_first_and_the_last(
+    strip: Filmstrip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filmstrip, "_ROOM_BYTES", 6 * SPRITES[:4].nbytes)
+    strip.show_step(100)
+    for step in range(300, 3000, 100):
+        strip.add(step, SPRITES[:4])
+        steps = strip.steps()
+        assert steps[0] == 0 and steps[-1] == step and len(steps) <= 6 and steps == sorted(set(steps))
+        assert not strip.is_live() and strip.shown_step() <= 100
+    strip.go_live()
+    assert strip.shown_step() == 2900
+
+
+@pytest.mark.parametrize(("width", "height"), [(600, 200), (200, 600), (80, 60), (1600, 900)])
+def test_the_sheet_shows_all_sprites_apart_and_inside(sheet: SpriteSheetView, width: int, height: int) -> None:
+    sheet.set_sprites(SPRITES[:16], [str(number) for number in range(16)])
+    sheet.resize(width, height)
+    boxes = sheet._boxes()
+    assert len(boxes) == 16 and len({box.width() for box in boxes}) == 1
+    assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    if width * height > 80 * 60:
+        assert all(sheet.rect().contains(box) for box in boxes)
+    assert not sheet.grab().isNull()
+
+
+def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(sheet: SpriteSheetView) -> None:
+    sheet.set_sprites(SPRITES[:16])
+    sheet.resize(200, 66)  # at their largest there is room for 3 rows of 6 and for 2 of 8
+    rows = {box.y() for box in sheet._boxes()}
+    assert len(rows) == 2 and sheet._boxes()[0].width() == 16
+    assert sheet.accessibleDescription() == "16 sprites"
+
+
+def test_a_caption_that_is_cut_is_told_as_a_tool_tip(sheet: SpriteSheetView, qtbot: QtBot) -> None:
+    sheet.set_sprites(SPRITES[:2], ["weapons/a very long sword", "gem"])
+    shown(qtbot, sheet, 200, 100)
+    assert tip_at(qtbot, sheet, sheet._boxes()[0].center()) == "weapons/a very long sword"
+
+
+def test_swatches_tell_their_colour_and_are_chosen_by_mouse_and_keys(qtbot: QtBot) -> None:
+    swatches = Swatches(choosable=True)
+    qtbot.addWidget(swatches)
+    swatches.set_palette(np.array([[255, 0, 16, 255], [1, 2, 3, 255], [9, 9, 9, 255]], np.uint8), ["5 pixels", "", ""])
+    model = swatches.model()
+    texts = [model.index(row, 0).data(Qt.ItemDataRole.ToolTipRole) for row in range(2)]
+    assert texts == ["#ff0010 – 5 pixels", "#010203"]
+    assert QAccessible.queryAccessibleInterface(swatches).child(0).text(QAccessible.Text.Name) == texts[0]
+    assert swatches.heightForWidth(16) == 3 * swatches.heightForWidth(100)
+    swatches.resize(32, 32)
+    swatches.show()
+    assert swatches.viewport().size() == swatches.size() and swatches.verticalScrollBar().maximum() == 0
+    image = swatches.viewport().grab().toImage()
+    for row, colour in enumerate(("#ff0010", "#010203", "#090909")):
+        place = swatches.visualRect(model.index(row, 0)).topLeft() + QPoint(7, 7)
+        assert image.pixelColor(place) == QColor(colour)
+        with qtbot.waitSignal(swatches.colour_pressed) as pressed:
+            qtbot.mouseClick(swatches.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert pressed.args == [row]
+    swatches.setCurrentIndex(model.index(0, 0))
+    qtbot.keyClick(swatches, Qt.Key.Key_Right)
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        with qtbot.waitSignal(swatches.colour_pressed) as pressed:
+            qtbot.keyClick(swatches, key)
+        assert pressed.args == [1]
+    swatches.mark(2)
+    assert swatches.viewport().grab().toImage() != image
+
+
+def test_readings_keep_their_width(qtbot: QtBot) -> None:
+    readings = Readings()
+    qtbot.addWidget(readings)
+    readings.set_reading("Step", "1,234,567")
+    wide = readings.minimumSizeHint().width()
+    readings.set_reading("Step", "1")
+    assert readings.minimumSizeHint().width() == wide and readings.value("Step") == "1"
+    readings.clear()
+    assert readings.value("Step") == "–"
+
+
+def test_files_of_this_machine_can_be_dropped(zone: DropZone, qtbot: QtBot, tmp_path: Path) -> None:
+    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    elsewhere, mime = QUrl("https://example.org/x.png"), QMimeData()
+    paths = [str(tmp_path), str(tmp_path / "pack.zip")]
+    for urls, welcome in (([elsewhere], False), ([elsewhere, *map(QUrl.fromLocalFile, paths)], True)):
+        mime.setUrls(urls)
+        drag = QDragEnterEvent(QPoint(5, 5), copy, mime, left, NO_KEY)
+        drag.ignore()
+        zone.dragEnterEvent(drag)
+        assert drag.isAccepted() == welcome
+    with qtbot.waitSignal(zone.paths_dropped) as dropped:
+        zone.dropEvent(QDropEvent(QPointF(5, 5), copy, mime, left, NO_KEY))
+    assert dropped.args == [paths]
+
+
+def test_recent_folders_are_offered(zone: DropZone, qtbot: QtBot) -> None:
+    zone.set_recent(["/art/potions", "/art/swords"])
+    zone.set_recent(["/art/gems", "/art/swords"])
+    buttons = [each for each in zone.findChildren(QPushButton) if each.property("path") and each.isVisibleTo(zone)]
+    assert [button.property("path") for button in buttons] == ["/art/gems", "/art/swords"]
+    with qtbot.waitSignal(zone.recent_chosen) as chosen:
+        click(buttons[1])
+    assert chosen.args == ["/art/swords"]
+
+
+def test_a_recent_folder_may_have_any_name_and_length(zone: DropZone) -> None:
+    before = zone.minimumSizeHint().width()
+    path = "/home/me/R&D/" + "far/" * 100 + "gems"
+    zone.set_recent(["/home/me/R&D", path])
+    buttons = {button.property("path"): button for button in zone.findChildren(QPushButton)}
+    assert buttons["/home/me/R&D"].text().startswith("R&&D") and path in buttons[path].toolTip()
+    assert zone.minimumSizeHint().width() <= max(before, 480)
+
+
+def test_the_keyboard_reaches_all_ways_on(zone: DropZone, qtbot: QtBot) -> None:
+    zone.set_recent(["/art/gems"])
+    shown(qtbot, zone, 500, 400)
+    ways = (zone.browse_requested, zone.demo_requested, zone.recent_chosen)
+    for button, said in zip(zone.findChildren(QPushButton), ways, strict=True):
+        assert button.focusPolicy() & Qt.FocusPolicy.TabFocus and button.accessibleName() and button.toolTip()
+        with qtbot.waitSignal(said):
+            qtbot.keyClick(button, Qt.Key.Key_Space)
+
+
+def test_texts_from_files_are_no_markup(qtbot: QtBot) -> None:
+    label = factory.heading("<b>bold</b>")
+    qtbot.addWidget(label)
+    assert label.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_predictions_name_the_most_probable_first_and_numbers_beside_the_true_ones(qtbot: QtBot) -> None:
+    predictions = shown(qtbot, PredictionsView(), 400, 300)
+    model = predictions.view.model()
+
+    def said() -> list[str]:
+        assert not predictions.grab().isNull()
+        return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+    probabilities = np.array([[0.1, 0.7, 0.2], [1.0, 0.0, 0.0]], np.float32)
+    predictions.set_classes(SPRITES[:2], probabilities, ["gem", "sword", "potion"])
+    assert said() == ["sword 70 %, potion 20 %, gem 10 %", "gem 100 %, sword 0 %, potion 0 %"]
+    numbers = np.array([[0.5, 1200], [0.25, 1200]], np.float32)
+    true = np.array([[0.75, np.nan], [np.nan, 1]], np.float32)
+    predictions.set_numbers(SPRITES[:2], numbers, ["visible", "price"], true)
+    assert said() == ["visible 0.5, true 0.75, price 1,200", "visible 0.25, price 1,200, true 1"]
+    predictions.set_numbers(SPRITES[:0], numbers[:0], ["visible", "price"], numbers[:0])
+    assert said() == []
+
+
+def test_a_section_folds(qtbot: QtBot) -> None:
+    content = QLabel("inside")
+    section = Disclosure("Advanced", content)
+    qtbot.addWidget(section)
+    section.show()
+    assert not content.isVisible()
+    with qtbot.waitSignal(section.toggled) as toggled:
+        section.set_open(True)
+    assert toggled.args == [True] and content.isVisible() and section.is_open()
+
+
+def test_setting_texts_keeps_the_count_of_none(qtbot: QtBot) -> None:
+    """PySide6 6.12.0 loses a reference to None with every such call on Python 3.11, and dies in the end."""
+    label = QLabel()
+    qtbot.addWidget(label)
+    label.setText("first")
+    before = sys.getrefcount(None)
+    for number in range(500):
+        label.setText(str(number))
+    assert abs(sys.getrefcount(None) - before) < 100
+
+
+def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:
+    host, flow = QWidget(), Flow(8, 4)
+    qtbot.addWidget(host)
+    buttons = [QPushButton(text) for text in ("one", "two", "three")]
+    for button in buttons:
+        flow.addWidget(button)
+    host.setLayout(flow)
+    buttons[1].hide()
+    host.resize(400, 100)
+    host.show()
+    assert buttons[2].x() == buttons[0].geometry().right() + 1 + 8
+    assert flow.sizeHint().width() == buttons[0].sizeHint().width() + 8 + buttons[2].sizeHint().width()
+    host.resize(flow.minimumSize().width(), 100)
+    assert buttons[2].x() == buttons[0].x() and buttons[2].y() == buttons[0].geometry().bottom() + 1 + 4
+
+
+def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
+    label, window = RunningLabel(), QWidget()
+    window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
+    qtbot.addWidget(window)
+    window.resize(400, 40)
+    window.show()
+    words = "300,000 of 300,000 sprites kept for the next time, and more words than there is room for"
+    label.say("1 file")
+    before = label.geometry(), window.minimumSizeHint()
+    label.say(words)
+    qtbot.wait(0)
+    assert (label.geometry(), window.minimumSizeHint()) == before
+    assert label.text().endswith("…") and words.startswith(label.text()[:-1])
+    assert label.toolTip() == words
+    window.resize(1600, 40)
+    qtbot.waitUntil(lambda: label.text() == words)
+    assert not label.toolTip()
+
+
+def test_a_scrolling_part_keeps_its_height_when_no_text_wraps_any_more(qtbot: QtBot) -> None:
+    label, box = factory.text("A few words."), QWidget()
+    box.setFixedHeight(50)
+    content = factory.panel(factory.column(label, box))
+    area = shown(qtbot, factory.scrolling(content), 200, 100)
+    qtbot.waitUntil(lambda: content.minimumHeight() > 50)
+    label.hide()
+    box.setFixedHeight(400)
+    qtbot.waitUntil(lambda: content.height() >= 400)
+    assert area.height() == 100

@@ -1,0 +1,171 @@
+"""Imports larger than the memory that they may take: the same sprites, and nothing left behind when it goes wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from studio.core import limits
+from studio.core.errors import BadInputError
+from studio.core.events import Notice, Progress
+from studio.data import assemble
+from studio.data.files import scratch
+from studio.data.files.scratch import Scratch
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
+from tests.data.making import all_sorts, events_of, everything, imported, sprite, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return all_sorts(tmp_path / "set")
+
+
+@pytest.fixture
+def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some four sprites of the size of these."""
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+
+
+@pytest.mark.parametrize("options", [{}, {"size": 16}, {"other_sizes": "leave out"}])
+def test_the_disk_gives_the_same_as_the_memory(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    expected = imported(folder, **options)
+    assert expected.sprites.rgba.flags.writeable and expected.quarantine and expected.notes
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+    for cache in (None, tmp_path / "cache"):
+        event = imported(folder, cache=cache, **options)
+        assert everything(event) == everything(expected) and not event.sprites.rgba.flags.writeable
+        assert (event.sprites.rgba == expected.sprites.rgba).all()
+    again = imported(folder, cache=tmp_path / "cache", **options)
+    assert again.from_cache and everything(again) == everything(expected) and again.sprites.stored is not None
+    (entry,) = (tmp_path / "cache").iterdir()
+    assert again.sprites.stored.path == entry and event.sprites.stored == again.sprites.stored
+
+
+@pytest.mark.parametrize("in_memory", [1000, 1 << 20])
+def test_a_cache_that_can_not_be_written_is_no_hindrance(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
+) -> None:
+    monkeypatch.setattr(scratch, "IN_MEMORY", in_memory)
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    *events, last = events_of(folder, cache=tmp_path / "cache")
+    assert isinstance(last, SpritesImported) and last.sprites.stored is None and len(last.sprites) > 40
+    assert ("info", True) in {(e.level, "could not be kept" in e.title) for e in events if isinstance(e, Notice)}
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_a_full_drive_is_said_whenever_it_happens(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, left = tempfile.TemporaryFile, 0
+
+    def temporary_file(*arguments: Any, **settings: Any) -> Mock:
+        """A file that takes only so many pieces more."""
+        file = real(*arguments, **settings)
+
+        def write(data: Any) -> int:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return int(file.write(data))
+
+        return Mock(wraps=file, write=write)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", temporary_file)
+    writes = 0
+    for writes in range(0, 200, 11):
+        left = writes
+        try:
+            imported(folder, cache=tmp_path / "cache")
+        except BadInputError as error:
+            assert "not enough room" in error.title and "Free some space" in error.hint  # noqa: PT017
+            assert not list((tmp_path / "cache").iterdir())
+            continue
+        break
+    assert 60 < writes < 190
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_some_room_is_left_to_others(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "SPARE", 1 << 60)
+    alone = write(tmp_path / "alone.png", sprite(0))
+    with pytest.raises(BadInputError, match="not enough room"):
+        imported(folder, cache=tmp_path / "cache")
+    with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need 16 KB on the drive, which has"):
+        imported(alone, cache=tmp_path / "cache", size=64)
+    assert not list((tmp_path / "cache").iterdir())
+    monkeypatch.setattr(assemble, "MOST_SPRITES", 0)
+    with pytest.raises(BadInputError, match="more than 0 sprites"):
+        imported(alone)
+
+
+@pytest.mark.usefixtures("small_memory")
+@pytest.mark.parametrize("stage", ["files read", "files arranged", "sprites kept for the next time"])
+def test_closing_leaves_nothing_on_the_disk(folder: Path, tmp_path: Path, stage: str) -> None:
+    job = import_sprites([folder], ImportOptions(), tmp_path / "cache")
+    for event in job:
+        if isinstance(event, Progress) and event.what == stage:
+            break
+    job.close()
+    for thread in threading.enumerate():
+        if thread.name == "reader":
+            thread.join(5)  # which may be waiting for the drive
+    assert not [path for path in (tmp_path / "cache").iterdir() if not path.name.startswith("import-")]
+
+
+def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for total_bytes, most in ((64 << 30, 256 << 20), (512 << 20, 32 << 20)):
+        monkeypatch.setattr(limits, "memory", lambda total_bytes=total_bytes: limits.Memory(total_bytes, total_bytes))
+        assert scratch.most_in_memory() == most
+
+
+def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "IN_MEMORY", 50)
+    for pieces in ([], [20, 30], [20, 30, 1], [60], [51, 0, 3]):
+        there = Scratch(tmp_path)
+        data = [np.random.default_rng(number).integers(0, 256, number, np.uint8) for number in pieces]
+        assert [there.add(piece) for piece in data] == np.cumsum([0, *pieces])[:-1].tolist()
+        found = there.array()
+        there.close()
+        assert found.tolist() == [int(value) for piece in data for value in piece]
+        assert found.flags.writeable is (sum(pieces) <= 50) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handles: list[int] = []
+    monkeypatch.setattr(scratch, "_let_go", handles.append)
+    there = Scratch(tmp_path)
+    there.add(np.ones(2000, np.uint8))
+    found = there.array()[5:]
+    there.close()
+    assert not handles and found.sum() == 1995
+    del found
+    (handle,) = handles
+    assert os.fstat(handle).st_size == 2000
+    monkeypatch.undo()
+    scratch._let_go(handle)
+    for thread in threading.enumerate():
+        if thread.name == "scratch":
+            thread.join(5)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_a_large_choice_of_sprites_is_copied_on_the_disk(folder: Path, tmp_path: Path) -> None:
+    sprites = imported(folder, cache=tmp_path / "cache").sprites
+    few, many = sprites.take([3, 1]), sprites.take(range(len(sprites) - 1, -1, -2))
+    assert few.rgba.flags.writeable and not many.rgba.flags.writeable and many.stored is None
+    assert (few.rgba == sprites.rgba[[3, 1]]).all() and (many.rgba == sprites.rgba[::-2]).all()
+    assert many.names == sprites.names[::-2] and len(list((tmp_path / "cache").iterdir())) == 1

@@ -1,0 +1,56 @@
+"""Corner tiles: all 16 are there, and any two fit that have the same corners where they meet."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from studio.core.errors import UsageError
+from studio.core.events import Rgba
+from studio.data.pixels.corner_tiles import COUNT, DEPTH, SIDE, Map, corners, joined, meet, parted
+
+
+def _noise(size: int) -> Rgba:
+    return np.random.default_rng(0).integers(0, 256, (1, SIDE * size, SIDE * size, 4), np.uint8)
+
+
+def test_every_choice_of_corners_is_there_once_and_they_meet_as_they_lie() -> None:
+    found = corners()
+    assert {tuple(row) for row in found.tolist()} == set(itertools.product((False, True), repeat=4))
+    square = found.reshape(SIDE, SIDE, 4)
+    np.testing.assert_array_equal(square[:, :, [1, 3]], np.roll(square, -1, 1)[:, :, [0, 2]])
+    np.testing.assert_array_equal(square[:, :, [2, 3]], np.roll(square, -1, 0)[:, :, [0, 1]])
+
+
+@pytest.mark.parametrize("size", [5, 8, 16])
+def test_what_lies_beside_a_tile_is_the_same_whichever_comes_there(size: int) -> None:
+    picture = _noise(size)
+    np.testing.assert_array_equal(joined(parted(picture)), picture)
+    tiles, kinds = parted(Map.of(size).tied(picture)), corners()
+    assert meet(tiles) and not meet(parted(picture))
+    for here, there in itertools.product(range(COUNT), repeat=2):
+        for ends, others, strip in (
+            ((1, 3), (0, 2), np.s_[:, :DEPTH]),  # what may come to the right of a tile
+            ((2, 3), (0, 1), np.s_[:DEPTH]),  # and below it
+        ):
+            if (kinds[here, ends] == kinds[there, others]).all():
+                first = next(k for k in range(COUNT) if (kinds[k, others] == kinds[there, others]).all())
+                np.testing.assert_array_equal(tiles[there][strip], tiles[first][strip])
+    tiles[3, size // 2, -1] ^= 1
+    assert not meet(tiles)
+
+
+def test_shares_follow_the_corners_and_are_the_same_where_pixels_are() -> None:
+    drawn = Map.of(16)
+    square = parted(np.repeat((drawn.share[None, ..., None] * 255).astype(np.uint8), 4, 3))[..., 0]
+    at_corners = square[:, [0, 0, -1, -1], [0, -1, 0, -1]]
+    np.testing.assert_array_equal(at_corners, corners() * 255)
+    assert all(np.ptp(drawn.share[drawn.ties == number]) == 0 for number in range(0, drawn.ties.max(), 97))
+    assert set(np.unique(drawn.ties)) == set(range(drawn.ties.max() + 1))  # without a gap
+
+
+def test_tiles_that_are_borders_alone_are_none() -> None:
+    with pytest.raises(UsageError, match="too small"):
+        Map.of(4)

@@ -1,0 +1,339 @@
+"""Several processes that train one run: what they learn is what one learns, and none goes on without the others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import signal
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.distributed import HashStore  # type: ignore[attr-defined]
+
+from studio.cli import main as studio_main
+from studio.cli.messages import DONE, FAILED, WRONG_USAGE
+from studio.core import paths
+from studio.core.errors import UsageError
+from studio.core.events import Event, LossChunk, Notice, RunFinished, SteppedBack, Validated
+from studio.data.sprites import Sprites
+from studio.engine.control.control import Control
+from studio.engine.distributed import ranks
+from studio.engine.distributed.ranks import Group, Tick, launched
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import read_history
+from studio.engine.training import loop
+from studio.engine.training.loop import train_along, train_resumed
+from studio.exports.png import save_files
+from studio.recipes.classifier import Classifier
+from studio.recipes.regression import Regression
+from tests.conftest import make_sprites, with_numbers
+from tests.engine.distributed.launching import Launcher, grouped, in_group
+from tests.engine.runs.test_damaged_runs import flip
+from tests.engine.tools import CPU, SavingAlways, learnt, of_kind, train_generator, train_regression
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only on Linux can several processes train one run.")
+
+LOSS_TOLERANCE = 2e-6  # of a loss in fp32: the same numbers are added up in another order
+WEIGHT_TOLERANCE = 2e-5
+ANYTHING = "head.leave.bias"  # adds the same to the odds of all colours, so that its gradient is nothing but rounding
+
+
+def take_part(
+    group: Group, begin: Any, path: Path, sprites: Sprites, changes: dict[str, Any], until: int = 0
+) -> list[Event]:
+    """What every process does; the events of the first one. until: the step to stop at; 0: the end."""
+    control, events = Control(), list[Event]()
+    if not group.is_first:
+        train_along(CPU, control, group)
+        return events
+    is_begun = (path / "run.json").exists()
+    for event in (
+        train_resumed(path, CPU, control, ranks=group)
+        if is_begun
+        else begin(path, sprites, control, ranks=group, **changes)
+    ):
+        events.append(event)
+        threads = changes.get("threads", CPU.threads)
+        if isinstance(event, LossChunk | Validated):  # while one measures, the others wait
+            assert torch.get_num_threads() == (threads if isinstance(event, Validated) else max(1, threads // 2))
+        control.stop = isinstance(event, LossChunk) and 0 < until <= event.first_step + len(event.losses)
+    return events
+
+
+def losses(run: Path) -> np.ndarray[Any, Any]:
+    curve = read_history(run).series["loss"]
+    assert curve.steps.tolist() == list(range(len(curve.steps)))
+    return curve.values
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    return {
+        name: tensor for name, tensor in learnt(run).items()
+        if not name.startswith("optimizer") and not name.endswith(ANYTHING)
+    }  # fmt: skip
+
+
+def some_numbers() -> Sprites:
+    """Sprites of which many have only one of their two numbers, or none: parts of a batch count by what is known."""
+    sprites = with_numbers(make_sprites())
+    sprites.targets[np.random.default_rng(0).random(sprites.targets.shape) < 0.6] = np.nan
+    return sprites
+
+
+def assert_same_learnt(run: Path, other: Path) -> None:
+    np.testing.assert_allclose(losses(run), losses(other), rtol=LOSS_TOLERANCE)
+    torch.testing.assert_close(weights(run), weights(other), rtol=0, atol=WEIGHT_TOLERANCE)
+
+
+def test_what_two_learn_is_what_one_learns(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"flip": True, "shift_px": 1}
+    list(train_generator(tmp_path / "one", make_sprites(), **changes))
+    in_group(2, take_part, train_generator, tmp_path / "two", make_sprites(), changes)
+    assert_same_learnt(tmp_path / "two", tmp_path / "one")
+
+
+@pytest.mark.slow
+def test_others_go_on_with_a_run_in_whatever_number(tmp_path: Path) -> None:
+    """Two, who read their parts of odd batches from the disk; one that goes on with their run, and two that end it."""
+    changes: dict[str, Any] = {"batch_size": 5, "data_on_device": "no", "threads": 4}
+    one, mixed = tmp_path / "one", tmp_path / "mixed"
+    list(train_regression(one, some_numbers(), **changes))
+    first, _ = in_group(2, take_part, train_regression, mixed, some_numbers(), changes, 3)
+    for event in train_resumed(mixed, CPU, control := Control()):
+        control.stop = control.stop or isinstance(event, LossChunk)
+    last, _ = in_group(2, take_part, train_regression, mixed, some_numbers(), changes)
+    assert [of_kind(events, RunFinished)[0].reason for events in (first, last)] == ["stopped", "finished"]
+    assert_same_learnt(mixed, one)
+
+
+def in_trouble(group: Group, trouble: str, path: Path, changes: dict[str, Any]) -> list[Event]:
+    """The last process meets with this in its part of the step 5; a checkpoint follows each tick, which is a step."""
+    loss, calls = Regression.loss, itertools.count()
+
+    def troubled(*arguments: Any) -> torch.Tensor:
+        if group.is_first or next(calls) != 5:
+            return loss(*arguments)
+        if trouble == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if trouble == "full":
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return loss(*arguments) * math.nan
+
+    control = SavingAlways()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "TICK_S", 0.0)
+        patch.setattr(Regression, "loss", troubled)
+        if group.is_first:
+            return list(train_regression(path, some_numbers(), control, ranks=group, **changes))
+        train_along(CPU, control, group)
+        return []
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_no_number_in_one_process_sets_all_back(run_path: Path) -> None:
+    events, _ = in_group(2, in_trouble, "not a number", run_path, {"batch_size": 5})
+    (back,) = of_kind(events, SteppedBack)
+    assert (back.failed_step, back.step, back.lr_scale) == (5, 5, 0.5)
+    assert of_kind(events, RunFinished)[0].step == 8 and RunDir(run_path).progress().nan_rollbacks == 1
+    rates = [chunk.lr for chunk in of_kind(events, LossChunk)]
+    assert rates[5] < 0.6 * rates[4]
+
+
+@pytest.mark.slow
+def test_a_process_without_memory_ends_all_and_they_go_on_with_smaller_parts(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    list(train_regression(one, some_numbers()))
+    first, last = Launcher(2).results(grouped, in_trouble, "full", two, {})
+    assert "StepTooLargeError" in first and "OutOfMemoryError" in last
+    progress = RunDir(two).progress()
+    assert (progress.state, progress.step, progress.micro_batches) == ("failed", 5, 4)
+    assert "no memory left" in progress.message
+    events, _ = in_group(2, take_part, train_regression, two, some_numbers(), {})
+    assert any("Batches are still taken in 4 parts" in notice.title for notice in of_kind(events, Notice))
+    np.testing.assert_allclose(losses(two), losses(one), rtol=LOSS_TOLERANCE)
+
+
+def test_a_process_that_is_gone_ends_all_in_words(run_path: Path) -> None:
+    first, last = Launcher(2).results(grouped, in_trouble, "killed", run_path, {})
+    assert last is None and "ProcessGoneError: Another process of this training has ended." in first
+    progress = RunDir(run_path).progress()
+    assert (progress.state, progress.step) == ("failed", 5) and "resume the run" in progress.message
+    assert not RunDir(run_path).is_busy()
+
+
+NOT_FINITE, NOT_MEASURED, NOT_LEARNT = 13, 14, 15  # seeds of runs that fail
+
+
+def command(words: list[str], hit: int = -1, end: signal.Signals = signal.SIGKILL) -> tuple[int, str, str]:
+    """A command line in a process that torchrun has started; at the first start, this signal hits it in this step: the
+    last one where it is SIGKILL, else the first.
+
+    Runs of some seeds fail. Returns the exit code, and what it wrote.
+    """
+    loss, evaluate, calls = Classifier.loss, Classifier.evaluate, itertools.count()
+    is_first, is_restart = os.environ["RANK"] == "0", os.environ["TORCHELASTIC_RESTART_COUNT"] != "0"
+
+    def troubled(recipe: Any, network: Any, batch: Any, config: Any, rng: Any) -> torch.Tensor:
+        if next(calls) == hit and not is_restart and is_first == (end != signal.SIGKILL):
+            os.kill(os.getpid(), end)
+        if config.seed == NOT_LEARNT and is_first:
+            raise ZeroDivisionError("a bug in a plug-in")
+        found: torch.Tensor = loss(recipe, network, batch, config, rng)
+        return found * math.nan if config.seed == NOT_FINITE else found
+
+    def measured(recipe: Any, network: Any, batches: Any, config: Any, spec: Any) -> Any:
+        return 1 / 0 if config.seed == NOT_MEASURED else evaluate(recipe, network, batches, config, spec)
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        patch.setattr(loop, "BEST_APART_SHARE", math.inf)
+        patch.setattr(loop, "MOST_ROLLBACKS", 1)
+        patch.setattr(loop, "TICK_S", 0.0)  # a step each, however fast the machine is
+        patch.setattr(Classifier, "loss", troubled)
+        patch.setattr(Classifier, "evaluate", measured)
+        code = studio_main(words)
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def art(tmp_path: Path) -> Path:
+    """Sprites as files."""
+    sprites = make_sprites()
+    for label, name in enumerate(sprites.class_names):
+        save_files(tmp_path / "art" / name, sprites.rgba[sprites.labels == label])
+    return tmp_path / "art"
+
+
+SMALL = ["--recipe", "classifier", "--width", "16", "--steps", "6", "--precision", "fp32", "--device", "cpu"]
+
+
+@pytest.mark.slow
+def test_the_same_command_goes_on_with_its_run_when_torchrun_starts_it_again(art: Path) -> None:
+    words = ["train", str(art), *SMALL, "--batch-size", "4", "--name", "trial"]
+    launcher, run = Launcher(2), paths.runs() / "trial"
+
+    (code, out, err), killed = launcher.results(command, words, 3)
+    assert (code, out, killed) == (FAILED, "", None)
+    assert "Training the classifier" in err and "Another process of this training has ended." in err
+    assert RunDir(run).progress().state == "failed"
+
+    (code, out, err), other = launcher.results(command, words, 3)
+    assert code == DONE and "6 steps" in out and str(run) in out and "2 processes share each batch." in err
+    assert other == (DONE, "", "")
+    assert RunDir(run).progress().state == "finished" and not list(paths.runs().glob("trial *"))
+
+    (code, out, err), other = launcher.results(command, words, 3)
+    assert code == DONE and "nothing is left to do" in err and other == (DONE, "", "")
+
+
+def queued(art: Path, **seeds: int) -> list[Path]:
+    """Runs of these seeds, which wait."""
+    for name, seed in seeds.items():
+        size = "1" if name == "small" else "4"
+        words = ["queue", "add", str(art), *SMALL, "--batch-size", size, "--seed", str(seed), "--name", name]
+        assert studio_main(words) == DONE
+    return [paths.runs() / name for name in seeds]
+
+
+def standings() -> dict[str, str]:
+    return {path.name: RunDir(path).progress().state for path in paths.runs().iterdir()}
+
+
+@pytest.mark.slow
+def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
+    """Most fail between steps. One leaves the others in the middle of a step: torchrun starts all of them again."""
+    spoilt, *_ = queued(art, spoilt=0, small=0, nan=NOT_FINITE, bug=NOT_LEARNT, sick=NOT_MEASURED, good=0)
+    flip(spoilt / "data.safetensors")
+    launcher, words = Launcher(2), ["queue", "run"]
+    (code, _, err), _ = launcher.results(command, words)
+    assert code == FAILED and "The other processes can't go on from there." in err
+    for said in ("is damaged", "can't be shared by 2 processes", "stopped being a number", "bug has failed."):
+        assert said in err
+    failed = dict.fromkeys(("spoilt", "small", "nan", "bug"), "failed")
+    assert standings() == failed | {"sick": "queued", "good": "queued"}
+    (code, out, err), other = launcher.results(command, words)
+    assert (code, other) == (FAILED, (DONE, "", "")) and "1 run trained, 1 failed: sick." in out, err
+    assert standings() == failed | {"sick": "failed", "good": "finished"}
+    assert launcher.results(command, words) == [(FAILED, "", "")] * 2
+
+
+@pytest.mark.slow
+def test_the_queue_stops_when_it_is_asked_to_and_goes_on_when_torchrun_starts_it_again(art: Path) -> None:
+    queued(art, a=0, b=0)
+    words = ["queue", "run"]
+    (code, out, _), other = Launcher(2).results(command, words, 3, signal.SIGTERM)
+    assert (code, other) == (DONE, (DONE, "", "")) and "2 runs left." in out  # a failure would be tried again
+    assert standings() == {"a": "stopped", "b": "queued"}
+    launcher = Launcher(2)
+    (code, _, err), killed = launcher.results(command, words, 1)
+    assert (code, killed) == (FAILED, None) and "Another process of this training has ended." in err
+    (code, out, err), other = launcher.results(command, words)
+    assert (code, other) == (DONE, (DONE, "", "")) and "2 runs trained, 0 failed." in out, err
+    assert standings() == {"a": "finished", "b": "finished"}
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_said_once_however_often_torchrun_tries_it_again(art: Path) -> None:
+    launcher, words = Launcher(2), ["train", str(art), *SMALL, "--batch-size", "1"]
+    (code, out, err), _ = launcher.results(command, words)
+    assert (code, out) == (WRONG_USAGE, "") and "can't be shared by 2 processes" in err
+    assert launcher.results(command, words) == [(FAILED, "", "")] * 2
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> tuple[Group, Group]:
+    """The first process of two and the other, of which neither computes."""
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    store = HashStore()
+    first, other = (Group(store, number, 2, 2, "cpu") for number in range(2))
+    return first, other
+
+
+def test_the_others_do_what_the_first_one_says_until_there_is_no_more(heard: tuple[Group, Group]) -> None:
+    first, other = heard
+    said = [Tick(number, 0.1 + number, 1, 2) for number in range(5)]
+    for tick in said:
+        first.tell(tick)
+        assert other.heard(Control()) == tick
+    first.tell(None)
+    assert other.heard(Control()) is None and other.heard(Control()) is None
+
+
+def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_one_that_is_gone(
+    heard: tuple[Group, Group], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, other = heard
+    first.tell(Tick(1, 0.0, 0, 1))
+    assert other.heard(Control(stop=True)) is not None
+    monkeypatch.setattr(ranks, "_PATIENCE_S", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        other.heard(Control(stop=True))
+
+
+@pytest.mark.parametrize(
+    ("count", "here", "device", "devices"),
+    [(4, 4, "cpu", 1), (8, 4, "cpu", 2), (4, 4, "cuda:3", 4), (8, 4, "cuda:3", 8)],
+)
+def test_each_process_has_a_card_of_its_own_and_those_of_a_machine_one_cpu(
+    monkeypatch: pytest.MonkeyPatch, count: int, here: int, device: str, devices: int
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    assert Group(HashStore(), 0, count, here, device).devices == devices and ranks.ALONE.devices == 1
+
+
+def test_a_batch_of_fewer_sprites_than_processes_and_a_device_that_none_can_share_are_refused(
+    heard: tuple[Group, Group], run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="A batch of 1 sprites can't be shared by 2 processes"):
+        list(train_regression(run_path, some_numbers(), ranks=heard[0], batch_size=1))
+    assert not run_path.exists()
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "64")
+    for device, said in (("mps", "can't train on 'mps'"), ("cuda", "64 processes need as many cards")):
+        with pytest.raises(UsageError, match=said), launched(device):
+            pass

@@ -1,0 +1,55 @@
+"""Class names and mixtures as people type them."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from studio.core.errors import UsageError
+from studio.engine.sampling import class_choice
+from studio.engine.sampling.class_choice import find_class, mixture_text, read_mixture
+
+
+def test_a_last_folder_names_its_only_class() -> None:
+    assert find_class(("items/sword", "items/potion"), "potion") == 1
+
+
+def test_a_full_name_comes_before_a_last_folder() -> None:
+    assert find_class(("items/sword", "sword"), "sword") == 1
+    assert find_class(("items/sword", "sword"), "items/sword") == 0
+
+
+def test_a_last_folder_of_several_classes_is_an_error_that_lists_them() -> None:
+    with pytest.raises(UsageError, match="2 classes of the model are called 'sword'") as caught:
+        find_class(("items/sword", "heroes/sword", "items/potion"), "sword")
+    assert caught.value.hint == "Give the full name: items/sword, heroes/sword."
+
+
+def test_an_unknown_class_is_an_error_that_lists_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_choice, "_MOST_CLASSES_SAID", 1)
+    with pytest.raises(UsageError, match="unicorn") as caught:
+        find_class(("sword", "potion"), "unicorn")
+    assert caught.value.hint == "It knows: sword and 1 more."
+
+
+def test_both_spellings_of_an_accent_name_one_class() -> None:
+    typed_on_macos = unicodedata.normalize("NFD", "épées")
+    assert find_class(("potions", "épées"), typed_on_macos) == 1
+    assert find_class(("potions", typed_on_macos), "épées") == 1  # a run of an older version
+
+
+@pytest.mark.parametrize("name", ["sword", "a, b", "axe:2", 'the "old" one', '"', " blank ", "a,b:0.5,c"])
+def test_any_class_name_can_be_mixed(name: str) -> None:
+    shares = {name: 70.0, "potion": 30.0}
+    assert read_mixture(mixture_text(shares)) == list(shares.items())
+
+
+def test_a_mixture_as_people_type_it() -> None:
+    assert read_mixture('"swords, long": 0.6, potion:0.4 ') == [("swords, long", 0.6), ("potion", 0.4)]
+
+
+@pytest.mark.parametrize("text", ["sword", "sword:", ":1", "sword:1,", "sword:-1", "sword:nan", "sword:inf", "a\nb:1"])
+def test_malformed_mixtures_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"[Mm]ixture"):
+        read_mixture(text)

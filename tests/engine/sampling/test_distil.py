@@ -1,0 +1,217 @@
+"""A network that learns to draw in few looks what another one draws in many."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.errors import DeviceFullError, RunError, UsageError
+from studio.core.events import Distilled, Event, Notice, Progress, SpritesGenerated
+from studio.core.generators import returned
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
+from studio.engine.sampling import distil as module
+from studio.engine.sampling.distil import DistilSettings, distil
+from studio.engine.sampling.generate import drawing_steps, generate, in_proportion
+from studio.recipes.base import Student
+from studio.recipes.colours import SHARPEST
+from studio.recipes.flow import draw_noise, moments
+from studio.recipes.strides import InStrides
+from studio.recipes.unet import UNet
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, kept_run, of_kind, train_classifier
+
+SETTINGS = DistilSettings(count=128)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, make_sprites(), steps=60, learning_rate=0.01)
+
+
+@pytest.fixture(scope="module")
+def distilled(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    run = shutil.copytree(trained, tmp_path_factory.mktemp("distilled") / "run")
+    return run, list(distil(run, "last", CPU, SETTINGS))
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Tensor]:
+    """The states after each stride from the noise of a seed."""
+    states = [draw_noise(len(labels), 8, seed)]
+    for number in range(student.strides):
+        states.append(student(states[-1], number, labels))
+    return states[1:]
+
+
+def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[Event]]) -> None:
+    """Nearer than the teacher itself comes in as many looks, from noise that it has not learnt from."""
+    model, labels = load_model(distilled[0], "last", CPU), torch.arange(32) % 2
+    assert model.distilled is not None
+
+    with torch.no_grad():
+        paths = (
+            list(model.recipe.path(model.network, labels, GenerateSettings().guidance, 77))[1:],
+            list(drawing_steps(model, labels, GenerateSettings(seed=77, quick=True), 0)),
+            strided(model.recipe.student(model.network), labels, 77),
+        )
+    usual, quick, untaught = (states[1] for states in paths)  # of four: later, single pixels may tip over
+    assert (quick - usual).square().mean() < 0.75 * (untaught - usual).square().mean()
+
+
+def test_it_is_kept_beside_the_checkpoint_which_stays_as_it_is(
+    trained: Path, distilled: tuple[Path, list[Event]]
+) -> None:
+    run, events = distilled
+    (path, info), (_, before) = (checkpoints.find(RunDir(folder).checkpoints)[-1] for folder in (run, trained))
+    assert {name: info.sha256[name] for name in before.sha256} == before.sha256
+    assert info.metrics == before.metrics and (path / "distilled.safetensors").exists()
+    progress = of_kind(events, Progress)
+    assert progress[-1].done == progress[-1].total == 4 * 2 * 4 and len(progress) > 32
+    (found,) = of_kind(events, Distilled)
+    assert found.step == info.step == 60 and 0 < found.alike <= 1
+    assert found.sprites_per_s > found.usual_sprites_per_s > 0
+
+
+def test_new_sprites_are_drawn_with_it_when_that_is_asked_for(distilled: tuple[Path, list[Event]]) -> None:
+    model = load_model(distilled[0], "last", CPU)
+
+    def made(**how: object) -> SpritesGenerated:
+        events = list(generate(model, GenerateSettings(count=4).replace(**how)))  # type: ignore[arg-type]
+        assert of_kind(events, Progress)[-1].done == 4
+        return of_kind(events, SpritesGenerated)[0]
+
+    assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 4
+    assert not np.array_equal(made(quick=True).sprites, made().sprites)
+    for how in ({"guidance": 2.0}, {"steps": 5}):
+        with pytest.raises(UsageError, match=r"a guidance of 1\.5 and 4 looks only"):
+            made(quick=True, **how)
+
+
+def test_what_can_not_be_drawn_quickly_is_said(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="trial has no distilled network at step 60"):
+        list(generate(load_model(run, "last", CPU), GenerateSettings(count=1, quick=True)))
+    list(train_classifier(tmp_path / "classifier", make_sprites(), steps=1))
+    with pytest.raises(UsageError, match="classifier draws nothing"):
+        list(distil(tmp_path / "classifier", "last", CPU, SETTINGS))
+
+
+def test_a_run_that_is_trained_elsewhere_is_left_alone(run: Path) -> None:
+    trainer = RunDir(run)
+    trainer.acquire()
+    with pytest.raises(RunError, match="being trained elsewhere"):
+        next(distil(run, "last", CPU, SETTINGS))
+    trainer.release()
+
+
+def test_one_that_is_given_up_leaves_nothing(run: Path) -> None:
+    before = sorted(path.name for path in run.rglob("*"))
+    events = distil(run, "last", CPU, SETTINGS)
+    next(event for event in events if isinstance(event, Progress) and event.done)
+    events.close()
+    assert sorted(path.name for path in run.rglob("*")) == before and not RunDir(run).is_busy()
+
+
+def test_a_checkpoint_that_has_gone_meanwhile_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "find", lambda folder: [])
+    with pytest.raises(RunError, match="step 60 has gone"):
+        checkpoints.add_distilled(RunDir(run).checkpoints, 60, {})
+
+
+def test_a_damaged_one_is_left_out_with_a_word(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    run = shutil.copytree(distilled[0], tmp_path / "damaged")
+    (path,) = run.rglob("distilled.safetensors")
+    path.write_bytes(path.read_bytes()[:-8])
+    model = load_model(run, "last", CPU)
+    assert model.distilled is None and model.step == 60
+    assert [notice.title for notice in model.notices] == [
+        "The distilled network is left out. Checkpoint step-00000060 is damaged."
+    ]
+
+
+@pytest.mark.slow
+def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PASSES", 1)
+
+    def learnt(most: int) -> tuple[dict[str, torch.Tensor], int]:
+        refused, forward = list[int](), InStrides.forward
+
+        def limited(student: InStrides, x: torch.Tensor, *more: Any) -> torch.Tensor:
+            if len(x) > most:
+                refused.append(len(x))
+                raise DeviceFullError("cpu")
+            return forward(student, x, *more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(InStrides, "forward", limited)
+            model = load_model(run, "last", CPU)
+            return returned(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
+
+    (whole, never), (in_parts, once) = learnt(64), learnt(40)
+    assert (never, once) == (0, 1)
+    for name, value in whole.items():
+        torch.testing.assert_close(in_parts[name], value, rtol=0.02, atol=0.02)
+
+
+def test_one_that_was_taught_when_all_took_five_strides_still_draws_as_it_did(
+    distilled: tuple[Path, list[Event]], tmp_path: Path
+) -> None:
+    """Its file has the weights alone, under the names that the generator gives them; it takes the odds as they are."""
+    run = shutil.copytree(distilled[0], tmp_path / "earlier")
+    model, labels = load_model(run, "last", CPU), torch.arange(4) % 2
+    network = model.network
+    assert isinstance(network, UNet) and network.head is not None
+    checkpoints.add_distilled(RunDir(run).checkpoints, model.step, network.state_dict())
+    times = [moments(10)[place] for place in (0, 3, 5, 7, 9, 10)]
+    x = draw_noise(4, 8, 7)
+    with torch.no_grad():
+        for t, t_next in itertools.pairwise(times):
+            features = network.features(x, network.told(torch.full((4,), t)), labels).permute(0, 2, 3, 1)
+            guess = network.head.expected(features, SHARPEST if t == times[-2] else 1.0).permute(0, 3, 1, 2)
+            x = x + (t_next - t) / (1 - t) * (guess - x)
+    read = load_model(run, "last", CPU).distilled
+    assert read is not None and read.strides == 5
+    *_, drawn = strided(read, labels, 7)
+    torch.testing.assert_close(drawn, x, rtol=1e-4, atol=1e-4)
+
+
+def test_strides_are_led_by_few_colours_that_stand_for_all() -> None:
+    torch.manual_seed(0)
+    network = UNet(8, 2, 16, 200)
+    assert network.head is not None
+    palette = network.head.palette
+    palette[150:, 3] = -2.0  # are absent
+    leading = InStrides(network).leading
+    assert leading is not None
+    colours = leading.palette
+    assert 48 <= len(colours) <= 64 and torch.cdist(colours, palette[:150]).amin(1).max() < 0.01
+    assert torch.cdist(palette[:150], colours).amin(1).max() < torch.cdist(palette[:150], palette[:64]).amin(1).max()
+    palette[30:, 3] = -2.0
+    assert torch.equal(InStrides(network).leading.palette, palette[:30])  # type: ignore[union-attr]
+
+
+def test_classes_come_in_proportion() -> None:
+    labels = in_proportion((30, 10), 400)
+    assert np.bincount(labels).tolist() == pytest.approx([300, 100], abs=2)
+    np.testing.assert_array_equal(in_proportion((30, 10), 100, 300), labels[300:])
+
+
+def test_an_event_of_a_passed_over_checkpoint_is_handed_on(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    run = shutil.copytree(distilled[0], tmp_path / "passed over")
+    (path,) = run.rglob("distilled.safetensors")
+    path.unlink()
+    assert isinstance(next(distil(run, "last", CPU, SETTINGS)), Notice)

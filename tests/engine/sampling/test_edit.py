@@ -1,0 +1,257 @@
+"""New sprites that begin with others."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from studio.core.errors import UsageError
+from studio.core.events import Events, Notice, Progress, SpritesGenerated
+from studio.core.generators import returned
+from studio.data.colour.palette import Palette
+from studio.data.colour.recolouring import ColourChoice, recoloured
+from studio.data.pixels import corner_tiles
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
+from studio.engine.sampling import edit
+from studio.engine.sampling.edit import Source, between, more_like, redraw
+from studio.engine.sampling.generate import generate
+from studio.recipes.unet import UNet
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, agreeing, kept_run, of_kind
+
+SPRITES = make_sprites()
+SIZE = SPRITES.size
+TWO = Source(SPRITES.rgba[[0, 20]], SPRITES.labels[[0, 20]])
+ONE = Source(SPRITES.rgba[:1], SPRITES.labels[:1])
+HALF = np.arange(SIZE)[:, None].repeat(SIZE, 1) < SIZE // 2
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, SPRITES, steps=40, learning_rate=0.01, filling=1.0)
+
+
+@pytest.fixture(scope="module")
+def model(trained: Path) -> TrainedModel:
+    return load_model(trained, "last", CPU)
+
+
+def _made(events: Events) -> SpritesGenerated:
+    found = list(events)
+    (made,) = of_kind(found, SpritesGenerated)
+    assert made is found[-1] and of_kind(found, Progress)[-1].done == of_kind(found, Progress)[-1].total
+    return made
+
+
+def _settings(**changes: float | str | bool) -> GenerateSettings:
+    return GenerateSettings(**{"count": 6, "steps": 4, "seed": 3, **changes})  # type: ignore[arg-type]
+
+
+def test_at_strength_0_a_sprite_stays_as_it_is(model: TrainedModel) -> None:
+    (made,) = list(redraw(model, _settings(strength=0.0), TWO))
+    assert isinstance(made, SpritesGenerated) and made.keep is not None and made.keep.all()
+    np.testing.assert_array_equal(made.sprites, TWO.sprites[[0, 1] * 3])
+    np.testing.assert_array_equal(made.labels, TWO.labels[[0, 1] * 3])
+
+
+def test_the_share_that_changes_grows_with_the_strength(model: TrainedModel) -> None:
+    """Fewer than a tenth of the pixels at 0.1, whatever the model; what stays is what it was, also in true pixels."""
+    shares = []
+    for strength in (0.1, 0.3, 0.7, 1.0):
+        made = _made(redraw(model, _settings(strength=strength), TWO))
+        assert made.keep is not None
+        before = TWO.sprites[[0, 1] * 3]
+        np.testing.assert_array_equal(made.sprites[made.keep], before[made.keep])
+        seen = before[..., 3] > 0
+        changed = (made.sprites != before).any(-1)
+        assert (changed.sum((1, 2)) < strength * seen.sum((1, 2))).all() or strength > 0.3
+        shares.append(float(changed.mean()))
+    assert shares == sorted(shares) and shares[0] < shares[-1]
+
+
+def test_a_variation_depends_on_seed_and_place(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    how = _settings(strength=0.8, true_pixels=False)
+    many = _made(redraw(model, how, TWO)).sprites
+    assert not np.array_equal(many[0], many[2])
+    assert agreeing(_made(redraw(model, how.replace(count=3), TWO)).sprites, many[:3]) > 0.97
+    monkeypatch.setattr("studio.engine.sampling.generate._AT_ONCE", 4)
+    assert agreeing(_made(redraw(model, how, TWO)).sprites, many) > 0.97
+    assert agreeing(_made(redraw(model, how.replace(seed=4), TWO)).sprites, many) < 0.97
+
+
+@pytest.mark.parametrize("true_pixels", [True, False])
+@pytest.mark.parametrize("strength", [1.0, 0.6])
+def test_kept_pixels_stay_bit_for_bit(model: TrainedModel, strength: float, true_pixels: bool) -> None:
+    """Odd colours and odd alpha among them, which no style has."""
+    odd = np.random.default_rng(0).integers(0, 256, (1, SIZE, SIZE, 4), np.uint8)
+    how = _settings(strength=strength, true_pixels=true_pixels)
+    made = _made(redraw(model, how, Source(odd, np.array([-1])), HALF))
+    np.testing.assert_array_equal(made.sprites[:, HALF], odd.repeat(6, 0)[:, HALF])
+    assert made.keep is not None and made.keep[:, HALF].all()
+    assert not np.array_equal(made.sprites[:, ~HALF], odd.repeat(6, 0)[:, ~HALF])
+
+
+def test_a_network_that_learnt_to_fill_is_shown_what_is_kept(model: TrainedModel) -> None:
+    """One that has not learnt it sees it as noisy as the rest, and it is said."""
+    seen = list[torch.Tensor]()
+    network = cast(UNet, model.network)
+
+    class Spy(nn.Module):
+        classes, size, keep = network.classes, network.size, network.keep
+
+        def forward(self, x: torch.Tensor, t: torch.Tensor, label: torch.Tensor, **more: torch.Tensor) -> torch.Tensor:
+            seen.append(x[:1].clone())
+            return cast(torch.Tensor, network(x, t, label, **more))
+
+    spied = dataclasses.replace(model, network=Spy())
+    assert not of_kind(list(redraw(spied, _settings(strength=1.0), ONE, HALF)), Notice)
+    assert all(torch.equal(x[:, :, HALF], seen[0][:, :, HALF]) for x in seen)
+    unlearnt = nn.Conv2d(4, 16, 3)
+    nn.init.zeros_(unlearnt.weight)
+    Spy.keep = unlearnt
+    seen.clear()
+    assert len(of_kind(list(redraw(spied, _settings(strength=1.0), ONE, HALF)), Notice)) == 1
+    spread = [float(x[:, :, HALF].std()) for x in seen]
+    assert spread[0] == pytest.approx(1, abs=0.1) and not torch.equal(seen[0], seen[-1])
+
+
+def test_the_ends_of_what_lies_between_are_what_was_given(model: TrainedModel) -> None:
+    made = _made(between(model, _settings(count=5), TWO))
+    assert len(made.sprites) == 7 and made.labels.tolist() == [0, 0, 0, *made.labels[3:6].tolist(), 1][:7]
+    np.testing.assert_array_equal(made.sprites[[0, -1]], TWO.sprites)
+    others = _made(between(model, _settings(count=5, seed=99), TWO))
+    np.testing.assert_array_equal(others.sprites, made.sprites)  # no seed is in it
+    away = np.abs(made.sprites.astype(int) - TWO.sprites[0].astype(int)).mean((1, 2, 3))
+    assert away[1] < away[5]
+
+
+def test_more_like_several_takes_after_two_of_them_each(model: TrainedModel) -> None:
+    source = Source(SPRITES.rgba[::5], SPRITES.labels[::5])
+    made = _made(more_like(model, _settings(), source))
+    assert len(made.sprites) == 6 and len(np.unique(made.sprites.reshape(6, -1), axis=0)) > 3  # it has hardly learnt
+    assert agreeing(_made(more_like(model, _settings(count=3), source)).sprites, made.sprites[:3]) > 0.97
+    assert not np.array_equal(_made(more_like(model, _settings(seed=4), source)).sprites, made.sprites)
+    assert set(_made(more_like(model, _settings(class_name="class1"), source)).labels) == {
+        model.spec.class_names.index("class1")
+    }
+
+
+def test_classes_are_mixed_by_their_shares(model: TrainedModel) -> None:
+    first, second = model.spec.class_names[:2]
+    mixed = _made(generate(model, _settings(mix=f"{first}:1,{second}:3")))
+    assert set(mixed.labels) == {1}
+    alone = _made(generate(model, _settings(mix=f"{second}:2")))
+    assert agreeing(alone.sprites, _made(generate(model, _settings(class_name=second))).sprites) > 0.97
+    varied = _made(redraw(model, _settings(mix=f"{first}:3,{second}:1", strength=0.5), TWO))
+    assert set(varied.labels) == {0}
+    for text in ("x:1", f"{first}", f"{first}:-1", f"{first}:nan", f"{first}:0", ","):
+        with pytest.raises(UsageError):
+            list(generate(model, _settings(mix=text)))
+
+
+def test_what_can_not_be_done_is_said(model: TrainedModel) -> None:
+    nothing, small = np.zeros((SIZE, SIZE), bool), Source(ONE.sprites[:, :4, :4], ONE.labels)
+    for events, words in (
+        (redraw(model, _settings(), ONE, nothing), "No pixel is to stay"),
+        (redraw(model, _settings(), ONE, ~nothing), "nothing to draw"),
+        (redraw(model, _settings(), ONE, nothing[:4]), "mask has"),
+        (redraw(model, _settings(), small), "doesn't fit"),
+        (between(model, _settings(), ONE), "1 sprites"),
+        (between(model, _settings(count=edit.MOST_BETWEEN + 1), TWO), "too many"),
+        (between(model, _settings(mix="class1:1"), TWO), "have the classes of those"),
+        (more_like(model, _settings(), ONE), "variations"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            list(events)
+
+
+def test_a_recipe_that_can_not_is_not_asked(model: TrainedModel) -> None:
+    class Plain(type(model.recipe)):  # type: ignore[misc]
+        can = frozenset[str]()
+
+    plain = dataclasses.replace(model, recipe=Plain())
+    for events in _all(plain):
+        with pytest.raises(UsageError, match="can't"):
+            list(events)
+
+
+def _all(model: TrainedModel) -> Iterator[Events]:
+    yield redraw(model, _settings(), ONE)
+    yield redraw(model, _settings(), ONE, HALF)
+    yield between(model, _settings(), TWO)
+    yield more_like(model, _settings(), TWO)
+    yield generate(model, _settings(mix="class1:1"))
+
+
+@pytest.mark.parametrize("mirror", ["left-right", "top-bottom", "both"])
+def test_sprites_are_drawn_mirrored(model: TrainedModel, mirror: str) -> None:
+    how = _settings(mirror=mirror)
+    drawings = [generate(model, how), redraw(model, how.replace(strength=0.5), TWO), more_like(model, how, TWO)]
+    for events in (*drawings, generate(model, how.replace(true_pixels=False))):
+        sprites = _made(events).sprites
+        for axis in {"left-right": (2,), "top-bottom": (1,), "both": (1, 2)}[mirror]:
+            np.testing.assert_array_equal(sprites, np.flip(sprites, axis))
+
+
+def test_the_network_is_as_it_was_after_it_drew_seamless_tiles(model: TrainedModel) -> None:
+    plain = _made(generate(model, _settings())).sprites
+    seamless = _made(generate(model, _settings(seamless="both"))).sprites
+    assert not np.array_equal(seamless, plain)
+    np.testing.assert_array_equal(_made(generate(model, _settings())).sprites, plain)
+
+
+def _disc() -> NDArray[np.uint8]:
+    y, x = np.mgrid[:SIZE, :SIZE] - SIZE // 2
+    return np.where(x * x + y * y < 9, np.uint8(255), np.uint8(0))
+
+
+@pytest.mark.parametrize("true_pixels", [True, False])
+def test_sprites_are_drawn_into_a_silhouette(model: TrainedModel, true_pixels: bool) -> None:
+    how, shape = _settings(true_pixels=true_pixels), _disc()
+    for events in (generate(model, how, shape), redraw(model, how.replace(strength=0.5), TWO, silhouette=shape)):
+        sprites = _made(events).sprites
+        assert (sprites[..., 3] == shape).all() and not sprites[:, shape == 0].any()
+        assert sprites[:, shape > 0, :3].any((1, 2)).all()
+    kept = _made(redraw(model, how.replace(strength=1.0), ONE, HALF, shape)).sprites
+    np.testing.assert_array_equal(kept[:, HALF], ONE.sprites.repeat(6, 0)[:, HALF])
+    assert (kept[:, ~HALF, 3] == shape[~HALF]).all()
+
+
+def test_a_silhouette_that_is_none_is_said(model: TrainedModel) -> None:
+    for shape in (np.zeros((SIZE, SIZE), np.uint8), np.ones((4, SIZE), np.uint8)):
+        with pytest.raises(UsageError, match="silhouette"):
+            list(generate(model, _settings(), shape))
+
+
+@pytest.mark.parametrize("true_pixels", [True, False])
+def test_corner_tiles_fit_each_other(model: TrainedModel, true_pixels: bool) -> None:
+    how = _settings(mix="class0:1,class1:2", corner_tiles=True, true_pixels=true_pixels)
+    made = _made(generate(model, how))
+    assert len(made.sprites) == 16 == len(set(made.titles)) and corner_tiles.meet(made.sprites)
+    assert "class0-class1 0110" in made.titles and set(made.labels.tolist()) == {0, 1}
+    assert not np.array_equal(_made(generate(model, how.replace(seed=4))).sprites, made.sprites)
+    choice = ColourChoice(palette=Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255]], np.uint8), "two"))
+    again = returned(recoloured(made.sprites, made.labels, model.style, choice, construction=how.construction()))
+    assert corner_tiles.meet(again) and len(np.unique(again.reshape(-1, 4), axis=0)) <= 3
+
+
+def test_corner_tiles_are_of_two_classes_and_nothing_else(model: TrainedModel) -> None:
+    for changes in ({"mix": ""}, {"mix": "class0:1"}, {"mirror": "both"}, {"seamless": "across"}, {"quick": True}):
+        how = {"mix": "class0:1,class1:1", "corner_tiles": True, **changes}
+        with pytest.raises(UsageError):
+            list(generate(model, _settings(**how)))  # type: ignore[arg-type]
+    how = {"mix": "class0:1,class1:1", "corner_tiles": True}
+    with pytest.raises(UsageError, match="begins with noise"):
+        list(redraw(model, _settings(**how), TWO))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="silhouette"):
+        list(generate(model, _settings(**how), _disc()))  # type: ignore[arg-type]

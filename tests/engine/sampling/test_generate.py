@@ -1,0 +1,181 @@
+"""Using a model of a run: what it draws and names, by which checkpoint, and in the style of its sprites."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.errors import RunError, UsageError
+from studio.core.events import Classified, Progress, SpritesGenerated
+from studio.data.colour.true_pixels import PixelStyle
+from studio.data.sprites import Sprites
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import checkpoint_names, load_model
+from studio.engine.models.model import TrainedModel, load_style
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.split import split_by_group
+from studio.engine.sampling import generate as module
+from studio.engine.sampling.generate import generate, predict
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_generator
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, make_sprites(), steps=20, learning_rate=0.01)
+
+
+@pytest.fixture(scope="module")
+def model(trained: Path) -> TrainedModel:
+    return load_model(trained, "last", CPU)
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> RunDir:
+    return RunDir(shutil.copytree(trained, tmp_path / "run"))
+
+
+def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:
+    return of_kind(list(generate(model, GenerateSettings(**{"steps": 4, **settings}))), SpritesGenerated)[0]  # type: ignore[arg-type]
+
+
+def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of other sizes may take other kernels: what is drawn is the same but for its last digits."""
+    many = _made(model, count=10, seed=3)
+    assert agreeing(_made(model, count=4, seed=3).sprites, many.sprites[:4]) > 0.97
+    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    assert agreeing(_made(model, count=10, seed=3).sprites, many.sprites) > 0.97
+
+    def drawn(first: int, count: int, seed: int = 3) -> torch.Tensor:
+        """Before the last step, which makes the sprites of a model that has hardly learnt alike."""
+        labels = torch.arange(first, first + count) % 2
+        *_, x, _ = module.drawing_steps(model, labels, GenerateSettings(steps=4, seed=seed), first)
+        return x
+
+    torch.testing.assert_close(drawn(4, 3), drawn(0, 10)[4:7], rtol=1e-4, atol=1e-4)
+    assert (drawn(0, 10, seed=4) - drawn(0, 10)).abs().mean((1, 2, 3)).min() > 0.01
+
+
+@pytest.mark.parametrize("settings", [{}, {"in_proportion": True}, {"mirror": "left-right"}])
+def test_a_part_of_a_longer_list_is_drawn_as_in_the_list(model: TrainedModel, settings: dict[str, Any]) -> None:
+    style = dataclasses.replace(model.style, class_counts=(30, 10))
+    whole = _made(dataclasses.replace(model, style=style), count=9, **settings)
+    how = GenerateSettings(count=4, steps=4, **settings)
+    part = of_kind(list(generate(dataclasses.replace(model, style=style), how, first=5)), SpritesGenerated)[0]
+    assert part.labels.tolist() == whole.labels[5:].tolist() and agreeing(part.sprites, whole.sprites[5:]) > 0.97
+
+
+def test_a_part_of_a_longer_list_begins_with_the_noise_of_its_place(
+    model: TrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Mock(wraps=module.drawing_steps)
+    monkeypatch.setattr(module, "drawing_steps", begun)
+    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    list(generate(model, GenerateSettings(count=5, steps=1), first=7))
+    assert [call.args[3] for call in begun.call_args_list] == [7, 10]
+
+
+def test_classes_take_turns_or_are_chosen(model: TrainedModel) -> None:
+    assert _made(model, count=4).labels.tolist() == [0, 1, 0, 1]
+    assert _made(model, count=3, class_name="class1").labels.tolist() == [1, 1, 1]
+    with pytest.raises(UsageError, match="unicorn"):
+        _made(model, class_name="unicorn")
+
+
+@pytest.mark.parametrize(("wanted", "label"), [("sword", 1), ("items/sword", 0)])
+def test_a_full_class_name_is_drawn_before_a_last_folder(model: TrainedModel, wanted: str, label: int) -> None:
+    spec = dataclasses.replace(model.spec, class_names=("items/sword", "sword"))
+    two_levels = dataclasses.replace(model, spec=spec)
+    assert _made(two_levels, count=2, class_name=wanted).labels.tolist() == [label] * 2
+    assert _made(two_levels, count=2, mix=f"{wanted}:1").labels.tolist() == [label] * 2
+
+
+def test_classes_come_as_often_as_the_data_has_them(model: TrainedModel) -> None:
+    style = dataclasses.replace(model.style, class_counts=(30, 10))
+    labels = _made(dataclasses.replace(model, style=style), count=40, in_proportion=True).labels
+    for count in (4, 11, 40):  # the first few too
+        assert abs((labels[:count] == 0).sum() - 0.75 * count) <= 1
+    assert _made(model, count=3, class_name="class1", in_proportion=True).labels.tolist() == [1, 1, 1]
+
+
+def test_progress_ends_at_the_count(model: TrainedModel) -> None:
+    progress = of_kind(list(generate(model, GenerateSettings(count=70, steps=3))), Progress)
+    done = [event.done for event in progress]
+    assert done == sorted(done) and done[-1] == 70 and all(event.total == 70 for event in progress)
+
+
+def test_checkpoints_are_found_by_name(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites, SavingAlways(), steps=6))
+    names = checkpoint_names(run_path)
+    assert names[:3] == ["best", "last", "6"]
+    assert load_model(run_path, names[-1], CPU).step == int(names[-1])
+    assert load_model(run_path, "best", CPU).step in [int(name) for name in names[2:]]
+    with pytest.raises(UsageError, match="999"):
+        load_model(run_path, "999", CPU)
+    with pytest.raises(RunError, match="not a run"):
+        load_model(run_path.parent, "best", CPU)
+
+
+def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
+    model: TrainedModel, tmp_path: Path, sprites: Sprites
+) -> None:
+    with pytest.raises(UsageError, match="names no classes"):
+        list(predict(model, sprites.rgba))
+    list(train_classifier(tmp_path / "classifier", sprites))
+    classifier = load_model(tmp_path / "classifier", "best", CPU)
+    with pytest.raises(UsageError, match="draws no sprites"):
+        list(generate(classifier, GenerateSettings()))
+    *_, found = predict(classifier, sprites.rgba)
+    assert isinstance(found, Classified) and np.allclose(found.probabilities.sum(1), 1, atol=1e-5)
+    with pytest.raises(UsageError, match="8 pixels"):
+        list(predict(classifier, np.zeros((1, 16, 16, 4), np.uint8)))
+
+
+def _alike(first: PixelStyle, second: PixelStyle) -> bool:
+    return first.to_json() == second.to_json()
+
+
+def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
+    kept = load_style(run, run.record())
+    (run.path / "style.json").unlink()
+    assert _alike(load_style(run, run.record()), kept)
+
+
+def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
+    art = make_sprites(20)
+    art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
+    list(train_generator(run_path, art, steps=1, holdout=0.5))
+    run = RunDir(run_path)
+    style = load_style(run, run.record())
+    assert [1, 2, 3] not in style.palette.tolist() and len(style.palette)
+    (run_path / "style.json").unlink()
+    assert _alike(load_style(run, run.record()), style)
+
+
+def test_a_style_of_an_older_version_is_made_anew(run: RunDir) -> None:
+    kept = load_style(run, run.record())
+    (run.path / "style.json").write_text('{"colours": [2, 2], "palette": "09a826", "soft_alpha": false}')
+    assert _alike(load_style(run, run.record()), kept)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"colours": [1], "palette": "xyz", "alpha_levels": [], "class_counts": [1]}', "[]"]
+)
+def test_a_damaged_file_is_said(run: RunDir, text: str) -> None:
+    (run.path / "style.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"style\.json"):
+        load_style(run, run.record())
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_new_sprites_have_the_palette_unless_it_is_switched_off(model: TrainedModel, on: bool) -> None:
+    sprites = _made(model, count=8, true_pixels=on).sprites
+    seen = {tuple(colour) for colour in sprites[sprites[..., 3] > 0][:, :3].tolist()}
+    assert seen and (seen <= {tuple(colour) for colour in model.style.palette.tolist()}) is on

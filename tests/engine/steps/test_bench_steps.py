@@ -1,0 +1,52 @@
+"""Training steps without a run: they are a run's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.events import LossChunk
+from studio.engine.steps.bench_steps import TrainingSteps
+from studio.recipes.base import Recipe
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
+from studio.recipes.regression import Regression
+from tests.conftest import make_sprites, with_numbers
+from tests.engine.tools import _small, _train, of_kind, small_classifier
+
+UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_share": 0.0, "shift_px": 1, "flip": True}
+
+
+@pytest.mark.parametrize("recipe", [Generator(), Classifier(), Regression()], ids=lambda recipe: recipe.name)
+def test_the_losses_are_those_of_a_run(recipe: Recipe, run_path: Path) -> None:
+    changes = UNSCHEDULED | ({"filling": 0.0} if recipe.name == "generator" else {})
+    sprites = with_numbers(make_sprites())
+    events = list(_train(recipe, run_path, sprites, **changes))
+    losses = np.concatenate([event.losses for event in of_kind(events, LossChunk)])
+    training = TrainingSteps(recipe, _small(recipe.Config, **changes), sprites, torch.device("cpu"))
+    assert [float(training.take()) for _ in range(8)] == pytest.approx(losses.tolist(), rel=1e-4)
+
+
+def test_the_parts_of_a_step_are_its_time() -> None:
+    training = TrainingSteps(Classifier(), small_classifier(), make_sprites(), torch.device("cpu"))
+    training.take()
+    loss, times = training.take_timed()
+    assert training.step == 2 and torch.isfinite(loss)
+    parts = (times.batch_s, times.forward_s, times.backward_s, times.optimizer_s)
+    assert min(parts) > 0 and sum(parts) == pytest.approx(times.total_s)
+    assert 0 < times.total_s < 10
+
+
+def test_a_rate_counts_from_the_next_step_on() -> None:
+    training = TrainingSteps(Classifier(), small_classifier(weight_decay=0.0), make_sprites(), torch.device("cpu"))
+    before = training.network.leave.weight.detach().clone()
+    training.rate(0.0)
+    training.take()
+    assert torch.equal(training.network.leave.weight, before)
+    training.rate(0.1)
+    training.take()
+    assert not torch.equal(training.network.leave.weight, before)

@@ -1,0 +1,169 @@
+"""When steps become a CUDA graph: on a card that is made believe, whose graphs take the step that was recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor
+
+from studio.core.events import Event, Notice, RunFinished
+from studio.data.sprites import Sprites
+from studio.engine.devices import cuda_graph, detection
+from studio.engine.devices.cuda_graph import StepGraph
+from studio.engine.runs.history import read_history
+from studio.engine.steps import graphed_step
+from studio.engine.steps.batches import Chosen
+from studio.engine.training import step
+from studio.engine.training.state import Training
+from tests.conftest import make_sprites
+from tests.engine.tools import learnt, of_kind, train_classifier, train_generator
+
+WARM_UP = graphed_step._WARM_UP_STEPS
+MIB = 1 << 20
+
+
+@dataclass
+class Card:
+    """What a card that is made believe has room for, and what was asked of it. refuses: why it records nothing."""
+
+    free: int = 3 * MIB
+    refuses: str = ""
+    recorded: int = 0
+    replayed: list[int] = field(default_factory=list)  # by which of the graphs
+    generators: list[torch.Generator] = field(default_factory=list)  # that graphs were to draw from
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Card:
+    card = Card()
+
+    class Graph:
+        def __init__(
+            self, step: Callable[[Chosen], Tensor], chosen: Chosen, generators: tuple[torch.Generator, ...]
+        ) -> None:
+            card.generators += generators
+            if card.refuses:
+                raise RuntimeError(f"{card.refuses}\nand much more")
+            card.recorded += 1
+            self._step, self._number = step, card.recorded
+
+        def replay(self, chosen: Chosen) -> Tensor:
+            card.replayed.append(self._number)
+            return self._step(chosen)
+
+    monkeypatch.setattr(graphed_step, "StepGraph", Graph)
+    monkeypatch.setattr(graphed_step, "can_record", lambda device: True)
+    monkeypatch.setattr(detection, "memory_free", lambda device: card.free)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: MIB)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 2 * MIB)
+    return card
+
+
+def test_on_the_cpu_nothing_is_recorded(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphed_step, "StepGraph", None)
+    assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
+
+
+def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that matrix products of a stream use goes with the first graph of that stream that goes."""
+    streams = itertools.cycle([SimpleNamespace(cuda_stream=number) for number in range(cuda_graph._STREAMS)])
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: next(streams))
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, **more: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+
+    def recorded() -> StepGraph[Chosen]:
+        nothing = torch.zeros(1)
+        return StepGraph(lambda inputs: inputs[0], (nothing, nothing, nothing))
+
+    living = recorded()
+    for _ in range(2 * cuda_graph._STREAMS):
+        assert recorded().stream is not living.stream
+    all_others = [recorded() for _ in range(cuda_graph._STREAMS - 1)]
+    assert len({id(graph.stream) for graph in [living, *all_others]}) == cuda_graph._STREAMS
+    with pytest.raises(RuntimeError, match="Too many"):
+        recorded()
+    left = living.stream
+    del living
+    assert recorded().stream is left
+
+
+def test_each_stage_has_a_graph_of_its_own_after_steps_that_warm_up(
+    run_path: Path, sprites: Sprites, card: Card
+) -> None:
+    list(train_generator(run_path, sprites, steps=20))  # from the sixteenth step on, filling is learnt
+    assert card.replayed == [1] * (16 - WARM_UP) + [2] * (4 - WARM_UP)
+
+
+def test_the_same_is_learnt_whatever_is_recorded(
+    run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_generator(run_path, sprites, steps=20))
+    assert card.replayed
+    monkeypatch.setattr(graphed_step, "can_record", lambda device: False)
+    plain = run_path.with_name("plain")
+    list(train_generator(plain, sprites, steps=20))
+    recorded, unrecorded = learnt(run_path), learnt(plain)
+    assert all(torch.equal(recorded[name], unrecorded[name]) for name in unrecorded)
+
+
+def test_a_step_that_is_looked_at_is_taken_as_it_is(
+    run_path: Path, card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.training.loop.TICK_S", 0.0)
+    monkeypatch.setattr("studio.engine.training.layer_stats._EVERY_S", 0.0)
+    monkeypatch.setattr("studio.engine.training.layer_stats._SHARE", 1.0)
+    list(train_classifier(run_path, make_sprites(), steps=20, watch_layers=True))
+    looks = len(read_history(run_path).layers["update"]["enter"].steps)
+    assert looks > 2 and len(card.replayed) <= 20 - looks
+
+
+def test_nothing_is_recorded_where_there_is_room_for_little_more_than_a_step(
+    run_path: Path, sprites: Sprites, card: Card
+) -> None:
+    card.free = 2 * MIB - 1
+    assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
+    assert not card.recorded
+
+
+def test_what_can_not_be_recorded_is_said_once_and_trained_as_it_is(
+    run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What drew random numbers while recording failed is of no more use: it still takes itself to be recorded."""
+    card.refuses, plain = "operation not permitted when stream is capturing", step._forward_backward
+
+    def checked(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+        assert rng not in card.generators
+        return plain(training, chosen, rng)
+
+    monkeypatch.setattr(step, "_forward_backward", checked)
+    events = list(train_classifier(run_path, sprites))
+    assert of_kind(events, RunFinished)[0].step == 8
+    assert len(card.generators) == 1
+    (said,) = [event for event in of_kind(events, Notice) if "CUDA graph" in event.title]
+    assert (said.level, said.hint) == ("info", card.refuses)
+
+
+def test_a_device_that_is_full_gets_the_memory_of_the_graph_before_batches_are_split(
+    run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, failed = step._forward_backward, list[Event]()
+
+    def full_once(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+        if len(card.replayed) == 2 and not failed:
+            failed.append(Notice("info", "full"))
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return plain(training, chosen, rng)
+
+    monkeypatch.setattr(step, "_forward_backward", full_once)
+    events = list(train_classifier(run_path, sprites))
+    assert failed and of_kind(events, RunFinished)[0].step == 8
+    assert card.replayed == [1, 1] and not [event for event in of_kind(events, Notice) if "Batches" in event.hint]

@@ -1,0 +1,134 @@
+"""How many threads a training takes beside other programs: with made-up times, no clock."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from studio.core.events import LossChunk, Notice
+from studio.data.sprites import Sprites
+from studio.engine.control.control import Control
+from studio.engine.training.cpu_threads import ThreadTuner, tuned
+from studio.engine.training.loop import train_new
+from studio.recipes.classifier import Classifier
+from tests.engine.tools import CPU, small_classifier
+
+Machine = Callable[[int, float], float]  # seconds a step, by threads and by the time that has passed
+
+
+def quiet(threads: int, now_s: float) -> float:
+    """All cores are free: two threads are 1.6 times as fast as one."""
+    return 0.28 / (0.4 + 0.6 * threads)
+
+
+def busy(threads: int, now_s: float) -> float:
+    """Beside a program that computes on all cores, as measured on two of them."""
+    return 0.31 if threads == 1 else 3.2 * threads / 2
+
+
+def run(tuner: ThreadTuner, machine: Machine, seconds: float, now_s: float = 0.0) -> tuple[int, list[int]]:
+    """Train on that machine: the steps that were taken, and the threads of each tick."""
+    end_s, steps, threads = now_s + seconds, 0, list[int]()
+    while now_s < end_s:
+        threads.append(tuner.threads)
+        count = max(1, round(0.05 / machine(tuner.threads, now_s)))
+        tick_s = count * machine(tuner.threads, now_s)
+        tuner.add(count, tick_s)
+        now_s, steps = now_s + tick_s, steps + count
+    return steps, threads
+
+
+@pytest.mark.parametrize("most", [2, 6, 16])
+def test_in_quiet_it_takes_all_threads_and_tries_fewer_but_once(most: int) -> None:
+    tuner = ThreadTuner(most)
+    steps, threads = run(tuner, quiet, 600.0)
+    fewer = [at for at, count in enumerate(threads) if count < most]
+    assert 0 < len(fewer) <= 12 and fewer[-1] < 60 and not tuner.has_fewer()
+    assert steps > 0.99 * 600 / quiet(most, 0)
+
+
+def test_beside_a_busy_program_from_the_start_it_takes_one_thread() -> None:
+    tuner = ThreadTuner(2)
+    steps, threads = run(tuner, busy, 60.0)
+    assert threads[-1] == 1 and tuner.has_fewer()
+    assert steps > 0.7 * 60 / busy(1, 0)
+    steps, threads = run(tuner, busy, 3600.0, now_s=60.0)
+    assert steps > 0.97 * 3600 / busy(1, 0)
+    assert 4 <= threads.count(2) <= 12  # tried again, ever more rarely
+
+
+def test_a_busy_program_that_comes_and_goes_is_noticed_both_times() -> None:
+    def machine(threads: int, now_s: float) -> float:
+        return busy(threads, now_s) if 100 <= now_s < 400 else quiet(threads, now_s)
+
+    tuner = ThreadTuner(2)
+    _, threads = run(tuner, machine, 100.0)
+    assert threads[-1] == 2
+    steps, threads = run(tuner, machine, 300.0, now_s=100.0)
+    assert threads[-1] == 1 and steps > 0.85 * 300 / busy(1, 0)
+    _, threads = run(tuner, machine, 400.0, now_s=400.0)
+    assert threads[-1] == 2 and not tuner.has_fewer()
+
+
+def test_on_many_cores_it_takes_as_many_as_are_left() -> None:
+    def machine(threads: int, now_s: float) -> float:
+        return 1 / threads if threads <= 4 else 5.0
+
+    tuner = ThreadTuner(16)
+    run(tuner, machine, 120.0)
+    assert tuner.threads == 4
+
+
+def test_what_is_slow_with_any_number_of_threads_changes_nothing_and_is_not_tried_all_the_time() -> None:
+    tuner = ThreadTuner(2)
+    run(tuner, quiet, 60.0)
+    steps, threads = run(tuner, lambda threads, now_s: 4 * quiet(threads, now_s), 600.0, now_s=60.0)
+    assert threads[-1] == 2 and 0 < threads.count(1) <= 4
+    assert steps > 0.97 * 600 / (4 * quiet(2, 0))
+
+
+def test_a_single_slow_tick_is_no_reason_to_try() -> None:
+    tuner, slow = ThreadTuner(2), iter([True])
+    run(tuner, quiet, 30.0)
+    _, threads = run(tuner, lambda threads, now_s: 5.0 if next(slow, False) else quiet(threads, now_s), 60.0)
+    assert 1 not in threads
+
+
+def test_threads_that_are_not_its_to_change_stay_and_are_set_again() -> None:
+    tuner = ThreadTuner(torch.get_num_threads(), may_change=False)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(before + 1)  # another job, between two ticks
+        for _ in range(50):
+            assert not list(tuned(tuner, 1, 5.0))
+        assert torch.get_num_threads() == before
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("changes", "adapts"), [({}, True), ({"steps": 100}, False), ({"threads": 2}, False)])
+def test_only_a_run_by_time_adapts_says_it_once_and_leaves_torch_as_it_was(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, changes: dict[str, int], adapts: bool
+) -> None:
+    told, add = [1], ThreadTuner.add
+    monkeypatch.setattr(torch, "get_num_threads", lambda: told[-1])
+    monkeypatch.setattr(torch, "set_num_threads", told.append)
+    monkeypatch.setattr(
+        ThreadTuner, "add", lambda tuner, steps, duration_s: add(tuner, steps, steps * busy(tuner.threads, 0))
+    )
+    config = small_classifier(**{"steps": 0, "minutes": 10.0, "holdout": 0.0, **changes})
+    notices, ticks = list[Notice](), 0
+    with contextlib.closing(
+        train_new(run_path, sprites, Classifier(), config, replace(CPU, threads=2), Control())
+    ) as events:
+        while ticks < 12:
+            event = next(events)
+            ticks += isinstance(event, LossChunk)
+            notices += [event] if isinstance(event, Notice) else []
+    assert told == ([1, 2, 1, 2] if adapts else [1, 2, 2])
+    assert len(notices) == adapts and all("more would slow it down" in notice.title for notice in notices)

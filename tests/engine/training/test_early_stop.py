@@ -1,0 +1,74 @@
+"""A training whose settings have it stop when it is good enough: it ends itself, by what it has measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from studio.core.events import Advised, Event, LossChunk, Notice, RunFinished
+from studio.engine.control.control import Control
+from studio.engine.runs.folder import RunDir
+from studio.engine.training import early_stop
+from studio.engine.training.loop import train_resumed
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_generator
+
+
+def losses(events: list[Event]) -> list[float]:
+    return [loss for chunk in of_kind(events, LossChunk) for loss in chunk.losses.tolist()]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_good_enough_ends_and_only_more_minutes_go_on_with_it(
+    run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All held-out sprites are soon named right, which can't be bettered."""
+    own_clock(monkeypatch)
+    events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
+    finished, notice = events[-1], of_kind(events, Notice)[-1]
+    assert isinstance(finished, RunFinished) and finished.reason == "finished"
+    assert 7 <= of_kind(events, Advised)[-1].step < finished.step < 70
+    assert f"at step {finished.step}: good enough." in notice.title and "100 %" in notice.hint
+    progress = RunDir(run_path).progress()
+    assert (progress.state, progress.step) == ("finished", finished.step)
+    assert progress.message.startswith("Ended early. ") and "100 %" in progress.message
+    assert (run_path / f"checkpoints/step-{finished.step:08d}").is_dir()
+
+    whole = list(train_classifier(tmp_path / "whole", make_sprites(), steps=70))
+    assert of_kind(whole, RunFinished)[0].step == 70  # the advice is no more than that unless the settings say so
+    assert np.array_equal(losses(events), losses(whole)[: finished.step])
+
+    again = list(train_resumed(run_path, CPU, Control()))
+    assert not losses(again) and of_kind(again, RunFinished)[0].reason == "finished"
+    longer = list(train_resumed(run_path, CPU, Control(), more_min=0.05))
+    assert len(losses(longer)) > 5 and of_kind(longer, RunFinished)[0].elapsed_s >= progress.elapsed_s + 3
+    assert RunDir(run_path).progress().message == ""
+
+
+def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_clock(monkeypatch)
+    monkeypatch.setattr(early_stop, "EARLIEST_SHARE", 0.9)
+    events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
+    assert of_kind(events, Advised)[-1].step < 40 and of_kind(events, RunFinished)[0].step == 63
+
+
+@pytest.mark.parametrize(
+    ("train", "changes", "why"),
+    [
+        (train_generator, {}, "the loss alone says too little"),  # sixteen sprites are too few
+        (train_classifier, {"holdout": 0.0}, "No sprites are held out"),
+        (train_classifier, {}, ""),
+        (train_generator, {"stop_early": False}, ""),
+    ],
+)
+def test_a_run_that_nothing_can_judge_says_once_that_it_will_not_end_early(
+    run_path: Path, train: Any, changes: dict[str, Any], why: str
+) -> None:
+    events = list(train(run_path, make_sprites(per_class=8), **{"steps": 3, "stop_early": True, **changes}))
+    said = [notice.hint for notice in of_kind(events, Notice) if "will not end early" in notice.title]
+    assert len(said) == bool(why) and all(why in hint for hint in said)

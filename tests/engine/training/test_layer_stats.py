@@ -1,0 +1,124 @@
+"""Watching layers: what is told of them is what happened, and nothing that is learnt depends on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from studio.core.generators import returned
+from studio.data.sprites import Sprites
+from studio.engine.runs.history import read_history
+from studio.engine.runs.metrics import LayersSeen
+from studio.engine.training.layer_stats import MOST_LAYERS, LayerWatch, layers_of
+from studio.recipes.base import Recipe, Spec
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
+from tests.engine.tools import bare_run, learnt, train_classifier, train_generator
+
+
+@pytest.mark.parametrize("train", [train_generator, train_classifier])
+def test_the_same_is_learnt_watched_or_not(train: Any, tmp_path: Path, sprites: Sprites) -> None:
+    for name, watched in (("plain", False), ("watched", True)):
+        returned(train(tmp_path / name, sprites, watch_layers=watched))
+    plain, seen = (learnt(tmp_path / name) for name in ("plain", "watched"))
+    assert plain.keys() == seen.keys() and all(torch.equal(plain[name], seen[name]) for name in plain)
+    assert not read_history(tmp_path / "plain").layers
+    layers = read_history(tmp_path / "watched").layers
+    assert layers.keys() == {"update", "gradient", "dead"}
+    first = layers["update"]["enter"]
+    assert first.steps[0] == 2 and np.isfinite(first.values).all() and (first.values > 0).all()
+    assert all(0 <= share <= 1 for curve in layers["dead"].values() for share in curve.values)
+    assert "enter" not in layers["dead"]  # it is given sprites, which no unit has made
+
+
+class _Relus(nn.Module):
+    """Three features of one number, of which the second is cut off by ReLU whatever comes in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(1, 4), nn.Linear(4, 1)
+        with torch.no_grad():
+            self.first.weight.fill_(1.0)
+            self.first.bias.copy_(torch.tensor([0.0, -100.0, 1.0, 2.0]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(self.first(x).relu())  # type: ignore[no-any-return]
+
+
+def _look(network: nn.Module, watch: LayerWatch, optimizer: torch.optim.Optimizer, x: Tensor) -> LayersSeen:
+    watch.begin(0.0, 60.0)  # before the first step, which is passed over
+    watch.begin(1.0, 60.0)
+    for part in x.chunk(2):  # as micro-batches come
+        network(part).square().sum().backward()
+    with watch.step():
+        optimizer.step()
+    (seen,) = watch.seen(1, torch.stack(watch.figures).numpy())
+    return seen
+
+
+def test_what_is_told_of_a_step_is_what_it_did() -> None:
+    network, x = _Relus(), torch.linspace(0.1, 1, 8)[:, None]
+    watch, optimizer = LayerWatch(network), torch.optim.SGD(network.parameters(), lr=0.01)
+    before = {name: weight.detach().clone() for name, weight in network.named_parameters()}
+    seen = _look(network, watch, optimizer, x)
+    assert list(seen.layers) == ["first", "second"]
+    for name, (update, gradient, dead) in seen.layers.items():
+        weight = network.get_parameter(f"{name}.weight")
+        assert weight.grad is not None
+        change = (weight - before[f"{name}.weight"]).norm() / weight.norm()
+        assert update == pytest.approx(change.item(), rel=1e-3)
+        assert gradient == pytest.approx(weight.grad.norm().item(), rel=1e-3)
+        assert dead == {"first": None, "second": 0.25}[name]
+    assert not network.first._forward_pre_hooks and not network.second._forward_pre_hooks
+    watch.begin(2.0, 1e6)  # soon after the first look: not yet
+    assert not network.second._forward_pre_hooks and not watch.figures and not watch.seen(2, np.zeros(0, np.float32))
+
+
+def test_looks_take_no_more_than_their_share() -> None:
+    network = _Relus()
+    watch = LayerWatch(network)
+    watch.begin(0.0, 60.0)
+    watch._cost_s = 1.0  # as if looks had taken a second
+    watch.begin(100.0, 1000.0)
+    assert not network.second._forward_pre_hooks
+    watch.begin(126.0, 1000.0)
+    assert network.second._forward_pre_hooks
+
+
+def test_a_step_that_fp16_skips_tells_nothing() -> None:
+    watch = LayerWatch(_Relus())
+    assert not watch.seen(1, np.array([0.0, 0.0, np.inf, 1.0, np.nan, 0.0], np.float32))
+
+
+def test_off_it_does_nothing() -> None:
+    network = _Relus()
+    watch = LayerWatch(network, is_on=False)
+    watch.begin(0.0, 60.0)
+    with watch.step():
+        pass
+    assert not watch.figures and not network.second._forward_pre_hooks
+
+
+@pytest.mark.parametrize("recipe", [Generator(), Classifier()])
+def test_layers_are_few_and_hold_every_matrix_once(recipe: Recipe) -> None:
+    network = recipe.build(recipe.small, Spec(16, ("a", "b")))
+    layers = layers_of(network)
+    assert 5 < len(layers) <= MOST_LAYERS
+    kept = [id(weight) for group in layers.values() for weight in group]
+    assert sorted(kept) == sorted(id(weight) for weight in network.parameters() if weight.ndim > 1)
+
+
+def test_what_a_resume_overtakes_is_left_out(tmp_path: Path) -> None:
+    run = bare_run(tmp_path)
+    for step in (1, 5, 9):
+        run.append(LayersSeen(step, {"enter": (0.5 / step, 2.0, None), "leave": (0.1, 1.0, 0.25)}))
+    run.append({"resumed": 5, "device": "cpu"})
+    layers = read_history(tmp_path).layers
+    assert layers["update"]["enter"].steps.tolist() == [1, 5]
+    assert layers["update"]["enter"].values.tolist() == [0.5, 0.1]
+    assert list(layers["dead"]) == ["leave"]

@@ -1,0 +1,39 @@
+"""Live samples: what a training shows and saves of its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import RunError
+from studio.core.events import Event, Progress, RunFinished, SamplesReady
+from studio.data.sprites import Sprites
+from studio.engine.control.control import Control
+from studio.engine.runs.analysis.film import film_of
+from studio.engine.runs.history import read_samples
+from tests.engine.tools import of_kind, train_classifier, train_generator
+
+
+def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, sprites: Sprites) -> None:
+    shown = of_kind(list(train_classifier(run_path, sprites)), SamplesReady)
+    saved = read_samples(run_path, sprites.size)
+    assert [sample.step for sample in saved] == [sample.step for sample in shown] == [0, 8]
+    for one, other in zip(saved, shown, strict=True):
+        np.testing.assert_array_equal(one.sprites, other.sprites)
+        assert one.captions == other.captions
+    names = list(sprites.class_names)
+    known = {*names, *(f"✗ {wrong} (is {name})" for wrong in names for name in names)}
+    assert set(saved[-1].captions) <= known
+    with pytest.raises(RunError, match="never change"):
+        film_of(run_path)
+
+
+def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:
+    control, events = Control(), list[Event]()
+    for event in train_generator(run_path, sprites, control):
+        events.append(event)
+        control.stop |= isinstance(event, Progress)
+    assert not of_kind(events, SamplesReady)
+    assert of_kind(events, RunFinished)[0].step == 0

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import Mock, patch
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, QualityMeasured, Validated
+from studio.core.generators import returned
+from studio.core.metrics import Quality
+from studio.data.store import packed
+from studio.engine.control.control import Control
+from studio.engine.devices.types import GenerateSettings
+from studio.engine.models.loading import load_model
+from studio.engine.models.model import TrainedModel
+from studio.engine.quality import copies, features
+from studio.engine.quality.features import features_of
+from studio.engine.quality.scores import kid
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import read_history
+from studio.engine.runs.split import split_of
+from studio.engine.sampling.generate import draw
+from studio.engine.steps import batches, timing
+from studio.engine.training import loop
+from studio.engine.training import meter as quality
+from studio.engine.training.meter import QualityMeter
+from studio.recipes.generator import GeneratorConfig
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_generator
+
+SPRITES = make_sprites(60)  # of two classes: 24 are held out
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    _make_quick(monkeypatch)
+
+
+def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps of learning to see, few sprites, and a slice after each step."""
+    monkeypatch.setattr(loop, "TICK_S", 0.0)
+    monkeypatch.setattr(features, "_STEPS", 3)
+    monkeypatch.setattr(quality, "COUNT", 24)
+    monkeypatch.setattr(quality, "LAST_COUNT", 24)
+    monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
+    monkeypatch.setattr(quality, "SHARE", 1e6)
+    monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
+    monkeypatch.setattr(timing, "SIDE_SHARE", 1e6)
+
+
+def trained(path: Path, **changes: Any) -> list[Event]:
+    return list(train_generator(path, SPRITES, **{"steps": 30, **changes}))
+
+
+def figures_kept(run: Path) -> dict[int, Mapping[str, float]]:
+    """The figures of each checkpoint by its step."""
+    return {info.step: info.metrics for _, info in checkpoints.find(run / "checkpoints")}
+
+
+@pytest.fixture(scope="module")
+def measured_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[QualityMeasured]]:
+    """A run that nobody changes, and its measurements."""
+    path = tmp_path_factory.mktemp("runs") / "measured"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        _make_quick(patch)
+        return path, of_kind(trained(path), QualityMeasured)
+
+
+def test_a_run_is_measured_again_and_again_and_keeps_the_figures(
+    measured_run: tuple[Path, list[QualityMeasured]],
+) -> None:
+    path, measured = measured_run
+    steps = [event.step for event in measured]
+    assert len(steps) >= 2 and steps == sorted(set(steps)) and 0 < steps[0] < 30
+    assert steps[-1] == 30  # the model that the run ends with
+    curve = read_history(path).quality["kid"]
+    assert curve.steps.tolist() == steps
+    assert curve.values.tolist() == [event.quality.kid for event in measured]
+    assert figures_kept(path)[30].items() >= vars(measured[-1].quality).items()
+
+
+def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
+    control, measured = Control(), None
+    for event in train_generator(run_path, SPRITES, control, steps=30):
+        control.checkpoint_now = isinstance(event, LossChunk)  # a checkpoint a step, while measuring takes many
+        if isinstance(event, QualityMeasured):
+            measured, control.stop = event, True
+    assert measured is not None
+    assert figures_kept(run_path)[measured.step].items() >= vars(measured.quality).items()
+
+
+@pytest.mark.slow
+def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "SIDE_SHARE", 1e-9)
+    first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
+    assert first.step < last.step == 30
+    monkeypatch.setattr(quality, "APART_SHARE", 1e6)
+    (last,) = of_kind(trained(run_path.with_name("apart")), CheckpointSaved)
+    assert last.step == 30
+
+
+def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
+    first = of_kind(trained(run_path, lr_decay_share=0.0, filling=0.0), QualityMeasured)[0]
+    until_then = run_path.with_name("until then")
+    trained(until_then, steps=first.step, lr_decay_share=0.0, filling=0.0)
+    sprites = packed.load(RunDir(run_path).data)
+    split = split_of(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
+    training, heldout = sprites.take(split.training), sprites.take(split.validation)
+    seen = returned(features_of(training, torch.device("cpu"), "fp32"))
+    labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
+    new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
+    expected = kid(seen.of(heldout.rgba), seen.of(new))
+    real = kid(seen.of(heldout.rgba), seen.of(training.rgba[::4]))  # 24 of 96
+    copied, by_chance = (
+        nearest_training_sprites(some, training, None, torch.device("cpu")).is_copy.mean()
+        for some in (new, heldout.rgba)
+    )
+    assert first.against == "held-out"
+    kept = Quality(expected.value, expected.error, real.value, float(copied), float(by_chance))
+    assert vars(first.quality) == pytest.approx(vars(kept), rel=0.01)
+
+
+@pytest.mark.slow
+def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path) -> None:
+    first = of_kind(trained(run_path, holdout=0.05), QualityMeasured)[0]
+    assert first.against == "training"
+
+
+def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    with patch.object(features, "corrupted", wraps=features.corrupted) as looks:
+        assert not of_kind(trained(run_path), QualityMeasured)
+    assert 0 < looks.call_count <= 30
+
+
+def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its newest model copies, and so does the one before; older ones are not looked at once one does not."""
+
+    def rising(model: TrainedModel, *_: object) -> Validated:
+        return Validated(model.step, {"loss": 1.0 + model.step})
+
+    monkeypatch.setattr(loop, "heldout_figures", rising)
+    shares = iter([0.05, 0.6, 0.4, 0.0])  # of real sprites, then of the models, the newest first
+
+    def copies(*_: object) -> Generator[Event, None, float]:
+        yield from ()
+        return next(shares)
+
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LAST_SHARE", 1e6)
+    monkeypatch.setattr(quality, "_copies", copies)
+    control, events = Control(), list[Event]()
+    for event in train_generator(run_path, SPRITES, control, steps=8):
+        control.checkpoint_now = isinstance(event, LossChunk)
+        events.append(event)
+    warned = [event for event in of_kind(events, Notice) if event.level == "warning"]
+    assert "60 %" in warned[0].title and len(warned) == 1
+    steps = [step for step, kept in sorted(figures_kept(run_path).items()) if "copies" in kept]
+    assert len(steps) == 3 and steps[-1] == 8 and next(shares, None) is None
+    assert load_model(run_path, "best", CPU).step == steps[0] < load_model(run_path, "last", CPU).step
+
+
+@pytest.mark.slow
+def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LAST_SHARE", 1e-6)
+    assert not any("copies" in figures for figures in (trained(run_path), figures_kept(run_path))[1].values())
+
+
+@pytest.mark.slow
+def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten minutes leave 30 s for it: these forty slices take 6 s, of which the first five take 5."""
+    now_s, advance, corrupted = 0.0, QualityMeter.advance, features.corrupted
+    slices = itertools.count()
+
+    def step(meter: QualityMeter) -> Iterator[Event]:
+        nonlocal now_s
+        now_s += 0.5
+        return advance(meter)
+
+    def look(*args: Any) -> Any:
+        nonlocal now_s
+        now_s += 1 if next(slices) < 5 else 0.02
+        return corrupted(*args)
+
+    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: now_s))
+    monkeypatch.setattr(QualityMeter, "advance", step)
+    monkeypatch.setattr(features, "corrupted", look)
+    monkeypatch.setattr(features, "_STEPS", 40)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LEARNING_SHARE", 0.2)
+    events = train_generator(run_path, SPRITES, steps=0, minutes=10.0)
+    assert any(isinstance(event, QualityMeasured) for event in events)
+    events.close()
+
+
+def test_measuring_changes_nothing_that_is_learnt(
+    measured_run: tuple[Path, list[QualityMeasured]], run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, figures = measured_run
+    assert figures
+    monkeypatch.setattr(quality, "FEWEST", 1000)  # sprites that it takes to measure at all
+    assert not of_kind(trained(run_path), QualityMeasured)
+    measured, unmeasured = (load_model(run, "last", CPU).network.state_dict() for run in (path, run_path))
+    assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
+
+
+@pytest.mark.slow
+def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
+    run_path: Path, measured_run: tuple[Path, list[QualityMeasured]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = measured_run[1][0].quality
+    monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
+    monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
+    in_parts = of_kind(trained(run_path, steps=45), QualityMeasured)[0].quality
+    assert in_parts.copies_real == whole.copies_real
+
+
+def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:
+    assert not of_kind(list(train_classifier(run_path, SPRITES, steps=20)), QualityMeasured)
+
+
+def test_a_measurement_that_can_not_be_written_is_tried_again_before_the_next_step(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr(quality, "add_metrics", Mock(side_effect=itertools.chain([full, full], itertools.repeat(None))))
+    kinds = [type(event) for event in trained(run_path)]
+    at = kinds.index(Halted)
+    assert kinds[at : at + 3] == [Halted, Halted, QualityMeasured] and kinds.count(Halted) == 2
