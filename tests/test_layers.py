@@ -325,7 +325,7 @@ def test_every_package_says_where_to_begin() -> None:
 def test_the_engine_leaves_qt_alone() -> None:
     _said_by(
         "import sys\nimport studio.engine.training.loop, studio.engine.models.exporting\n"
-        "from studio.engine.models import catalog\n"
+        "from studio.engine import catalog\n"
         "catalog.recipes(), catalog.model_exports()\n"
         "assert not {'PySide6', 'pyqtgraph'} & set(sys.modules)"
     )

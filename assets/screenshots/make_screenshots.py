@@ -24,7 +24,7 @@ from studio.app import theme
 from studio.app.application import Studio
 from studio.app.pages.runs.table import Column
 from studio.core import paths
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, rectangle
 
 HERE = Path(__file__).resolve().parent

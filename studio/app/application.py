@@ -17,7 +17,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
-from studio.app.desktop import RunAnnouncer, Wakefulness, system_notifier
+from studio.app.desktop import RunAnnouncer, SleepInhibitor, system_notifier
 from studio.app.notifications import UncaughtErrors
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
@@ -49,7 +49,7 @@ class Studio(QObject):
         self._interrupt = Interrupt(self)
         self.session = Session(settings, self)
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
-        self._notifier, self._wakefulness = system_notifier(self), Wakefulness(self.session.training, self)
+        self._notifier, self._wakefulness = system_notifier(self), SleepInhibitor(self.session.training, self)
         self.announcer = RunAnnouncer(self.session.training, settings, self.window, self._notifier)
         self.session.queue.emptied.connect(self.announcer.say_queue_ended)
         self.session.catalog.ready.connect(self._collector.begin)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.app.state.training.training import CurrentTraining
-from studio.core.events import Halted, Notice
+from studio.core.events import Blocked, Notice
 
 _LONGEST_SAVE_MS = 60_000
 _SAVED = "Its work is saved when you leave, and you can resume it next time."
@@ -32,7 +32,7 @@ class CloseGuard(QObject):
         self._leaving = False
         self._insists = False  # leaves whatever comes of it
         self._question: QMessageBox | None = None
-        self._asked_of: Halted | None = None  # what the question says
+        self._asked_of: Blocked | None = None  # what the question says
         self._deadline = QTimer(self)
         self._deadline.setSingleShot(True)
         self._deadline.setInterval(_LONGEST_SAVE_MS)

@@ -23,7 +23,7 @@ from studio.app.pages import run_words
 from studio.app.state.settings import Settings
 from studio.app.state.training.training import CurrentTraining
 from studio.core import paths
-from studio.core.events import Event, Halted, RunFinished
+from studio.core.events import Blocked, Event, RunFinished
 from studio.core.formatting import count
 from studio.core.wake_lock import WakeLock
 
@@ -219,7 +219,7 @@ class RunAnnouncer(QObject):
     def _hear(self, event: Event) -> None:
         if isinstance(event, RunFinished):
             self._is_finished = event.reason == "finished"
-        elif isinstance(event, Halted):
+        elif isinstance(event, Blocked):
             self._say(f"'{self._training.title}' waits for you", event.title)
 
     @Slot()
@@ -250,7 +250,7 @@ class RunAnnouncer(QObject):
             self._notifier.withdraw()
 
 
-class Wakefulness(QObject):
+class SleepInhibitor(QObject):
     """Holds off the machine's sleep while a run trains here, but not while it is paused; other processes do so
     themselves.
     """

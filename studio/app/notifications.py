@@ -16,7 +16,7 @@ from studio.app import theme
 from studio.app.background.job_events import StateNotice, UndoOffered
 from studio.app.notice_panel import Level, NoticeCard, NoticeLine, NoticePanel
 from studio.app.widgets import factory
-from studio.core.events import Halted, JobFailed, Notice
+from studio.core.events import Blocked, JobFailed, Notice
 from studio.data.doctor.findings import FixOffered
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class NoticeBar(QWidget):
     @Slot(object)
     def show_notice(self, notice: Notice) -> None:
         """Show a message, with the buttons for its kind."""
-        if isinstance(notice, Halted):
+        if isinstance(notice, Blocked):
             card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
             card.acted.connect(self.retry_wanted)
             card.other_acted.connect(self.end_wanted)

@@ -20,7 +20,7 @@ def line(item: Event | Mapping[str, Any]) -> str:
     """One line of JSON. Pixels are summarised, paths are texts, and what is not a finite number is null."""
     values = plain(item)
     if isinstance(item, Event):
-        values = {"type": type(item).__name__, **values}
+        values = {"type": item.json_type or type(item).__name__, **values}
     return json.dumps(values, ensure_ascii=True, allow_nan=False)
 
 

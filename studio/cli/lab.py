@@ -101,7 +101,7 @@ def _line(experiment: Experiment) -> str:
 def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
     """The experiment with the sprites that were named, or the demo's. Raises UsageError, BadInputError."""
     from studio.engine import catalog
-    from studio.lab.experiments.base import Bench
+    from studio.lab.experiments.base import ExperimentContext
     from studio.lab.running import run_experiment
 
     if args.checkpoint is not None:
@@ -111,7 +111,7 @@ def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, re
     found = _sprites(args, reporter)
     device = find_device(args, probe=True)
     reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
-    return run_experiment(chosen, Bench.of(recipe, config, found.sprites, device, seconds))
+    return run_experiment(chosen, ExperimentContext.of(recipe, config, found.sprites, device, seconds))
 
 
 def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
@@ -126,7 +126,7 @@ def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, report
     recipe = catalog.recipe(RunDir(run).record().recipe)
     if args.recipe or given(args, catalog.recipe(args.recipe).Config) or given(args, ImportOptions):
         raise UsageError("A run has its own recipe, settings and sprites.", "Leave out the flags for others.")
-    if obstacle := chosen.misfit(recipe):
+    if obstacle := chosen.unsupported_reason(recipe):
         raise UsageError(f"'{chosen.title}' can't be done with {run.name}.", obstacle)
     device = find_device(args, probe=True)
     reporter.say(f"{chosen.question} {run.name}, on {device.name}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studio.core.events import Advised, Halted, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
+from studio.core.events import Advised, Blocked, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
 from studio.core.formatting import VERDICTS, best_checkpoint, count, decimal, duration, number, percent, rate, time_left
 from studio.core.metrics import title_of, written
 
@@ -69,5 +69,5 @@ def finished(event: RunFinished) -> str:
 def notice(event: Notice) -> str:
     """A notice with its hint."""
     mark = {"info": "", "warning": "Warning: ", "error": "Error: "}[event.level]
-    again = " It is tried again until it works; Ctrl+C twice gives up." if isinstance(event, Halted) else ""
+    again = " It is tried again until it works; Ctrl+C twice gives up." if isinstance(event, Blocked) else ""
     return f"{mark}{event.title} {event.hint}{again}".strip()

@@ -14,22 +14,24 @@ from studio.core.events import RunFinished
 from studio.core.shell import command
 from studio.engine.control.control import Control
 from studio.engine.remote import marker
-from studio.engine.remote.ssh import Place
+from studio.engine.remote.ssh import RemoteTarget
 from studio.engine.remote.training import train_elsewhere
 from studio.engine.runs import queue
 from studio.engine.runs.listing import remember
 
 
-def place_of(args: argparse.Namespace) -> Place:
+def place_of(args: argparse.Namespace) -> RemoteTarget:
     """Where --on says to train. Raises UsageError."""
     from studio.engine.distributed.ranks import is_launched
 
     if is_launched():
         raise UsageError("torchrun and --on don't go together.", "Start torchrun on the other machine.")
-    return Place.parse(args.on)
+    return RemoteTarget.parse(args.on)
 
 
-def to_the_end(path: Path, place: Place, device: str, more_min: float, reporter: Reporter) -> tuple[RunFinished, bool]:
+def to_the_end(
+    path: Path, place: RemoteTarget, device: str, more_min: float, reporter: Reporter
+) -> tuple[RunFinished, bool]:
     """Train a run elsewhere until it has ended and is home; the second value says that Ctrl+C has stopped it there.
 
     Raises KeyboardInterrupt for a second Ctrl+C, and for other signals at once: the training goes on there.

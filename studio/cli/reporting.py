@@ -25,9 +25,9 @@ from studio.cli.as_json import line
 from studio.core import logs
 from studio.core.events import (
     Advised,
+    Blocked,
     Event,
     Events,
-    Halted,
     LossChunk,
     Notice,
     Progress,
@@ -225,10 +225,10 @@ def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
     with contextlib.closing(events):
         try:
             for event in events:
-                if not (is_halted and isinstance(event, Halted)):
+                if not (is_halted and isinstance(event, Blocked)):
                     reporter.show(event)
                     logs.note(event)
-                is_halted = isinstance(event, Halted)
+                is_halted = isinstance(event, Blocked)
                 if is_halted:
                     time.sleep(RETRY_S)
                 if isinstance(event, kind):

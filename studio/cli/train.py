@@ -26,7 +26,7 @@ from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.control.server import heeding
+from studio.engine.control.server import with_run_control
 from studio.engine.devices.types import NOTHING, STARTER, ParentSource
 from studio.engine.remote.marker import raise_if_away
 from studio.engine.remote.training import check
@@ -36,7 +36,7 @@ from studio.engine.runs.listing import remember, resume_words
 
 if TYPE_CHECKING:
     from studio.engine.distributed.ranks import Ranks
-    from studio.engine.remote.ssh import Place
+    from studio.engine.remote.ssh import RemoteTarget
     from studio.engine.training.create import NewRun
     from studio.recipes.base import Recipe, TrainingBudget
 
@@ -164,7 +164,9 @@ def _resume_elsewhere(args: argparse.Namespace) -> int:
     return _drive_elsewhere(path, place, args, more_min, reporter_for(args))
 
 
-def _drive_elsewhere(path: Path, place: Place, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:
+def _drive_elsewhere(
+    path: Path, place: RemoteTarget, args: argparse.Namespace, more_min: float, reporter: Reporter
+) -> int:
     end, interrupted = remote.to_the_end(path, place, args.device, more_min, reporter)
     return _say_ended(end, path, ("--on", str(place)), interrupted, reporter)
 
@@ -208,7 +210,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     """
     try:
         with WakeLock(f"'{path.name}' is being trained."), stopping(control) as interruption:
-            end = follow(heeding(events, control, can_pause=True), reporter, RunFinished)
+            end = follow(with_run_control(events, control, can_pause=True), reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
             again = command("studio", "resume", str(path))

@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.metrics import Quality
-
-Rgba = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Event:
     """Base of all events."""
+
+    json_type: ClassVar[str] = ""  # the 'type' in the command line's --json; empty: the name of the class
 
 
 # What every slow piece of work is: advance it to let it work, close it to cancel it.
@@ -37,8 +38,10 @@ class Notice(Event):
 
 
 @dataclass(frozen=True)
-class Halted(Notice):
-    """Why a job can't go on for now; none of its work is lost. To advance it is to try again."""
+class Blocked(Notice):
+    """A job is blocked, for example by a full disk; no work is lost. Advancing the job tries again."""
+
+    json_type = "Halted"
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,13 @@ class RunStarted(Event):
 
 
 @dataclass(frozen=True)
-class SteppedBack(Event):
+class RolledBack(Event):
     """A loss or a gradient was no number at `failed_step`: training goes on from `step`, up to which all is well.
 
     lr_scale: what is left of the learning rate of the settings, 0 to 1.
     """
+
+    json_type = "SteppedBack"
 
     failed_step: int
     step: int

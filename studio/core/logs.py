@@ -23,13 +23,13 @@ from types import TracebackType
 
 import studio
 from studio.core import paths
-from studio.core.events import Advised, Event, Notice, RunFinished, RunStarted, SteppedBack
+from studio.core.events import Advised, Event, Notice, RolledBack, RunFinished, RunStarted
 
 LARGEST_BYTES = 1 << 20  # of a file; the one before it is kept as well
 KEPT_FILES = 20
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SUFFIX = ".log"
-_LOGGED = (Advised, Notice, RunFinished, RunStarted, SteppedBack)
+_LOGGED = (Advised, Notice, RunFinished, RunStarted, RolledBack)
 _LIBRARIES = ("torch", "torchvision", "PySide6-Essentials", "pyqtgraph", "numpy", "pillow", "safetensors")
 
 _log = logging.getLogger(__name__)

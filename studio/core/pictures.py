@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 from PIL import Image
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 # Exceptions that Pillow raises for damaged pictures, and for pictures with too many pixels.
 PILLOW_ERRORS = (

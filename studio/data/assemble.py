@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import formatting
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Rgba
 from studio.data.files import scratch
 from studio.data.files.scratch import Scratch
 from studio.data.files.source_files import Quarantined, Remark, SourceFile
@@ -88,7 +88,7 @@ class _AboutFile(NamedTuple):
     remarks: list[Remark]
 
 
-class Gathered:
+class ImportBuffer:
     """Readings of the files of a list, put in by reader threads in any order and had back in that of the list.
 
     Pixels go to a scratch file; the rest is a few bytes a sprite.
@@ -223,7 +223,7 @@ class _Table:
 
 
 def arrange(
-    gathered: Gathered,
+    gathered: ImportBuffer,
     options: ImportOptions,
     title: str,
     problems: Sequence[Quarantined],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.files.scratch import copied
 
 _SLICE = 32 << 20  # bytes that are hashed at a time

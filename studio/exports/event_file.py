@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from studio.core.arrays import Rgba
 from studio.core.config import Value
 from studio.core.errors import ExportError
-from studio.core.events import Rgba
 
 _VERSION = "brain.Event:2"
 _A_REPORT = 2000  # numbers

@@ -20,8 +20,8 @@ from PIL import Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from studio.core import files, pictures
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError, ExportError
-from studio.core.events import Rgba
 from studio.exports import sheets
 from studio.exports.cards import PROVENANCE, Source
 from studio.exports.notes import parse_sources

@@ -13,7 +13,7 @@ from studio.core.events import Event, JobFailed
 from studio.core.formatting import error_words
 from studio.core.process import prepare_for_training
 from studio.core.worker_process import CONNECTION_ERRORS, own_streams, receive, send
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _end_with(requests: BinaryIO) -> None:
         os._exit(0)
 
 
-def _messages(experiment: Experiment, bench: Bench) -> Iterator[Event | Done]:
+def _messages(experiment: Experiment, bench: ExperimentContext) -> Iterator[Event | Done]:
     import torch
 
     from studio.engine.devices import detection

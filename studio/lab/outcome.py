@@ -15,8 +15,9 @@ import numpy as np
 from PIL import Image
 
 from studio.core import records
+from studio.core.arrays import Rgba
 from studio.core.config import Value
-from studio.core.events import Event, Rgba
+from studio.core.events import Event
 from studio.core.pictures import PILLOW_ERRORS
 
 _MOST_NAMED = 14

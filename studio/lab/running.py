@@ -25,7 +25,7 @@ from studio.core.events import Event, Events, JobFailed, Notice, Progress
 from studio.core.worker_process import CONNECTION_ERRORS
 from studio.engine.devices.types import Device
 from studio.lab.child import Done
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, Result, keep
 
@@ -35,13 +35,13 @@ _WAIT_S = 0.025
 _FAREWELL_S = 0.1
 
 
-def run_experiment(experiment: Experiment, bench: Bench) -> Events:
+def run_experiment(experiment: Experiment, bench: ExperimentContext) -> Events:
     """Run it, keep what was found out: yields Progress, Outcomes as they grow, and in the end one ExperimentDone.
 
     Closing this kills the experiment, its child processes too, and waits at most 100 ms for it. Raises UsageError where
     the device or the run can't do it, StudioError.
     """
-    if obstacle := experiment.obstacle(bench.device) or experiment.misfit(bench.recipe):
+    if obstacle := experiment.obstacle(bench.device) or experiment.unsupported_reason(bench.recipe):
         raise UsageError(f"'{experiment.title}' can't be done here.", obstacle)
     outcome, start_s = Outcome(), time.perf_counter()
     with closing(_Process(experiment, bench)) as process:
@@ -62,14 +62,14 @@ def look_inside(experiment: Experiment, run: Path, checkpoint: str, device: Devi
 
     Raises UsageError, RunError, StudioError.
     """
-    bench = yield from Bench.of_run(run, checkpoint, device, seconds)
+    bench = yield from ExperimentContext.of_run(run, checkpoint, device, seconds)
     yield from run_experiment(experiment, bench)
 
 
 class _Process:
     """The process of an experiment. Raises StudioError if it can't be started."""
 
-    def __init__(self, experiment: Experiment, bench: Bench) -> None:
+    def __init__(self, experiment: Experiment, bench: ExperimentContext) -> None:
         if not worker_process.can_start():
             raise StudioError("Experiments need a Python that can be started once more; this program is none.")
         self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: it is gone
@@ -116,7 +116,7 @@ class _Process:
         self._thread.join(_FAREWELL_S)
         self._scratch.cleanup()
 
-    def _talk(self, experiment: Experiment, bench: Bench) -> None:
+    def _talk(self, experiment: Experiment, bench: ExperimentContext) -> None:
         """On a thread: ask for the experiment and pass on what comes."""
         requests: BinaryIO = self._requests
         try:
@@ -143,7 +143,7 @@ class _Remote(Exception):  # noqa: N818 - no error of its own: it shows the trac
     """The traceback of what went wrong in the experiment's process."""
 
 
-def result_of(experiment: Experiment, bench: Bench, outcome: Outcome, took_s: float) -> Result:
+def result_of(experiment: Experiment, bench: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
     """An outcome with all that one must know to understand it later; took_s: seconds."""
     return Result(
         experiment=experiment.name,

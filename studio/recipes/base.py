@@ -166,7 +166,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class EditCondition:
     """What new sprites are to keep to, on the network's device.
 
     sprites: float32 [N, 4, S, S] as x in `Batch`, one for each new sprite.
@@ -339,7 +339,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @staticmethod
     def redraw(
-        network: NetworkT, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+        network: NetworkT, given: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
         """As `draw`, from sprites instead of noise. Kept pixels may come out a little different."""
         raise NotImplementedError("this recipe can't start from sprites")

@@ -41,7 +41,7 @@ def normal_rows(count: int, shape: tuple[int, ...], seed: int, first: int = 0) -
     return torch.stack([torch.randn(*shape, generator=rng.manual_seed(own)) for own in seeds])
 
 
-def moments(steps: int, start: float = 0.0) -> list[float]:
+def timesteps(steps: int, start: float = 0.0) -> list[float]:
     """The times between so many steps, from `start` to 1: [steps + 1], or fewer where they would come too late.
 
     The first steps are the shortest, a quarter of an even share, because what the noise will become is decided there

@@ -27,8 +27,8 @@ from studio.recipes import strides
 from studio.recipes.base import (
     Batch,
     BatchRng,
+    EditCondition,
     Evaluation,
-    Given,
     Preset,
     Recipe,
     Spec,
@@ -46,10 +46,10 @@ from studio.recipes.flow import (
     encode,
     guided,
     mirrored,
-    moments,
     overlapping,
     solve,
     tied,
+    timesteps,
 )
 from studio.recipes.layers import whole_groups
 from studio.recipes.planning import Planner
@@ -184,7 +184,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     @staticmethod
     def redraw(
-        network: UNet, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+        network: UNet, given: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
         """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew.
 
@@ -215,7 +215,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         noise = encode(guided(WithAllOdds(network), known, 1.0), sprites, steps)
         mixtures = shares @ F.one_hot(known, network.classes + 1).float()
         # The way back knew no guidance: with it, the way forth would not lead to the same sprites.
-        yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), moments(steps))
+        yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), timesteps(steps))
 
     @staticmethod
     def draw_map(
@@ -236,7 +236,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             each = [share * velocities[label](x, t) for label, share in shares.items()]
             return tied(torch.stack(each).sum(0), ties)
 
-        return solve(velocity, noise.view(1, 4, height, width), moments(steps))
+        return solve(velocity, noise.view(1, 4, height, width), timesteps(steps))
 
     @staticmethod
     def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
@@ -244,15 +244,15 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     @staticmethod
     def student(network: UNet) -> Student:
-        return strides.InStrides(network)
+        return strides.FewStepStudent(network)
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
-    return solve(guided(network, known_labels(network, labels), guidance), noise, moments(steps))
+    return solve(guided(network, known_labels(network, labels), guidance), noise, timesteps(steps))
 
 
 def _velocity(
-    network: UNet, labels: Tensor, guidance: float, given: Given, noise: Tensor
+    network: UNet, labels: Tensor, guidance: float, given: EditCondition, noise: Tensor
 ) -> Callable[[Tensor, float], Tensor]:
     """The velocity that keeps to what is given. Kept pixels, and alpha that is known, go from noise to what they are.
 
@@ -275,7 +275,7 @@ def _velocity(
 
 
 def _redrawn(
-    network: UNet, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int
+    network: UNet, given: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int
 ) -> Iterator[Tensor]:
     """x after each step of what is drawn anew, the sprites last."""
     start = 1 - given.strength
@@ -283,7 +283,7 @@ def _redrawn(
     noise = mirrored(noise, *given.mirror)
     velocity = _velocity(network, known_labels(network, labels), guidance, given, noise)
     fewer = min(steps, max(2, math.ceil(steps * given.strength)))
-    return solve(velocity, torch.lerp(noise, given.sprites, start), moments(fewer, start))
+    return solve(velocity, torch.lerp(noise, given.sprites, start), timesteps(fewer, start))
 
 
 def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:

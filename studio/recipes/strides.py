@@ -12,7 +12,7 @@ from torch import Tensor
 
 from studio.recipes.base import Student
 from studio.recipes.colours import SHARPEST, some_of
-from studio.recipes.flow import draw_noise, guided, moments, solve
+from studio.recipes.flow import draw_noise, guided, solve, timesteps
 from studio.recipes.unet import UNet, WithAllOdds, known_labels
 
 _STEPS = 10  # of the paths that are learnt from
@@ -27,11 +27,11 @@ def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int =
     """From noise to sprites as the network draws them: the states between the strides that lead there."""
     noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
     velocity = guided(WithAllOdds(network), known_labels(network, labels), guidance)
-    states = itertools.chain([noise], solve(velocity, noise, moments(_STEPS)))
+    states = itertools.chain([noise], solve(velocity, noise, timesteps(_STEPS)))
     return (state for place, state in enumerate(states) if place in _places(network))
 
 
-class InStrides(Student):
+class FewStepStudent(Student):
     """A generator's network that knows strides.
 
     All strides but the last guess with a head of their own that knows few colours, in a third of the time that all
@@ -92,4 +92,4 @@ def _places(network: UNet) -> tuple[int, ...]:
 
 
 def _times(places: tuple[int, ...]) -> Tensor:
-    return torch.tensor([moments(_STEPS)[place] for place in places])
+    return torch.tensor([timesteps(_STEPS)[place] for place in places])

@@ -20,11 +20,11 @@ from pytestqt.qtbot import QtBot
 from studio.app.actions import Menus
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import JobEnded
-from studio.app.desktop import BusNotifier, Notifier, RunAnnouncer, TrayNotifier, Wakefulness
+from studio.app.desktop import BusNotifier, Notifier, RunAnnouncer, SleepInhibitor, TrayNotifier
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.state.training.training import CurrentTraining
-from studio.core.events import Event, Halted, JobFailed, RunFinished
+from studio.core.events import Blocked, Event, JobFailed, RunFinished
 from studio.core.wake_lock import WakeLock
 from tests.app.conftest import LONG_MS
 
@@ -91,7 +91,7 @@ def test_a_runs_end_and_failure_are_told_while_nobody_looks(
     ended(training, "stopped")
     assert [title for title, _ in heard.said] == ["'cats generator' is trained"]
     heard.said.clear()
-    run(training, Halted("error", "The disk is full."), JobFailed("The device is gone.", "Plug it in."))
+    run(training, Blocked("error", "The disk is full."), JobFailed("The device is gone.", "Plug it in."))
     assert heard.said == [
         ("'cats generator' waits for you", "The disk is full."),
         ("'cats generator' ended with an error", "The device is gone."),
@@ -152,7 +152,7 @@ def test_sleep_is_held_off_while_a_run_trains_but_not_while_it_is_paused(
     done: list[str] = []
     for name in ("acquire", "release"):
         monkeypatch.setattr(WakeLock, name, lambda self, name=name: done.append(name))
-    guard = Wakefulness(training)
+    guard = SleepInhibitor(training)
     for state in ("starting", "training", "paused", "training", "stopping", "idle"):
         training._set_state(state)
     assert done == ["acquire", "acquire", "release", "acquire", "acquire", "release"]

@@ -19,7 +19,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.errors import TrainingError
-from studio.core.events import Events, Halted, JobFailed, Notice
+from studio.core.events import Blocked, Events, JobFailed, Notice
 from studio.data.pixels.editing import NamedSprite
 from studio.engine.runs.folder import RunDir
 from tests.app.conftest import LONG_MS, click, open_sprites, start_tiny
@@ -151,7 +151,7 @@ def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_w
     settled.notices.retry_wanted.connect(lambda: asked.append("again"))
     settled.notices.end_wanted.connect(lambda: asked.append("end"))
     settled.resize(760, 560)
-    halt = Halted("error", f"Can't write to /home/user/{'long name/' * 8}run.", "No space left on device. Waits.")
+    halt = Blocked("error", f"Can't write to /home/user/{'long name/' * 8}run.", "No space left on device. Waits.")
     for words in ("Try again", "End without saving"):
         settled.notices.show_notice(halt)
         buttons = [each for each in settled.notices.findChildren(QPushButton) if each.isVisible()]

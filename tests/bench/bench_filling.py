@@ -26,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.core.generators import returned
 from studio.data.colour.true_pixels import true_pixels
 from studio.data.sprites import Sprites

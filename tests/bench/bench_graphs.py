@@ -23,7 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.devices.detection import find, give_back_memory, memory_in_use
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
 
@@ -44,7 +44,7 @@ def compare(recipe: Recipe, sprites: Sprites, device_id: str, precision: str, wi
     """Print a line for this width and batch size."""
     device, config = torch.device(device_id), recipe.Config().replace(width=width, batch_size=batch)
     plain, recorded = (
-        TrainingSteps(recipe, config, sprites, device, precision, is_recorded=is_recorded)
+        BenchmarkTrainer(recipe, config, sprites, device, precision, is_recorded=is_recorded)
         for is_recorded in (False, True)
     )
     for training in (plain, recorded):

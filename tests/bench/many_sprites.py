@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.files.scratch import Scratch
 from studio.data.sprites import Sprites
 from studio.data.store import packed

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.colour.palette import main_colours, nearest, oklab
 from studio.data.images.canvas import as_numbers, as_rgba
 

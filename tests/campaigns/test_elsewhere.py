@@ -22,7 +22,7 @@ from studio.cli.messages import DONE
 from studio.core.errors import RunError
 from studio.engine.control.protocol import ask, read_live
 from studio.engine.remote import marker
-from studio.engine.remote.ssh import Place
+from studio.engine.remote.ssh import RemoteTarget
 from studio.engine.remote.training import check
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
@@ -191,10 +191,10 @@ def test_a_cut_link_and_a_killed_command_change_nothing(server: Server, tmp_path
 
 def test_what_ssh_says_is_understood(server: Server) -> None:
     """The words of the ssh that is installed, whichever that is."""
-    place = Place("far", str(server.folder))
+    place = RemoteTarget("far", str(server.folder))
     check(place)
     with pytest.raises(RunError, match="There is no machine"):
-        check(Place("nowhere.invalid", "runs"))
+        check(RemoteTarget("nowhere.invalid", "runs"))
     server.make_key("mine", "a passphrase")
     with pytest.raises(RunError, match="lets nobody in"):
         check(place)

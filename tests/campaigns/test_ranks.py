@@ -20,7 +20,7 @@ import psutil
 import pytest
 import torch
 
-from studio.core.events import Halted, LossChunk
+from studio.core.events import Blocked, LossChunk
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.distributed.ranks import Group
@@ -109,7 +109,7 @@ def train_on_a_full_disk(group: Group, path: Path) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", refuse)
         for event in train_classifier(path, make_sprites(), ranks=group):
-            if isinstance(event, Halted):
+            if isinstance(event, Blocked):
                 titles.append(event.title)
             is_full = (is_full or isinstance(event, LossChunk)) and len(titles) < 3
     return titles

@@ -27,7 +27,7 @@ from studio.engine.runs.folder import MOST_SAMPLES
 from studio.engine.runs.history import RunReader, read_history
 from studio.engine.runs.listing import list_runs
 from studio.engine.steps import timing
-from studio.engine.steps.batches import Chosen
+from studio.engine.steps.batches import RawBatch
 from studio.engine.steps.optim import EMA
 from studio.engine.training import loop, step
 from studio.engine.training.loop import train_new
@@ -69,7 +69,7 @@ class _Clock:
         """Of a training's steps, in this process, only every 64th is computed."""
         add_gradients, nothing = step._forward_backward, torch.zeros(())
 
-        def take_step(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+        def take_step(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
             self.now_s += _STEP_S
             self.is_free = training.step % _COMPUTED_EVERY != 0
             return nothing if self.is_free else add_gradients(training, chosen, rng)

@@ -20,7 +20,7 @@ import torch
 from PIL import Image
 
 from studio.cli import main as studio_main
-from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFinished, RunStarted
+from studio.core.events import Blocked, CheckpointSaved, Events, LossChunk, RunFinished, RunStarted
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import workers
 from studio.engine.control.control import Control
@@ -72,7 +72,7 @@ def train_on(kind: str, steps: int, interval: int, folder: Path, say: Say) -> No
             control.checkpoint_now = control.sample_now = done % interval == 0
         elif isinstance(event, CheckpointSaved):
             say("checkpoint", event.step)
-        elif isinstance(event, Halted):
+        elif isinstance(event, Blocked):
             say("halted", control)
         elif isinstance(event, RunFinished):
             say("finished", event.step)

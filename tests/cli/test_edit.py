@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from studio.cli.messages import FAILED, WRONG_USAGE
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.importing.single_sprite import fit, read_picture
 from studio.data.pixels import corner_tiles
 from tests.cli.tools import Studio

@@ -145,7 +145,7 @@ def test_what_can_not_go_on_says_so_once_and_is_tried_again(
 ) -> None:
     waits: list[float] = []
     monkeypatch.setattr(time, "sleep", waits.append)
-    full = events.Halted("error", "Can't write to /runs/a.", "No space left on device.")
+    full = events.Blocked("error", "Can't write to /runs/a.", "No space left on device.")
 
     def job() -> Events:
         yield from (full, full, events.Notice("info", "Going on."), full, STARTED)

@@ -20,7 +20,7 @@ from studio.core.events import Event, Progress
 from studio.core.generators import returned
 from studio.engine.devices.types import Device
 from studio.lab.catalog import experiments
-from studio.lab.experiments.base import MOST_S, Bench, Experiment
+from studio.lab.experiments.base import MOST_S, Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
 from studio.lab.report import page_of
 from studio.lab.running import result_of, run_experiment
@@ -29,7 +29,7 @@ from tests.engine.tools import train_classifier, train_generator, train_regressi
 from tests.lab.tools import bench_of, small_bench
 
 Runs = Mapping[str, Path]  # small ones, by recipe
-Outcomes = Callable[[Experiment], list[tuple[Bench, list[Event]]]]
+Outcomes = Callable[[Experiment], list[tuple[ExperimentContext, list[Event]]]]
 
 _SECONDS = 0.8  # for what may last: fewer, and one of them might end without being told
 SLOW = {"compile", "cuda-graph"}  # they take long, however small the network is
@@ -60,12 +60,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return {name: folder / name for name in made}
 
 
-def _benches(experiment: Experiment, runs: Runs) -> list[Bench]:
+def _benches(experiment: Experiment, runs: Runs) -> list[ExperimentContext]:
     """What it is tried with: sprites, or each run that it can be done with."""
     if experiment.subject == "sprites":
         return [small_bench(seconds=_SECONDS)]
     benches = [bench_of(run, seconds=_SECONDS) for run in runs.values()]
-    return [bench for bench in benches if not experiment.misfit(bench.recipe)]
+    return [bench for bench in benches if not experiment.unsupported_reason(bench.recipe)]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def outcomes(runs: Runs) -> Outcomes:
     """The events of an experiment of a second with each of its benches, which is done once."""
 
     @functools.cache
-    def once(experiment: Experiment) -> list[tuple[Bench, list[Event]]]:
+    def once(experiment: Experiment) -> list[tuple[ExperimentContext, list[Event]]]:
         try:
             return [(bench, list(experiment.run(bench))) for bench in _benches(experiment, runs)]
         finally:
@@ -114,7 +114,7 @@ def _contents(folder: Path) -> dict[str, tuple[int, int]]:
 
 def test_a_run_that_it_cannot_be_done_with_is_refused_in_a_sentence(experiment: Experiment, runs: Runs) -> None:
     for bench in map(bench_of, runs.values()):
-        if (problem := experiment.misfit(bench.recipe)) and experiment.subject == "run":
+        if (problem := experiment.unsupported_reason(bench.recipe)) and experiment.subject == "run":
             assert problem.endswith(".")
             with pytest.raises(UsageError, match=re.escape(problem)):
                 next(run_experiment(experiment, bench))

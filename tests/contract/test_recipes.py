@@ -25,7 +25,7 @@ from studio.engine.sampling.generate import generate, predict
 from studio.engine.steps.batches import DeviceSprites
 from studio.engine.training.loop import train_new
 from studio.engine.training.parents import load_parent
-from studio.recipes.base import Ability, BatchRng, Given, Recipe, Spec, TrainingBudget
+from studio.recipes.base import Ability, BatchRng, EditCondition, Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
@@ -193,7 +193,7 @@ def test_a_distilled_network_strides_from_noise_to_sprites(recipe: Recipe) -> No
             assert x.shape == states[0].shape and torch.isfinite(x).all()
 
 
-def _redrawn(recipe: Recipe, network: nn.Module, given: Given, seed: int = 7) -> list[Tensor]:
+def _redrawn(recipe: Recipe, network: nn.Module, given: EditCondition, seed: int = 7) -> list[Tensor]:
     labels = torch.tensor([0, 1, -1])
     with torch.no_grad():
         states = list(recipe.redraw(network, given, labels, 1.5, 4, seed, 2))
@@ -202,7 +202,7 @@ def _redrawn(recipe: Recipe, network: nn.Module, given: Given, seed: int = 7) ->
     return states
 
 
-def _from(given: Given, first: int) -> Given:
+def _from(given: EditCondition, first: int) -> EditCondition:
     keep, alpha = (None if of_all is None else of_all[first:] for of_all in (given.keep, given.alpha))
     return dataclasses.replace(given, sprites=given.sprites[first:], keep=keep, alpha=alpha)
 
@@ -215,13 +215,13 @@ def test_it_starts_from_sprites_and_keeps_pixels(recipe: Recipe) -> None:
     if "vary" not in recipe.can:
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
-    little, much = (_redrawn(recipe, network, Given(sprites, strength))[0] for strength in (0.2, 1.0))
+    little, much = (_redrawn(recipe, network, EditCondition(sprites, strength))[0] for strength in (0.2, 1.0))
     assert (little - sprites).abs().mean() < (much - sprites).abs().mean()
-    assert not torch.equal(_redrawn(recipe, network, Given(sprites, 1.0), seed=8)[0], much)
+    assert not torch.equal(_redrawn(recipe, network, EditCondition(sprites, 1.0), seed=8)[0], much)
     if "fill" in recipe.can:
         assert not recipe.knows_filling(network)  # it has learnt nothing yet
         keep = (torch.arange(64).view(1, 1, 8, 8) % 3 > 0).float().expand(3, -1, -1, -1)
-        filled = _redrawn(recipe, network, Given(sprites, 1.0, keep))[-1]
+        filled = _redrawn(recipe, network, EditCondition(sprites, 1.0, keep))[-1]
         torch.testing.assert_close(filled * keep, sprites * keep, rtol=1e-4, atol=1e-4)
 
 
@@ -230,7 +230,7 @@ def test_it_keeps_to_a_silhouette(recipe: Recipe) -> None:
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
     alpha = sprites[:, 3:]
-    drawn = _redrawn(recipe, network, Given(sprites, 1.0, alpha=alpha))[-1]
+    drawn = _redrawn(recipe, network, EditCondition(sprites, 1.0, alpha=alpha))[-1]
     torch.testing.assert_close(drawn[:, 3:], alpha, rtol=1e-4, atol=1e-4)
     assert not torch.allclose(drawn[:, :3], sprites[:, :3], atol=0.1)
 

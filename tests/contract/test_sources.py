@@ -12,7 +12,7 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.files.source_files import Picture, Refused, SourceFile
+from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
 from studio.data.importing.importing import all_sources
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
@@ -82,7 +82,7 @@ def test_a_source_whose_file_has_gone(source: Source, tmp_path: Path) -> None:
     example = example_of(source, tmp_path)
     file = found(example)
     shutil.rmtree(example.parent)
-    with pytest.raises((OSError, Refused)):
+    with pytest.raises((OSError, UnreadableFile)):
         list(source.read(file))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
-from studio.core.events import Rgba
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.formats import sprite_exports
 from tests.data.making import imported

@@ -12,7 +12,7 @@ import pytest
 
 import studio
 from studio.core import logs, paths
-from studio.core.events import Halted
+from studio.core.events import Blocked
 
 _LOGGED = """
 import ctypes, logging, threading
@@ -98,7 +98,7 @@ def test_old_logs_make_room_but_not_those_of_the_living() -> None:
 def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
     run(
         "import os\n"
-        "from studio.core import places\n"
+        "from studio.core import paths\n"
         "paths.logs().mkdir(parents=True)\n"
         "for second in range(30): (paths.logs() / f'2026-01-01 00.00.{second:02} {os.getpid()}.log').touch()\n"
         "for number in range(100): log.info('begun %d', number)"  # in the file that follows a full one, too
@@ -110,7 +110,7 @@ def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
 
 def test_a_disk_that_is_full_while_training_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "studio"):
-        logs.note(Halted("error", "The disk is full.", "Training waits."))
+        logs.note(Blocked("error", "The disk is full.", "Training waits."))
     assert "The disk is full." in caplog.text and "Training waits." in caplog.text
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import torch
 
+from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, LossChunk, Rgba, RunFinished
+from studio.core.events import Event, Events, LossChunk, RunFinished
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
-from studio.core.events import Rgba
 from studio.exports.png import save_enlarged, save_files, save_sheet
 from tests.conftest import make_sprites
 from tests.data.making import imported

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Rgba
 from studio.data.atlases.base import AtlasFormat
 from studio.data.colour.palette import Palette
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import Quarantined, Remark, SourceFile
 from studio.data.importing.importing import all_sources
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions
@@ -45,7 +45,7 @@ def read_pictures(folder: Path) -> bool:
         for sprite_read in reading.sprites:
             rgba = sprite_read.rgba
             assert rgba is None or (rgba.dtype == np.uint8 and rgba.ndim == 3 and rgba.shape[2] == 4 and rgba.size)
-            assert shown(sprite_read.part) == sprite_read.part
+            assert escape_unprintable(sprite_read.part) == sprite_read.part
         _check([*reading.left_out, *reading.remarks])
         came |= bool(reading.sprites)
     return came
@@ -87,7 +87,7 @@ def _check(items: Iterable[Quarantined | Remark]) -> None:
 
 
 def check_text(text: str) -> None:
-    assert text and shown(text) == text and "Error" not in text, text
+    assert text and escape_unprintable(text) == text and "Error" not in text, text
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from studio.lab.experiments import (
     precision,
     threads,
 )
-from studio.lab.experiments.base import Bench
+from studio.lab.experiments.base import ExperimentContext
 from studio.lab.experiments.batch_size import _Measured
 from studio.lab.outcome import Outcome, Picture
 from studio.recipes.generator import Generator
@@ -365,7 +365,9 @@ def test_only_nvidia_s_cards_have_graphs(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_card_that_is_full_ends_with_the_batches_it_had_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(bench: Bench, precision: str, size: int, seconds: float) -> Events[Event, None, cuda_graph._Measured]:
+    def measure(
+        bench: ExperimentContext, precision: str, size: int, seconds: float
+    ) -> Events[Event, None, cuda_graph._Measured]:
         if size > 16:
             raise DeviceFullError("full")
         yield from ()

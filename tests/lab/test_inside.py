@@ -22,7 +22,7 @@ from studio.engine.runs.history import Curve
 from studio.engine.sampling.generate import generate
 from studio.engine.steps.batches import on_device, to_input
 from studio.lab.experiments import feature_maps, from_noise, hardest, layers
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
 from studio.lab.results import Result
 from studio.lab.running import result_of
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _outcome(experiment: Experiment, bench: Bench) -> Outcome:
+def _outcome(experiment: Experiment, bench: ExperimentContext) -> Outcome:
     *_, outcome = experiment.run(bench)
     assert isinstance(outcome, Outcome)
     return outcome

@@ -6,28 +6,28 @@ from pathlib import Path
 
 from studio.core.config import Value
 from studio.core.generators import returned
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, small_classifier
 
 
-def small_bench(seconds: float = 1.0, recipe: Recipe | None = None, **changes: Value) -> Bench:
+def small_bench(seconds: float = 1.0, recipe: Recipe | None = None, **changes: Value) -> ExperimentContext:
     """A classifier whose step takes milliseconds, or a small model of that recipe."""
     config = small_classifier(**changes) if recipe is None else recipe.small.replace(**changes)
-    return Bench.of(recipe or Classifier(), config, make_sprites(), CPU, seconds)
+    return ExperimentContext.of(recipe or Classifier(), config, make_sprites(), CPU, seconds)
 
 
-def bench_of(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> Bench:
+def bench_of(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> ExperimentContext:
     """To look into a run."""
-    return returned(Bench.of_run(run, checkpoint, CPU, seconds))
+    return returned(ExperimentContext.of_run(run, checkpoint, CPU, seconds))
 
 
 class Here:
     """An experiment in this process."""
 
-    def __init__(self, experiment: Experiment, bench: Bench) -> None:
+    def __init__(self, experiment: Experiment, bench: ExperimentContext) -> None:
         self.events = lambda: experiment.run(bench)
 
     def close(self) -> None:

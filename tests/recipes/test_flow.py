@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, moments, solve
+from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, solve, timesteps
 from studio.recipes.unet import UNet
 
 
@@ -35,7 +35,7 @@ def _solve(
     velocity: Callable[[Tensor, Tensor, Tensor], Tensor], noise: Tensor, steps: int, guidance: float = 1.0
 ) -> list[Tensor]:
     network, labels = _Velocity(velocity), torch.zeros(len(noise), dtype=torch.int64)
-    return list(solve(guided(network, labels, guidance), noise, moments(steps)))
+    return list(solve(guided(network, labels, guidance), noise, timesteps(steps)))
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 30])
@@ -77,7 +77,7 @@ def test_noise_follows_from_seed_and_place() -> None:
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.8, 0.93, 0.97])
 def test_a_way_that_begins_late_keeps_to_the_times_that_are_trained(start: float) -> None:
-    times = moments(10, start)
+    times = timesteps(10, start)
     assert times[0] == start and times[-1] == 1 and all(later > sooner for sooner, later in itertools.pairwise(times))
     assert max(times[1:-1], default=0) <= LATEST and (len(times) == 11) == (start < 0.5)
 

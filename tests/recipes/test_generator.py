@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.recipes import generator
-from studio.recipes.base import Batch, BatchRng, Given
+from studio.recipes.base import Batch, BatchRng, EditCondition
 from studio.recipes.generator import Generator
 from studio.recipes.unet import UNet
 
@@ -110,7 +110,7 @@ def test_what_is_filled_in_is_drawn_once_more_along_the_seam(monkeypatch: pytest
     network = _with_palette(12)
     keep = torch.zeros(2, 1, 12, 12)
     keep[..., :4] = 1
-    given = Given(_batch(2, 12).x, 1.0, keep)
+    given = EditCondition(_batch(2, 12).x, 1.0, keep)
     deeper = torch.zeros(12).index_fill_(0, torch.arange(7, 12), 1).bool()
 
     def drawn() -> Tensor:

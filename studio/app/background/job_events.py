@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Event, Notice, Rgba, SpritesGenerated
+from studio.core.arrays import Rgba
+from studio.core.events import Event, Notice, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from studio.app.background.worker import Job, JobEnded, Worker
 from studio.core.events import Event, Events, JobFailed, Notice, Progress
 
-Place = Literal["engine", "files"]
+WorkerName = Literal["engine", "files"]
 
 _DELIVERY_INTERVAL_S = 0.03  # the least
 _LONGEST_DELIVERY_S = 0.01  # at a stretch, before the window may draw and answer
@@ -35,8 +35,8 @@ class JobQueue(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._workers: dict[Place, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
-        self._running: dict[Job, Place] = {}
+        self._workers: dict[WorkerName, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
+        self._running: dict[Job, WorkerName] = {}
         self._messages: list[tuple[Job, Notice]] = []  # on show, of jobs with a kind
         self._delayed: list[Job] = []  # background jobs, not submitted yet
         self._submit_timer = QTimer(self)
@@ -53,7 +53,7 @@ class JobQueue(QObject):
 
     def start(
         self,
-        place: Place,
+        place: WorkerName,
         title: str,
         events: Events,
         receive: Callable[[Event], None],

@@ -30,7 +30,7 @@ from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.control.server import heeding
+from studio.engine.control.server import with_run_control
 from studio.engine.devices.types import Device, ParentSource
 from studio.engine.runs.listing import by_name
 from studio.lab.results import Result, kept
@@ -92,10 +92,10 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
 
 def experiment(chosen: Experiment, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device) -> Events:
     """Find out, in a process of its own, what an experiment asks."""
-    from studio.lab.experiments.base import Bench
+    from studio.lab.experiments.base import ExperimentContext
     from studio.lab.running import run_experiment
 
-    yield from run_experiment(chosen, Bench.of(recipe, config, sprites, device, chosen.seconds))
+    yield from run_experiment(chosen, ExperimentContext.of(recipe, config, sprites, device, chosen.seconds))
 
 
 def look_inside(chosen: Experiment, run: Path, checkpoint: str, device: Device) -> Events:
@@ -158,7 +158,7 @@ def train(
 
     parent = load_parent(source, recipe) if source is not None else None
     events = train_new(new_folder(sprites, recipe), sprites, recipe, config, device, control, parent)
-    yield from _with_record(heeding(events, control, can_pause=False))  # here a pause is the worker's
+    yield from _with_record(with_run_control(events, control, can_pause=False))  # here a pause is the worker's
 
 
 def new_folder(sprites: Sprites, recipe: Recipe) -> Path:
@@ -173,7 +173,7 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
     from studio.engine.training.loop import train_resumed
 
     yield from read_run(path)
-    yield from _with_record(heeding(train_resumed(path, device, control, more_min), control, can_pause=False))
+    yield from _with_record(with_run_control(train_resumed(path, device, control, more_min), control, can_pause=False))
 
 
 def list_runs() -> Events:

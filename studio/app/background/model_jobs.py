@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from studio.app.background.job_events import CheckpointsListed, FilesSaved, NeighboursFound, SpritesColoured
 from studio.app.background.recent import recent
 from studio.core import files
+from studio.core.arrays import Rgba
 from studio.core.config import Config
 from studio.core.errors import StudioError
-from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
+from studio.core.events import Distilled, Events, Notice, Progress, SpritesGenerated
 from studio.engine.control.control import Control
 from studio.exports.cards import provenance
 

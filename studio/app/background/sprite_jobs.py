@@ -20,8 +20,9 @@ from studio.app.background.job_events import (
     StyleRead,
 )
 from studio.core import paths
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Events, Notice, Rgba
+from studio.core.events import Events, Notice
 from studio.core.formatting import count
 from studio.data.sprites import Sprites
 

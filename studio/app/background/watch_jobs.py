@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from studio.app.background import jobs
 from studio.app.background.job_events import RunDescribed, RunKept
-from studio.app.background.worker import JobRests
+from studio.app.background.worker import JobIdle
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import Events, RunFinished
@@ -55,7 +55,7 @@ def watch(run: Path) -> Events:
         if isinstance(event, TrainingSeen) and event.live is None and _is_over(run):  # before anything was heard of it
             yield _end(run)
             return
-        yield JobRests()
+        yield JobIdle()
 
 
 def launch(processes: TrainingProcesses) -> Events:
@@ -78,7 +78,7 @@ def launch(processes: TrainingProcesses) -> Events:
                 raise processes.failure()
             yield _end(processes.run)
             return
-        yield JobRests()
+        yield JobIdle()
 
 
 def _is_over(run: Path) -> bool:

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 
 from studio.core import formatting, logs
 from studio.core.errors import StudioError
-from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
+from studio.core.events import Blocked, Event, Events, JobFailed, LossChunk, Progress
 from studio.core.memory import MemoryReturn
 
 Outcome = Literal["done", "failed", "cancelled"]
@@ -35,7 +35,7 @@ class JobPaused(Event):
 
 
 @dataclass(frozen=True)
-class JobRests(Event):
+class JobIdle(Event):
     """A job has nothing to do for now: it is advanced again when that is asked for."""
 
 
@@ -206,7 +206,7 @@ class Worker(QThread):
             self._fail(job, error)
             self._end(job, "failed")
         else:
-            if isinstance(event, Halted | JobRests):  # a halted job waits until the user tries again
+            if isinstance(event, Blocked | JobIdle):  # a halted job waits until the user tries again
                 self._pause_unless_urged(job, urged)
             self._post(job, event)
 
@@ -234,7 +234,7 @@ class Worker(QThread):
         if is_frequent and now - self._announced_at < self.quiet_interval_s:
             return
         self._announced_at = now
-        if self._mailbox.claim_announcement():
+        if self._mailbox.needs_wakeup():
             self.events_waiting.emit()
 
 
@@ -273,7 +273,7 @@ class Mailbox:
             self._lock.notify_all()
         return [(job, _joined(events)) for job, events in entries]
 
-    def claim_announcement(self) -> bool:
+    def needs_wakeup(self) -> bool:
         """Whether the main thread has yet to be told of waiting events; true once until `take`."""
         with self._lock:
             claimed, self._announced = not self._announced, True

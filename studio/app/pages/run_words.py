@@ -15,7 +15,7 @@ from studio.engine.devices.types import STARTER, ParentSource
 from studio.engine.runs.history import FIGURES
 
 if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary, Standing
+    from studio.engine.runs.listing import RunStatus, RunSummary
 
 # The line of readings: each with the sentence that explains it.
 READINGS = {
@@ -37,7 +37,7 @@ QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "qua
 
 _LONG_SILENCE_S = 15.0  # of a training that is watched: it speaks every other second
 
-STANDINGS: Mapping[Standing, str] = {
+STANDINGS: Mapping[RunStatus, str] = {
     "queued": "Queued",
     "training": "Training",
     "interrupted": "Interrupted",

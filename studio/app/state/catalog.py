@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, jobs
-from studio.app.background.job_queue import JobQueue, Place
+from studio.app.background.job_queue import JobQueue, WorkerName
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
@@ -77,7 +77,7 @@ class EngineCatalog(QObject):
         if self._measuring is not None:
             self._job_queue.cancel(self._measuring)
 
-    def _start(self, place: Place, title: str, events: Events) -> Job:
+    def _start(self, place: WorkerName, title: str, events: Events) -> Job:
         return self._job_queue.start(place, title, events, self._receive, cancellable=False)
 
     def _receive(self, event: Event) -> None:

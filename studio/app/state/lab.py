@@ -82,7 +82,7 @@ class Lab(QObject):
             return "Train a model first: there is no run to look into yet."
         run = self._runs.at(source.path)
         recipe = self._catalog.recipes.get(run.record.recipe) if run is not None and run.record is not None else None
-        return "The run can't be read." if recipe is None else experiment.misfit(recipe)
+        return "The run can't be read." if recipe is None else experiment.unsupported_reason(recipe)
 
     def _on_sprites(self, experiment: Experiment) -> Events:
         chosen = self._setup.chosen()

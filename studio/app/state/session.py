@@ -19,7 +19,7 @@ from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
 from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
-from studio.app.state.sprites.drag_files import CarriedFiles
+from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.state.sprites.palettes import PaletteTools
 from studio.app.state.sprites.sheets import SheetReader
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
@@ -72,7 +72,7 @@ class Session(QObject):
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
         self.kept = KeptSprites(self)
-        self.carried = CarriedFiles(settings)
+        self.carried = DragFiles(settings)
         self._offered = False
         self._queue_offered = False
         self._demo_due = False

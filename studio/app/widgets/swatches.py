@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QWidget
 from studio.app import theme
 from studio.app.widgets.sprites.cell_view import CellLayout, CellView
 from studio.core import formatting
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 _SIDE, _GAP = 14, 2
 _CELL = QSize(_SIDE + _GAP, _SIDE + _GAP)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from studio.data.files.source_files import MOST_FILES, ArchiveEntry, Refused
+from studio.data.files.source_files import MOST_FILES, ArchiveEntry, UnreadableFile
 
 _LARGEST_DIRECTORY = 256 << 20  # bytes; it is read in one piece
 _RECORD = struct.Struct("<4s4xHH4xIIIHHH4xII")
@@ -51,23 +51,23 @@ def records(stream: BinaryIO, size: int) -> Iterator[Record]:
     position = count = 0
     while position < len(data):
         if len(data) - position < _RECORD.size:
-            raise Refused("unreadable", _BREAKS_OFF)
+            raise UnreadableFile("unreadable", _BREAKS_OFF)
         (mark, flags, method, crc, packed_size, unpacked_size, name_length, extra_length, comment_length,
          attributes, offset) = _RECORD.unpack_from(data, position)  # fmt: skip
         extra_start = position + _RECORD.size + name_length
         position = extra_start + extra_length + comment_length
         if mark != b"PK\1\2" or position > len(data):
-            raise Refused("unreadable", _BREAKS_OFF)
+            raise UnreadableFile("unreadable", _BREAKS_OFF)
         if _TOO_LARGE in (packed_size, unpacked_size, offset):
             extra = data[extra_start : extra_start + extra_length]
             unpacked_size, packed_size, offset = _widened((unpacked_size, packed_size, offset), extra)
         entry = ArchiveEntry(min(offset + directory.shift, size), packed_size, unpacked_size, method, crc)
         count += 1
         if count > MOST_FILES:
-            raise Refused("refused", f"an archive of more than {MOST_FILES:,} files: no more are looked at")
+            raise UnreadableFile("refused", f"an archive of more than {MOST_FILES:,} files: no more are looked at")
         yield Record(data[extra_start - name_length : extra_start], flags, attributes >> 16, entry)
     if count % 0x10000 != directory.members % 0x10000:  # some programs write no more of it
-        raise Refused("unreadable", _BREAKS_OFF)
+        raise UnreadableFile("unreadable", _BREAKS_OFF)
 
 
 def _directory(stream: BinaryIO, size: int) -> _Directory:
@@ -79,23 +79,23 @@ def _directory(stream: BinaryIO, size: int) -> _Directory:
     tail = stream.read(_LONGEST_END)
     place = tail.rfind(b"PK\5\6")
     if not tail:
-        raise Refused("unreadable", "empty: the file has no bytes")
+        raise UnreadableFile("unreadable", "empty: the file has no bytes")
     if place < 0 and beginning[:2] != b"PK":
-        raise Refused("unreadable", "not a zip archive: its contents are something else")
+        raise UnreadableFile("unreadable", "not a zip archive: its contents are something else")
     if place < 0 or len(tail) - place < _END.size:
-        raise Refused("unreadable", "cut off: the list of files at the end of the archive is missing")
+        raise UnreadableFile("unreadable", "cut off: the list of files at the end of the archive is missing")
     _, disk, count, length, offset = _END.unpack_from(tail, place)
     place64 = place - _LOCATOR_BYTES - _END64.size
     if place64 >= 0 and tail.startswith(b"PK\6\6", place64) and tail.startswith(b"PK\6\7", place - _LOCATOR_BYTES):
         place = place64
         _, disk, count, length, offset = _END64.unpack_from(tail, place)
     if disk:
-        raise Refused("unsupported", "one part of a split archive, which is not read: unpack it first")
+        raise UnreadableFile("unsupported", "one part of a split archive, which is not read: unpack it first")
     if length > _LARGEST_DIRECTORY:
-        raise Refused("refused", f"the list of its files is larger than {_LARGEST_DIRECTORY >> 20} MB")
+        raise UnreadableFile("refused", f"the list of its files is larger than {_LARGEST_DIRECTORY >> 20} MB")
     start = tail_start + place - length
     if start < offset:
-        raise Refused("unreadable", _DAMAGED)
+        raise UnreadableFile("unreadable", _DAMAGED)
     return _Directory(start, length, count, start - offset)
 
 

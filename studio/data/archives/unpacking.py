@@ -8,7 +8,7 @@ import struct
 import zlib
 from typing import BinaryIO, Protocol
 
-from studio.data.files.source_files import CUT_OFF, ArchiveEntry, Refused
+from studio.data.files.source_files import CUT_OFF, ArchiveEntry, UnreadableFile
 
 _STORED, _DEFLATED, _BZIP2, _LZMA = 0, 8, 12, 14
 READ_METHODS = frozenset({_STORED, _DEFLATED, _BZIP2, _LZMA})
@@ -34,18 +34,18 @@ def unpacked(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
     stream.seek(entry.offset)
     header = stream.read(_HEADER.size)
     if len(header) < _HEADER.size:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     mark, name_length, extra_length = _HEADER.unpack(header)
     if mark != b"PK\3\4":
-        raise Refused("unreadable", "damaged: it is not where the archive says")
+        raise UnreadableFile("unreadable", "damaged: it is not where the archive says")
     stream.seek(entry.offset + _HEADER.size + name_length + extra_length)
     wanted = min(most, entry.size)
     stored = entry.method == _STORED
     data = stream.read(min(wanted, entry.packed_size)) if stored else _unpacked(stream, entry, wanted)
     if len(data) < wanted:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     if wanted == entry.size and zlib.crc32(data) != entry.crc:
-        raise Refused("unreadable", "damaged: its checksum in the archive is another")
+        raise UnreadableFile("unreadable", "damaged: its checksum in the archive is another")
     return data
 
 
@@ -66,7 +66,7 @@ def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
         try:
             pieces.append(unpacker.decompress(packed, missing))
         except _ERRORS:
-            raise Refused("unreadable", _DAMAGED) from None
+            raise UnreadableFile("unreadable", _DAMAGED) from None
         missing -= len(pieces[-1])
     return b"".join(pieces)
 
@@ -81,5 +81,5 @@ def _unpacker(method: int, beginning: bytes) -> _Unpacker:
     try:
         unpacker.decompress(beginning[4:] + b"\xff" * 8)  # of unknown length: no more than `wanted` is asked for anyway
     except _ERRORS:
-        raise Refused("unreadable", _DAMAGED) from None
+        raise UnreadableFile("unreadable", _DAMAGED) from None
     return unpacker

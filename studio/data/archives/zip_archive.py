@@ -13,8 +13,16 @@ from typing import BinaryIO
 from studio.core import formatting
 from studio.data.archives.directory import Record, records
 from studio.data.archives.unpacking import READ_METHODS
-from studio.data.files.naming import ignored, is_archive, made_by_other_program, shown
-from studio.data.files.source_files import ArchiveFolder, Member, Quarantined, Refused, Skipped, SourceFile, opened
+from studio.data.files.naming import escape_unprintable, ignored, is_archive, made_by_other_program
+from studio.data.files.source_files import (
+    ArchiveFolder,
+    Member,
+    Quarantined,
+    Skipped,
+    SourceFile,
+    UnreadableFile,
+    opened,
+)
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
 _BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
@@ -40,7 +48,7 @@ class Archive:
 
     @property
     def name(self) -> str:
-        return "/".join(self.label) or shown(os.path.basename(self.where))  # noqa: PTH119 - as it is, with surrogates
+        return "/".join(self.label) or escape_unprintable(os.path.basename(self.where))  # noqa: PTH119 - as it is, with surrogates
 
 
 @dataclass(eq=False, slots=True)
@@ -72,22 +80,29 @@ def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
             about = os.fstat(stream.fileno())
             mtime_ns = about.st_mtime_ns
             _look_through(stream, about.st_size, contents)
-    except Refused as refused:
+    except UnreadableFile as refused:
         yield Quarantined(archive.name, refused.reason, refused.group, path)
     depth = int(contents.wrapped)
     for parts, group, reason in contents.left_out:
-        name = "/".join((*archive.label, *map(shown, parts[depth:])))
+        name = "/".join((*archive.label, *map(escape_unprintable, parts[depth:])))
         yield Quarantined(name, reason, group, path)
     for parts in sorted(contents.skipped):
-        yield Skipped("/".join((*archive.label, *map(shown, parts))))
+        yield Skipped("/".join((*archive.label, *map(escape_unprintable, parts))))
     for folder, entries in contents.folders.items():
-        inside = tuple(shown(part) for part in folder[depth:])
+        inside = tuple(escape_unprintable(part) for part in folder[depth:])
         before = "".join(f"{part}/" for part in (*archive.label, *inside))
         folders, beside = (*archive.folders, *inside), frozenset(entries)
         for name, entry in entries.items():
             member = Member(name, entries)
             yield SourceFile(
-                archive.where, before + shown(name), folders, archive.home, beside, entry.size, mtime_ns, member
+                archive.where,
+                before + escape_unprintable(name),
+                folders,
+                archive.home,
+                beside,
+                entry.size,
+                mtime_ns,
+                member,
             )
 
 
@@ -119,7 +134,7 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
             contents.folders.clear()
             contents.left_out.clear()
             need = f"its files take more than {formatting.memory(_MOST_UNPACKED)}"
-            raise Refused("refused", f"{need}: unpack it and import the folder of sprites")
+            raise UnreadableFile("refused", f"{need}: unpack it and import the folder of sprites")
         entries = contents.folders.setdefault(parts[:-1], ArchiveFolder())
         if parts[-1] in entries:
             reason = "the archive holds a later file of this name, which is the one that is used"

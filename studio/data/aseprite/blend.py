@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 Colours = NDArray[np.int32]  # [N, 3], or [N, 1] for one value a pixel
 Shades = NDArray[np.float64]  # [N, 3], 0..1

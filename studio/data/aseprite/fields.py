@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 import zlib
 
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 
 
-def damaged(what: str) -> Refused:
-    return Refused("unreadable", f"damaged: {what}")
+def damaged(what: str) -> UnreadableFile:
+    return UnreadableFile("unreadable", f"damaged: {what}")
 
 
 class Fields:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.aseprite.fields import Fields, damaged
 from studio.data.aseprite.palette import FramePalette
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.decoding import LARGEST_SIDE, check_size
 
 MOST_FRAMES = 1_000  # of one file; those after them are left out
@@ -133,17 +133,17 @@ class AseFile:
 def parse(data: bytes) -> AseFile:
     """Raises Refused for what is no Aseprite file, is damaged, or is larger than what is read."""
     if not data:
-        raise Refused("unreadable", "empty: the file has no bytes")
+        raise UnreadableFile("unreadable", "empty: the file has no bytes")
     if data.startswith(b"ASEF"):
-        raise Refused("unsupported", "an Adobe swatch file: it holds colours and no picture")
+        raise UnreadableFile("unsupported", "an Adobe swatch file: it holds colours and no picture")
     if data[4:6] != _MAGIC.to_bytes(2, "little"):
-        raise Refused("unreadable", "not an Aseprite file: its contents are something else")
+        raise UnreadableFile("unreadable", "not an Aseprite file: its contents are something else")
     if len(data) < _HEADER_BYTES:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     head = Fields(memoryview(data))
     size, frames, width, height, depth, flags, transparent = head.take("<I2xHHHHI10xB")
     if size > len(data):
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     check_size(width, height)
     if not (frames and width and height):
         raise damaged("there are no pixels in it")
@@ -169,12 +169,12 @@ class _Parser:
         start = 0
         for _ in range(count):
             if start + _FRAME_BYTES > len(data):
-                raise Refused("unreadable", CUT_OFF)
+                raise UnreadableFile("unreadable", CUT_OFF)
             size, magic, old_count, duration_ms, new_count = Fields(data[start:]).take("<IHHH2xI")
             if magic != _FRAME_MAGIC or size < _FRAME_BYTES:
                 raise damaged("a frame does not begin as a frame of Aseprite does")
             if start + size > len(data):
-                raise Refused("unreadable", CUT_OFF)
+                raise UnreadableFile("unreadable", CUT_OFF)
             self._ase.frames.append(Frame(self._palettes.current, duration_ms))
             self._read_chunks(data[start + _FRAME_BYTES : start + size], new_count or old_count)
             self._ase.frames[-1].palette = self._palettes.current
@@ -186,7 +186,7 @@ class _Parser:
         """The parts of one frame, which must fill it exactly."""
         self._chunks_left -= count
         if self._chunks_left < 0:
-            raise Refused("refused", f"it is made of more than {_MOST_CHUNKS:,} parts")
+            raise UnreadableFile("refused", f"it is made of more than {_MOST_CHUNKS:,} parts")
         start = 0
         for _ in range(count):
             size, kind = Fields(data[start:]).take("<IH")
@@ -216,10 +216,10 @@ class _Parser:
         flags, kind, level, blend_mode, opacity = chunk.take("<HHH4xHB3x")
         chunk.text()
         if kind not in (IMAGE, GROUP, TILEMAP):
-            raise Refused("unsupported", "it has a kind of layer that only a newer Aseprite knows")
+            raise UnreadableFile("unsupported", "it has a kind of layer that only a newer Aseprite knows")
         ase, number = self._ase, len(self._ase.layers)
         if number >= _MOST_LAYERS:
-            raise Refused("refused", f"it has more than {_MOST_LAYERS:,} layers")
+            raise UnreadableFile("refused", f"it has more than {_MOST_LAYERS:,} layers")
         if level > len(self._open_groups):
             raise damaged("a layer lies in a group that is not there")
         del self._open_groups[level:]
@@ -234,7 +234,7 @@ class _Parser:
             self._open_groups.append(number)
             deepest = min(_DEEPEST, MOST_PIXELS // (ase.width * ase.height))
             if ase.groups_blend and len(self._open_groups) > deepest:
-                raise Refused("refused", "its groups of layers lie too deep in one another")
+                raise UnreadableFile("refused", "its groups of layers lie too deep in one another")
 
     def _read_cel(self, chunk: Fields) -> None:
         number, x, y, opacity, kind, z_index = chunk.take("<HhhBHh5x")
@@ -256,7 +256,7 @@ class _Parser:
             tile, flip_x, flip_y, diagonal = masks
             content = Tilemap(columns, rows, bits, (tile, flip_x, flip_y, diagonal), chunk.rest())
         else:
-            raise Refused("unsupported", "it has a kind of drawing that only a newer Aseprite knows")
+            raise UnreadableFile("unsupported", "it has a kind of drawing that only a newer Aseprite knows")
         frame.cels[number] = Cel(x, y, opacity, z_index, content)
 
     def _linked(self, layer: int, position: int) -> Image | Tilemap:
@@ -281,14 +281,14 @@ class _Parser:
         if flags & _EMBEDDED:
             self._tile_pixels_left -= count * width * height
             if self._tile_pixels_left < 0:
-                raise Refused("refused", "too large: its tilesets have more pixels than are read")
+                raise UnreadableFile("refused", "too large: its tilesets have more pixels than are read")
             data = chunk.raw(*chunk.take("<I"))
         self._ase.tilesets[number] = Tileset(count, width, height, bool(flags & _ZERO_IS_EMPTY), data)
 
     def _read_tags(self, chunk: Fields) -> None:
         (count,) = chunk.take("<H8x")
         if len(self._ase.tags) + count > _MOST_TAGS:
-            raise Refused("refused", f"it has more than {_MOST_TAGS:,} tags")
+            raise UnreadableFile("refused", f"it has more than {_MOST_TAGS:,} tags")
         for _ in range(count):
             first, last, direction = chunk.take("<HHB12x")
             self._ase.tags.append(Tag(first, last, chunk.text(), direction))

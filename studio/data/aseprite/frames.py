@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.aseprite.blend import MIXTURES, bands, draw
 from studio.data.aseprite.fields import damaged, unpack
 from studio.data.aseprite.file import GROUP, ROOT, AseFile, Cel, Frame, Image, Layer, Tilemap, Tileset
 from studio.data.aseprite.tilemaps import Raw, TileGrid, unpacked_tiles
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 
 _MOST_DRAWN = 1 << 28  # pixels of cels and groups, over all frames of a file
 
@@ -110,7 +110,7 @@ class Painter:
     def _spend(self, pixels: int) -> None:
         self._left -= pixels
         if self._left < 0:
-            raise Refused("refused", f"too large: its layers have more than {_MOST_DRAWN:,} pixels to draw")
+            raise UnreadableFile("refused", f"too large: its layers have more than {_MOST_DRAWN:,} pixels to draw")
 
 
 def _levels(ase: AseFile) -> dict[int, list[tuple[int, int]]]:

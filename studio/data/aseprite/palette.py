@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.aseprite.fields import Fields, damaged
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 
 _COLOURS = 256  # that a pixel of one byte can name; longer palettes are lawful
 _MOST_ENTRIES = 65_536
@@ -29,7 +29,7 @@ class FramePalette:
         """Chunk 0x2019. Raises Refused for a damaged one."""
         size, first, last = chunk.take("<III8x")
         if size > _MOST_ENTRIES:
-            raise Refused("refused", f"a palette of {size:,} colours: at most {_MOST_ENTRIES:,} are read")
+            raise UnreadableFile("refused", f"a palette of {size:,} colours: at most {_MOST_ENTRIES:,} are read")
         if not first <= last < size:
             raise damaged("its palette does not fit its own size")
         self.current = self.current.copy()

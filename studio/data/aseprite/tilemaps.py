@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from studio.data.aseprite.fields import damaged, unpack
 from studio.data.aseprite.file import Tilemap, Tileset
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 
 Raw = NDArray[np.uint8]  # pixels as in the file, [..., C]: C is 1 for indexed, 2 for grey and alpha, 4 for RGBA
 
@@ -18,7 +18,7 @@ class TileGrid:
     def __init__(self, tilemap: Tilemap, tiles: Raw, *, zero_is_empty: bool) -> None:
         """tiles: [N, tile height, tile width, C]. Raises Refused for damaged numbers."""
         if tilemap.bits not in (8, 16, 32):
-            raise Refused("unsupported", f"it has tiles of {tilemap.bits} bits, which are not read")
+            raise UnreadableFile("unsupported", f"it has tiles of {tilemap.bits} bits, which are not read")
         dtype = np.dtype(f"<u{tilemap.bits // 8}")
         packed = unpack(tilemap.data, tilemap.rows * tilemap.columns * dtype.itemsize)
         self._cells = np.frombuffer(packed, dtype).reshape(tilemap.rows, tilemap.columns)

@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from studio.data.files.naming import folded, shown
-from studio.data.files.source_files import Refused, SourceFile
+from studio.data.files.naming import escape_unprintable, folded
+from studio.data.files.source_files import SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 
 _LARGEST = 8 << 20  # bytes of one description; reading it holds up every other thread
@@ -76,7 +76,9 @@ class Atlas:
     def source(self) -> str:
         """The description files for messages: 'coin.tres', 'coin.tres and 2 more'."""
         more = len(self.sources) - 1
-        return f"{shown(self.sources[0])} and {more:,} more" if more else shown(self.sources[0])
+        return (
+            f"{escape_unprintable(self.sources[0])} and {more:,} more" if more else escape_unprintable(self.sources[0])
+        )
 
 
 class AtlasFormat(ABC):
@@ -171,7 +173,7 @@ def description(file: SourceFile, name: str) -> bytes:
     """Return the bytes of the file `name` beside `file`. Raises Refused for too large files, and OSError."""
     data = beginning(file, name, _LARGEST + 1)
     if len(data) > _LARGEST:
-        raise Refused("refused", f"{shown(name)} beside it is larger than {_LARGEST >> 20} MB")
+        raise UnreadableFile("refused", f"{escape_unprintable(name)} beside it is larger than {_LARGEST >> 20} MB")
     return data
 
 
@@ -182,5 +184,5 @@ def beginning(file: SourceFile, name: str, most: int) -> bytes:
     """
     try:
         return read_bytes(file.neighbour(name), most)
-    except (PermissionError, FileNotFoundError, Refused):
+    except (PermissionError, FileNotFoundError, UnreadableFile):
         return b""

@@ -34,7 +34,7 @@ from studio.data.atlases.base import (
     means,
     whole_number,
 )
-from studio.data.files.source_files import Refused, SourceFile
+from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _SUFFIX = ".tres"
 _MOST_BYTES = 16 << 10  # of a .tres file that are looked at: an AtlasTexture has some 300, and pictures are named first
@@ -72,7 +72,9 @@ class GodotAtlas(AtlasFormat):
             else:
                 found += _frames(stem, description(file, name).decode("utf-8", "replace"), file)
         if found and len(all_named(file, _SUFFIX)) > _MOST_FILES:
-            raise Refused("refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away")
+            raise UnreadableFile(
+                "refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away"
+            )
         return Atlas(tuple(sources), tuple(found)) if found else None
 
     def example(self, folder: Path) -> Path:

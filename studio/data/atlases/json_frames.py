@@ -36,8 +36,8 @@ from studio.data.atlases.base import (
     means,
     whole_number,
 )
-from studio.data.files.naming import folded, shown
-from studio.data.files.source_files import Refused, SourceFile
+from studio.data.files.naming import escape_unprintable, folded
+from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _SUFFIX = ".json"
 _MOST_FILES = 1000  # JSON files of a folder searched for "image" entries
@@ -77,7 +77,7 @@ class JsonFrames(AtlasFormat):
         for name, alike in _candidates(file):
             try:
                 atlas = _atlas(file, name, alike=alike)
-            except Refused as refused:
+            except UnreadableFile as refused:
                 problem = problem or refused
             else:
                 if atlas is not None:
@@ -128,7 +128,7 @@ def _by_image(folder: _Folder) -> dict[str, list[str]]:
     """Map the folded names of pictures to the JSON files of a folder with "image" entries; skip unusable files."""
     found: dict[str, list[str]] = {}
     for name in all_named(folder.file, _SUFFIX)[:_MOST_FILES]:
-        with suppress(OSError, Refused):
+        with suppress(OSError, UnreadableFile):
             for page in _pages(_content(folder.file, name)):
                 found.setdefault(folded(last_part(page.image)), []).append(name)
     return found
@@ -138,7 +138,7 @@ def _content(file: SourceFile, name: str) -> Any:
     try:
         return json.loads(description(file, name), object_pairs_hook=_Object)
     except (ValueError, RecursionError):
-        raise Refused("unreadable", f"{shown(name)} beside it can't be read as JSON") from None
+        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it can't be read as JSON") from None
 
 
 def _pages(content: Any) -> Iterator[_Page]:
@@ -194,7 +194,7 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     regions = _regions(page)
     if all(region.box is None for region in regions):
         lists = "frames without positions" if regions else "no frames"
-        raise Refused("unreadable", f"{shown(name)} beside it lists {lists}")
+        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it lists {lists}")
     return Atlas((name,), regions, page.size, size_decides)
 
 

@@ -25,8 +25,8 @@ from studio.data.atlases.base import (
     too_large,
     whole_number,
 )
-from studio.data.files.naming import shown
-from studio.data.files.source_files import Refused, SourceFile
+from studio.data.files.naming import escape_unprintable
+from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
 Values = dict[str, str]
@@ -46,7 +46,7 @@ class LibgdxAtlas(AtlasFormat):
                 continue  # other programs call their files so too
             atlas = _atlas(name, description(file, name).decode("utf-8", "replace"), file)
             if atlas is not None and not atlas.regions:
-                raise Refused("unreadable", f"{shown(name)} beside it lists no sprites in it")
+                raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it lists no sprites in it")
             if atlas is not None:
                 return atlas
         return None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Rgba
 from studio.data.colour.palette import oklab
 from studio.data.pixels import corner_tiles
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Rgba
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
@@ -171,4 +171,4 @@ class Palette:
 
 
 def _one_line(text: str) -> str:
-    return shown(" ".join(text.split()))
+    return escape_unprintable(" ".join(text.split()))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Progress
 from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.palette import Palette
 from studio.data.colour.snapping import NO_DITHER, snap

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Progress
 from studio.data.colour.palette import Palette, batches, nearest, oklab
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, parts_of
 

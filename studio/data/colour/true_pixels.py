@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import records
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.colour.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
 from studio.data.colour.usage import colours_used
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Progress
 from studio.data.colour.palette import palette_of, sampling_step
 from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Event, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Event, Progress
 from studio.core.formatting import count, number
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import formatting
-from studio.core.events import Event, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Event, Progress
 from studio.core.names import composed
 from studio.data.assemble import ImportResult, too_few
 from studio.data.colour.palette import MOST_COLOURS, Palette, main_colours, palette_of, sampling_step

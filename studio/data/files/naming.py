@@ -39,7 +39,7 @@ def folded(name: str) -> str:
     return composed(name).casefold()
 
 
-def shown(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Return `text` in composed Unicode with undecodable bytes, surrogates and control characters escaped."""
     text = composed(text)
     if text.isprintable():

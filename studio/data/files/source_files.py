@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from studio.core.events import Rgba
-from studio.data.files.naming import shown
+from studio.core.arrays import Rgba
+from studio.data.files.naming import escape_unprintable
 
 CUT_OFF = "cut off: the file ends too early"
 MOST_FILES = 1_000_000
@@ -133,7 +133,7 @@ class SourceFile:
         """The file of this name, one of `beside`. Raises OSError, also when there is no such file."""
         if name not in self.beside:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        for_people = f"{self.name[: self.name.rfind('/') + 1]}{shown(name)}"
+        for_people = f"{self.name[: self.name.rfind('/') + 1]}{escape_unprintable(name)}"
         if self.member is not None:
             member = Member(name, self.member.folder)
             return replace(self, name=for_people, size=member.entry.size, member=member)
@@ -193,7 +193,7 @@ class Remark:
     part: str = ""
 
 
-class Refused(Exception):  # noqa: N818 - it is an answer of a source, not a fault of the program
+class UnreadableFile(Exception):  # noqa: N818 - it is an answer of a source, not a fault of the program
     """A whole file that can't be used. `group` is one of QUARANTINE_GROUPS, `reason` one plain sentence."""
 
     def __init__(self, group: str, reason: str) -> None:
@@ -211,7 +211,7 @@ def opened(where: str) -> Iterator[BinaryIO]:
     handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Refused("refused", "not a plain file")
+            raise UnreadableFile("refused", "not a plain file")
         yield stream
 
 

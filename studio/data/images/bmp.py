@@ -7,8 +7,8 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.core.arrays import Rgba
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 
 _UNPACKED, _MASKS, _FOUR_MASKS = 0, 3, 6  # kinds of compression: BI_RGB, BI_BITFIELDS, BI_ALPHABITFIELDS
 _HEADER_BYTES = frozenset({40, 52, 56, 108, 124})
@@ -32,7 +32,7 @@ def rgba_of(data: bytes) -> Rgba | None:
         return None
     row = (width * bits + 31) // 32 * 4  # bytes
     if len(data) < start + row * abs(height):
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     rows = np.frombuffer(data, np.uint8, row * abs(height), start).reshape(abs(height), row)
     numbers = rows.view(f"<u{bits // 8}")[:, :width].astype(np.uint32)
     if height > 0:  # the lowest row comes first

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 COMMON_SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 LARGE_PICTURE = COMMON_SIZES[-1]  # pixels: no canvas is larger, so it can hardly be one sprite

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps
 
 from studio.core import pictures
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.archives.unpacking import unpacked
-from studio.data.files.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
+from studio.data.files.source_files import CUT_OFF, Remark, SourceFile, UnreadableFile, opened
 from studio.data.images import bmp, ico, png
 from studio.data.images.kinds import (
     HEAD_BYTES,
@@ -62,7 +62,7 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
     with opened(file.where) as stream:
         size = file.member.entry.size if file.member else os.fstat(stream.fileno()).st_size
         if not most and size > LARGEST_FILE:
-            raise Refused("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
+            raise UnreadableFile("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
         wanted = most or LARGEST_FILE
         return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
 
@@ -73,7 +73,7 @@ def picture_bytes(file: SourceFile) -> bytes | None:
     Raises Refused for unsupported kinds of pictures, and OSError.
     """
     if reason := unread_by_name(file.file_name):
-        raise Refused("unsupported", reason)
+        raise UnreadableFile("unsupported", reason)
     if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
         return None
     return read_bytes(file)
@@ -107,11 +107,11 @@ def decode(data: bytes, suffix: str) -> Decoded:
         image, turned = upright(image, exif) if exif else (image, False)
         rgba, words = to_rgba(image, key, depth)
     except Image.DecompressionBombError:
-        raise Refused("refused", "too many pixels") from None
+        raise UnreadableFile("refused", "too many pixels") from None
     except MemoryError:
-        raise Refused("refused", "too large for the free memory") from None
+        raise UnreadableFile("refused", "too large for the free memory") from None
     except pictures.PILLOW_ERRORS as error:
-        raise Refused("unreadable", _in_words(error, header.kind, data)) from None
+        raise UnreadableFile("unreadable", _in_words(error, header.kind, data)) from None
     if words:
         remarks.append(Remark("converted", f"converted {words}"))
     if sizes > 1:
@@ -131,7 +131,7 @@ def _open(data: bytes, kind: str) -> Image.Image:
     image = Image.open(io.BytesIO(data), formats=(kind,))
     check_size(*image.size)
     if kind in _SLOW and image.width * image.height > _MOST_SLOW:
-        raise Refused("refused", f"too large: of {kind} pictures at most {_MOST_SLOW:,} pixels are read")
+        raise UnreadableFile("refused", f"too large: of {kind} pictures at most {_MOST_SLOW:,} pixels are read")
     image.load()
     return image
 
@@ -139,7 +139,9 @@ def _open(data: bytes, kind: str) -> Image.Image:
 def check_size(width: int, height: int) -> None:
     """Raises Refused when a side is too long to be decoded."""
     if max(width, height) > LARGEST_SIDE:
-        raise Refused("refused", f"too large: {width:,} x {height:,} pixels, at most {LARGEST_SIDE:,} a side are read")
+        raise UnreadableFile(
+            "refused", f"too large: {width:,} x {height:,} pixels, at most {LARGEST_SIDE:,} a side are read"
+        )
 
 
 def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> list[Remark]:
@@ -162,7 +164,7 @@ def _padded(data: bytes, header: Header) -> bytes:
 def _check_pcx(data: bytes) -> None:
     """Raise Refused if the palette at the end is missing: Pillow would read the palette indices as grey values."""
     if (data[1:2], data[3:4], data[65:66]) == (b"\5", b"\x08", b"\1") and data[-769:-768] != b"\x0c":
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
 
 
 def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
@@ -188,14 +190,14 @@ def _in_words(error: Exception, kind: str, data: bytes) -> str:
 def recognise(data: bytes, suffix: str) -> Header:
     """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
     if not data:
-        raise Refused("unreadable", "empty: the file has no bytes")
+        raise UnreadableFile("unreadable", "empty: the file has no bytes")
     header = sniff(data, suffix)
     if header is None:
         if is_aseprite(data):
-            raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
+            raise UnreadableFile("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
         if reason := unread_by_content(data):
-            raise Refused("unsupported", reason)
-        raise Refused("unreadable", "not a picture: its contents are something else")
+            raise UnreadableFile("unsupported", reason)
+        raise UnreadableFile("unreadable", "not a picture: its contents are something else")
     check_size(header.width, header.height)
     return header
 

@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 
 from studio.core import formatting
-from studio.core.events import Rgba
-from studio.data.files.source_files import Picture, Refused, Remark
+from studio.core.arrays import Rgba
+from studio.data.files.source_files import Picture, Remark, UnreadableFile
 from studio.data.images import gif, png, webp
 from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.canvas import as_numbers, clear_hidden
@@ -55,15 +55,15 @@ def film_in(data: bytes, suffix: str) -> Film:
     tally = _Tally()
     frames = list(islice(_encoded_frames(data, tally), MOST_FRAMES + 1))
     if len(frames) > MOST_FRAMES:
-        raise Refused("refused", f"an animation with more than {MOST_FRAMES} frames")
+        raise UnreadableFile("refused", f"an animation with more than {MOST_FRAMES} frames")
     if len(frames) < 2 and not tally.stopped:
         still = _still(data, suffix, frames, tally)
         if any(remark.group == "animation" for remark in still.remarks):
-            raise Refused("unsupported", "holds several frames, but only the first can be read")
+            raise UnreadableFile("unsupported", "holds several frames, but only the first can be read")
         return Film(still.rgba[None], ())
     drawn = [decoded.rgba for decoded in _rendered(iter(frames), suffix, tally)]
     if tally.stopped:
-        raise Refused("refused", f"an animation that can't be read whole: the rest is {tally.stopped}")
+        raise UnreadableFile("refused", f"an animation that can't be read whole: the rest is {tally.stopped}")
     return Film(np.stack(drawn), tuple(frame.duration_ms for frame in frames))
 
 
@@ -106,7 +106,7 @@ def _encoded_frames(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
         for frame in frames:
             tally.found += 1
             yield frame
-    except Refused as refused:
+    except UnreadableFile as refused:
         tally.stopped = tally.stopped or refused.reason
 
 
@@ -126,7 +126,7 @@ def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Ite
         try:
             check_size(width, height)
             decoded = decode(frame.data, suffix)
-        except Refused as refused:
+        except UnreadableFile as refused:
             if not tally.read:
                 raise
             tally.stopped = refused.reason

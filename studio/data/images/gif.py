@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
 
 _SCREEN_BYTES = 13  # magic, width, height, flags, background, aspect
@@ -23,7 +23,7 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
     The screen is the one that the file names, or the first frame where that is larger.
     """
     if len(data) < _SCREEN_BYTES:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     palette = _palette(data, _SCREEN_BYTES, flags)
     place, control, screen, first = _SCREEN_BYTES + len(palette), b"", (width, height), True
@@ -39,7 +39,7 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
         elif data[place] == 0:
             place += 1  # encoders that end their blocks twice
         else:
-            raise Refused("unreadable", "damaged: a part of it is not what a GIF picture is made of")
+            raise UnreadableFile("unreadable", "damaged: a part of it is not what a GIF picture is made of")
 
 
 def _frame(
@@ -47,7 +47,7 @@ def _frame(
 ) -> tuple[EncodedFrame, int]:
     """The frame that begins at `place`, and where it ends."""
     if place + 10 > len(data):
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     left, top, width, height, flags = struct.unpack_from("<HHHHB", data, place + 1)
     own = _palette(data, place + 10, flags)
     start = place + 10 + len(own)
@@ -79,4 +79,4 @@ def _end_of_blocks(data: bytes, place: int) -> int:
         place += length + 1
         if not length:
             return place
-    raise Refused("unreadable", CUT_OFF)
+    raise UnreadableFile("unreadable", CUT_OFF)

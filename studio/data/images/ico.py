@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.png import MAGIC
 
 _HEADER, _ENTRY, _BITMAP = struct.Struct("<HHH"), struct.Struct("<BBBBHHII"), struct.Struct("<IiiHH")
@@ -19,18 +19,18 @@ def largest_in(data: bytes) -> tuple[bytes, int]:
     """
     _, _, count = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
     if not count or len(data) < _HEADER.size + count * _ENTRY.size:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     entries = [_ENTRY.unpack_from(data, _HEADER.size + number * _ENTRY.size) for number in range(count)]
     width, height, _, _, _, _, length, start = max(entries, key=_pixels_and_bytes)
     body = data[start : start + length]
     if len(body) < length or length < _BITMAP.size:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     if body.startswith(MAGIC):
         return body, count
     _, width, height, _, bits = _BITMAP.unpack_from(body)
     height //= 2  # the mask of transparent pixels lies above the colours
     if not (0 < width <= _LARGEST and 0 < height <= _LARGEST):
-        raise Refused("unreadable", "damaged: its header is not that of an icon")
+        raise UnreadableFile("unreadable", "damaged: its header is not that of an icon")
     start = _HEADER.size + _ENTRY.size
     entry = _ENTRY.pack(width % _LARGEST, height % _LARGEST, 0, 0, 1, bits, length, start)
     return _HEADER.pack(0, 1, 1) + entry + body, count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_numbers
 
 _MAGENTA = np.uint32(0xFFFF00FF)  # opaque (255, 0, 255) in the format of `as_numbers`

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -41,13 +41,13 @@ def check(data: bytes) -> Png:
     found = list(chunks(data))
     kind, header = found[0]
     if kind != b"IHDR" or len(header) != 25:
-        raise Refused("unreadable", "damaged: its header is not that of a PNG picture")
+        raise UnreadableFile("unreadable", "damaged: its header is not that of a PNG picture")
     depth, colour_type = header[16], header[17]
     kinds = {kind for kind, _ in found}
     if b"IDAT" not in kinds:
-        raise Refused("unreadable", "damaged: there are no pixels in it")
+        raise UnreadableFile("unreadable", "damaged: there are no pixels in it")
     if colour_type == 3 and b"PLTE" not in kinds:
-        raise Refused("unreadable", "damaged: its palette is missing")
+        raise UnreadableFile("unreadable", "damaged: its palette is missing")
     wanted = {b"IHDR", b"IDAT", b"IEND"} | ({b"PLTE", b"tRNS"} if colour_type == 3 else set())
     key = None
     if colour_type in (0, 2):
@@ -64,20 +64,20 @@ def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     start = len(MAGIC)
     for _ in range(_MOST_CHUNKS):
         if start + 12 > len(data):
-            raise Refused("unreadable", CUT_OFF)
+            raise UnreadableFile("unreadable", CUT_OFF)
         length, kind = struct.unpack_from(">I4s", data, start)
         end = start + 12 + length
         if not kind.isalpha():
-            raise Refused("unreadable", "damaged: a part of it is not what a PNG picture is made of")
+            raise UnreadableFile("unreadable", "damaged: a part of it is not what a PNG picture is made of")
         if end > len(data):
-            raise Refused("unreadable", CUT_OFF)
+            raise UnreadableFile("unreadable", CUT_OFF)
         if zlib.crc32(data[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
-            raise Refused("unreadable", "damaged: its contents do not match their checksum")
+            raise UnreadableFile("unreadable", "damaged: its contents do not match their checksum")
         yield kind, data[start:end]
         if kind == b"IEND":
             return
         start = end
-    raise Refused("refused", f"too long: it is made of more than {_MOST_CHUNKS:,} parts")
+    raise UnreadableFile("refused", f"too long: it is made of more than {_MOST_CHUNKS:,} parts")
 
 
 def _check_length(packed: bytes, header: bytes) -> None:
@@ -94,11 +94,11 @@ def _check_length(packed: bytes, header: bytes) -> None:
         while missing > 0:
             piece = unpacker.decompress(packed, min(missing, _PIECE))
             if not piece:
-                raise Refused("unreadable", CUT_OFF)
+                raise UnreadableFile("unreadable", CUT_OFF)
             missing -= len(piece)
             packed = unpacker.unconsumed_tail
     except zlib.error:
-        raise Refused("unreadable", "damaged: its pixels can't be unpacked") from None
+        raise UnreadableFile("unreadable", "damaged: its pixels can't be unpacked") from None
 
 
 def _key(transparency: bytes, channels: int) -> tuple[int, ...] | None:
@@ -131,14 +131,14 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
             shared[kind] = chunk
         elif kind == b"IDAT" and control:
             if control[4:12] != header[:8]:
-                raise Refused("unreadable", "damaged: its first frame is not as large as the picture")
+                raise UnreadableFile("unreadable", "damaged: its first frame is not as large as the picture")
             pixels.append(chunk)
         elif animated and kind in (b"fcTL", b"fdAT"):
             if kind == b"fcTL" and pixels:
                 yield _frame(header, control, [*shared.values(), *pixels])
                 pixels = []
             if int.from_bytes(body[:4], "big") != number:
-                raise Refused("unreadable", "damaged: its frames are not in order")
+                raise UnreadableFile("unreadable", "damaged: its frames are not in order")
             number += 1
             if kind == b"fcTL":
                 control = body
@@ -150,11 +150,11 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
 
 def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> EncodedFrame:
     if len(header) != 13 or len(control) != 26:
-        raise Refused("unreadable", "damaged: the header of a frame is not that of an animated PNG")
+        raise UnreadableFile("unreadable", "damaged: the header of a frame is not that of an animated PNG")
     screen_width, screen_height = struct.unpack_from(">II", header)
     width, height, left, top = struct.unpack_from(">IIII", control, 4)
     if left + width > screen_width or top + height > screen_height:
-        raise Refused("unreadable", "damaged: a frame lies outside the picture")
+        raise UnreadableFile("unreadable", "damaged: a frame lies outside the picture")
     own_header = _chunk(b"IHDR", struct.pack(">II", width, height) + header[8:])
     alone = b"".join((MAGIC, own_header, *chunks_inside, _chunk(b"IEND", b"")))
     disposal = _DISPOSALS.get(control[24], Disposal.KEEP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
 
 _HAS_ALPHA, _IS_ANIMATED = 0x10, 0x02
@@ -22,16 +22,16 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
         if kind == b"ANMF":
             yield _frame(body, screen)
     if end > len(data):
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
 
 
 def _frame(body: bytes, screen: tuple[int, int]) -> EncodedFrame:
     if len(body) < 16:
-        raise Refused("unreadable", "damaged: the header of a frame is not that of a WebP animation")
+        raise UnreadableFile("unreadable", "damaged: the header of a frame is not that of a WebP animation")
     left, top = 2 * _three_bytes(body, 0), 2 * _three_bytes(body, 3)
     width, height = _three_bytes(body, 6) + 1, _three_bytes(body, 9) + 1
     if left + width > screen[0] or top + height > screen[1]:
-        raise Refused("unreadable", "damaged: a frame lies outside the picture")
+        raise UnreadableFile("unreadable", "damaged: a frame lies outside the picture")
     pixels = {kind: part for kind, part in _chunks(body[16:]) if kind in _PIXELS}
     flags = 0 if pixels.keys() == {b"VP8 "} else _HAS_ALPHA
     size = body[6:12]
@@ -49,7 +49,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     while place + 8 <= len(data):
         kind, length = struct.unpack_from("<4sI", data, place)
         if place + 8 + length > len(data):
-            raise Refused("unreadable", CUT_OFF)
+            raise UnreadableFile("unreadable", CUT_OFF)
         yield kind, data[place + 8 : place + 8 + length]
         place += 8 + length + (length & 1)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from studio.core import formatting
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
-from studio.data.assemble import Gathered, ImportResult, arrange, commonest
+from studio.data.assemble import ImportBuffer, ImportResult, arrange, commonest
 from studio.data.doctor.findings import MERGE_CLASSES, TAKE_SPLITS_AS_CLASSES, FixOffered
 from studio.data.doctor.like_named import like_named
 from studio.data.doctor.mending import is_left_out, mend, names_without_match
@@ -190,7 +190,7 @@ def _read(
 ) -> Generator[Event, None, ImportResult]:  # fmt: skip
     """The sprites of these files, on one canvas. Raises OSError when there is no room in `folder`."""
     labelling, unreadable = yield from read_labels(files, options.decimal_mark)
-    gathered = Gathered(files, folder)
+    gathered = ImportBuffer(files, folder)
     yield from _read_files(gathered, files, sources, options)
     sheets = elect_sheets(gathered.candidates)
     if options.cuts_each_by_its_own:
@@ -220,7 +220,9 @@ def _own_grids(files: FoundFiles, text: str) -> Generator[Event, None, dict[int,
     return {names[name]: grid for name, grid in found.items()}
 
 
-def _sheets_asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
+def _sheets_asked_for(
+    gathered: ImportBuffer, sheets: Mapping[int, SheetCandidate], size: int
+) -> dict[int, SheetCandidate]:
     """Pictures that may be sheets, to be cut because the user asked for cutting.
 
     Those larger than the canvas that was asked for; without one, all of them if no picture is surely a sheet.
@@ -236,7 +238,7 @@ def _sheets_asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], 
 
 
 def _read_files(
-    gathered: Gathered,
+    gathered: ImportBuffer,
     files: FoundFiles,
     sources: list[Source],
     options: ImportOptions,
@@ -259,7 +261,7 @@ def _read_files(
             yield Progress(done, total, what)
 
 
-def _gather(gathered: Gathered, worker: Worker, chunks: Iterator[range]) -> Iterator[int]:
+def _gather(gathered: ImportBuffer, worker: Worker, chunks: Iterator[range]) -> Iterator[int]:
     """Have a worker read and keep what it gives: yields the files' numbers."""
     for number, reading in worker(chunks):
         gathered.put(number, reading)

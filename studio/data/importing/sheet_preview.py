@@ -10,9 +10,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Event, Rgba
-from studio.data.files.source_files import Picture, Refused, SourceFile
+from studio.core.events import Event
+from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
 from studio.data.images.canvas import clear_hidden
 from studio.data.importing.single_sprite import pictures_of
 from studio.data.options import Grid
@@ -86,7 +87,7 @@ def _picture(file: SourceFile) -> Picture:
 def _boxes(sheet: Sheet, gap: int) -> NDArray[np.int64]:
     try:
         pieces = cut_packed(sheet.rgba, gap)
-    except Refused as refused:
+    except UnreadableFile as refused:
         raise BadInputError(f"{sheet.name!r} {refused.reason}.", "Allow larger gaps, or cut it as a grid.") from None
     corners = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in pieces]
     boxes = np.array(corners, np.int64).reshape(-1, 4)

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Rgba
-from studio.data.files.source_files import Picture, Refused, SourceFile
+from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
 from studio.data.images.canvas import clear_hidden, fit_into, native_scale, shrunk, visible_box
 from studio.data.importing.importing import all_sources
 from studio.data.reading.finding import find_file, no_access, roots_of
@@ -51,7 +51,7 @@ def pictures_of(file: SourceFile) -> list[Picture]:
     source = next(source for source in all_sources() if source.claims(file))
     try:
         return [item for item in source.read(file) if isinstance(item, Picture)]
-    except Refused as refused:
+    except UnreadableFile as refused:
         raise BadInputError(f"{file.name!r} can't be read: {refused.reason}.", "Save it anew as PNG.") from None
     except OSError as error:
         raise BadInputError(f"{file.name!r}: {no_access(error, 'file')}.", "Check the file and its drive.") from None

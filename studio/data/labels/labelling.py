@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress
 from studio.core.names import composed
-from studio.data.files.source_files import Quarantined, Refused, SourceFile
+from studio.data.files.source_files import Quarantined, SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.notation import AUTO
@@ -230,7 +230,7 @@ def _read(
     for file in found:
         try:
             table = yield from read_table(read_bytes(file), partial(_is_known, _folder(file), names), decimal_mark)
-        except Refused as refused:
+        except UnreadableFile as refused:
             yield Quarantined(file.name, refused.reason, refused.group, file.path)
         except OSError as error:
             yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.names import composed
-from studio.data.files.naming import shown
-from studio.data.files.source_files import Refused
+from studio.data.files.naming import escape_unprintable
+from studio.data.files.source_files import UnreadableFile
 from studio.data.notation import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
 
 MOST_NUMBERS = 64  # columns of numbers
@@ -101,10 +101,10 @@ def read_table(
     problems = Problems()
     delimiter = next((mark for mark in "\t;," if mark in re.sub(r'"[^"]*"', "", first)), "")
     if not delimiter:
-        raise Refused("unreadable", _ONE_COLUMN)
+        raise UnreadableFile("unreadable", _ONE_COLUMN)
     head = list(islice(_rows(data, delimiter, problems), _LOOKED_AT))
     if not head:
-        raise Refused("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
+        raise UnreadableFile("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
     file_column = _file_column(head, names_file)
     head = list(islice(_rows(data, delimiter, Problems(), file_column), _LOOKED_AT))
     problems = Problems()  # the second pass reports the problems of these rows again
@@ -148,12 +148,12 @@ def _first_line(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         reason = f"line {line:,} is not UTF-8 text: save it from the spreadsheet as 'CSV UTF-8'"
-        raise Refused("unreadable", reason) from None
+        raise UnreadableFile("unreadable", reason) from None
     if "\0" in text:
-        raise Refused("unreadable", "not a text: its contents are something else")
+        raise UnreadableFile("unreadable", "not a text: its contents are something else")
     first = next((line for line in io.StringIO(text[: 1 << 20]) if line.strip()), "")
     if not first:
-        raise Refused("unreadable", "empty: there is nothing in it")
+        raise UnreadableFile("unreadable", "empty: there is nothing in it")
     return first
 
 
@@ -202,7 +202,9 @@ def _layout(
     width = _width([cells for _, cells in head])
     first_line, first = head[0]
     has_headings = _are_headings(first, head, names_file)
-    headings = [shown(cell)[:_LONGEST_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]]
+    headings = [
+        escape_unprintable(cell)[:_LONGEST_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]
+    ]
     body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
     kinds = ["", *(_kind([cells[column] for cells in body]) for column in range(1, width))]
     if file_column and not headings[1]:
@@ -218,7 +220,9 @@ def _layout(
             problems.add(first_line, f"column {number}{name} holds texts and is not read: only one is the class")
     numbers = [column for column in range(1, width) if kinds[column] == "numbers" and column != class_column]
     if len(numbers) > MOST_NUMBERS:
-        raise Refused("refused", f"too many columns of numbers: {len(numbers):,}, at most {MOST_NUMBERS} are read")
+        raise UnreadableFile(
+            "refused", f"too many columns of numbers: {len(numbers):,}, at most {MOST_NUMBERS} are read"
+        )
     names = _names([headings[column] for column in numbers])
     return _Layout(width, has_headings, class_column, tuple(numbers), names)
 
@@ -229,7 +233,7 @@ def _width(rows: Sequence[list[str]]) -> int:
     for width in range(length, 1, -1):
         if any(cells[width - 1] for cells in rows if len(cells) == length):
             return width
-    raise Refused("unreadable", _ONE_COLUMN)
+    raise UnreadableFile("unreadable", _ONE_COLUMN)
 
 
 def _are_headings(
@@ -307,7 +311,7 @@ class _Filling:
         width = self._layout.width
         if len(cells) < width or any(cells[width:]):
             return f"{len(cells)} columns instead of {width}"
-        name, path = shown(cells[0][:_LONGEST_NAME]), cells[0].replace("\\", "/")
+        name, path = escape_unprintable(cells[0][:_LONGEST_NAME]), cells[0].replace("\\", "/")
         if _ABSOLUTE.match(path):
             return f"{name!r} is a place on a disk: write the file's name from the folder of this table on"
         if ".." in path.split("/"):
@@ -320,7 +324,7 @@ class _Filling:
 
     def _class(self, line: int, cells: list[str]) -> int:
         column = self._layout.class_column
-        name = shown(cells[column]) if column >= 0 else ""
+        name = escape_unprintable(cells[column]) if column >= 0 else ""
         if len(name) > _LONGEST_NAME:
             self._problems.add(line, f"its class has {len(name):,} letters: at most {_LONGEST_NAME} can be read")
             return -1
@@ -332,7 +336,7 @@ class _Filling:
         value = number_in(cell, mark)
         if value is not None and abs(value) <= _LARGEST:
             return value
-        said, reason = shown(cell[:_LONGEST_NAME]), "is not a number"
+        said, reason = escape_unprintable(cell[:_LONGEST_NAME]), "is not a number"
         if value is not None or _INFINITE.fullmatch(cell):
             reason = "is too large a number"
         elif is_number(cell):

@@ -11,8 +11,8 @@ from studio.core import files
 from studio.core.discovery import discover
 from studio.core.errors import BadInputError, UsageError
 from studio.data.colour.palette import Palette
-from studio.data.files.naming import shown
-from studio.data.files.source_files import Refused, SourceFile
+from studio.data.files.naming import escape_unprintable
+from studio.data.files.source_files import SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 from studio.data.palettes.base import PaletteFormat, Unreadable
 
@@ -31,7 +31,7 @@ def load_palette(path: Path) -> Palette:
     The content decides the format. The suffix decides if several formats or none fit the content. Raises BadInputError,
     with the line of the fault if known.
     """
-    name = shown(path.name)
+    name = escape_unprintable(path.name)
     data = _read(path, name)
     suffix = path.suffix.lower()
     found = [form for form in palette_formats() if form.recognises(data)]
@@ -86,14 +86,14 @@ def _read(path: Path, name: str) -> bytes:
     try:
         data = read_bytes(SourceFile(str(path), name, (), "", frozenset(), 0, 0), _LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise BadInputError(f"There is no palette {shown(str(path))!r}.", "Check its name.") from None
+        raise BadInputError(f"There is no palette {escape_unprintable(str(path))!r}.", "Check its name.") from None
     except IsADirectoryError:
         raise BadInputError(f"{name} is a folder.", "Name a palette file.") from None
     except OSError as error:
         raise BadInputError(
             f"{name} can't be opened: {error.strerror}.", "Check its permissions and its drive."
         ) from None
-    except Refused as refused:
+    except UnreadableFile as refused:
         raise BadInputError(f"Can't read {name}: {refused.reason}.", "Name a palette file.") from None
     if len(data) > _LARGEST_FILE:
         title = f"Can't read {name}: it has more than {_LARGEST_FILE >> 20} MB, which is no palette any more."

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from studio.data.colour.palette import MOST_COLOURS, Palette
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 from studio.data.images.canvas import as_numbers
 from studio.data.images.decoding import decode, recognise
 from studio.data.palettes.base import PaletteFormat, Unreadable
@@ -36,7 +36,7 @@ class PngStrip(PaletteFormat):
                 size = f"{header.width:,} x {header.height:,}"
                 raise Unreadable(f"a picture of {size} pixels is too large for a palette")
             pixels = decode(data, ".png").rgba.reshape(-1, 4)
-        except Refused as refused:
+        except UnreadableFile as refused:
             raise Unreadable(refused.reason) from None
         pixels = pixels[pixels[:, 3] > 0]
         _, first = np.unique(as_numbers(pixels), return_index=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from studio.data.colour.palette import Palette
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.palettes.base import Colour, Unreadable
 
 _BOM = b"\xef\xbb\xbf"
@@ -72,4 +72,4 @@ def _split(text: str) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    return f"'{shown(word[:_LONGEST_WORD])}{'…' if len(word) > _LONGEST_WORD else ''}'"
+    return f"'{escape_unprintable(word[:_LONGEST_WORD])}{'…' if len(word) > _LONGEST_WORD else ''}'"

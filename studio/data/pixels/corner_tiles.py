@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Rgba
 
 SIDE = 4  # tiles
 COUNT = SIDE * SIDE

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import records
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_numbers
 
 Mask = NDArray[np.bool_]  # [S, S]

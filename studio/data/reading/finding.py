@@ -20,7 +20,7 @@ from typing import NamedTuple, overload
 
 from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in
-from studio.data.files.naming import ignored, is_archive, made_by_other_program, shown
+from studio.data.files.naming import escape_unprintable, ignored, is_archive, made_by_other_program
 from studio.data.files.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
 from studio.data.sources.base import PICTURE_SUFFIXES
 
@@ -44,7 +44,7 @@ class Root:
 
     @property
     def name(self) -> str:
-        return shown((self.path.stem if self.is_archive else self.path.name) or str(self.path))
+        return escape_unprintable((self.path.stem if self.is_archive else self.path.name) or str(self.path))
 
     @property
     def shares_name(self) -> bool:
@@ -71,9 +71,11 @@ def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
         try:
             chosen[where] = stat.S_ISDIR(os.stat(where).st_mode)  # noqa: PTH116 - a dropped link is followed
         except FileNotFoundError:
-            raise BadInputError(f"There is no file or folder {shown(str(path))!r}.", "Check its name.") from None
+            raise BadInputError(
+                f"There is no file or folder {escape_unprintable(str(path))!r}.", "Check its name."
+            ) from None
         except OSError as error:
-            title = f"{shown(str(path))!r} can't be opened: {error.strerror}."
+            title = f"{escape_unprintable(str(path))!r} can't be opened: {error.strerror}."
             raise BadInputError(title, "Check its permissions and its drive.") from None
     folders = [where for where, is_folder in chosen.items() if is_folder]
     kept = sorted(where for where in chosen if not any(_inside(where, folder) for folder in folders))
@@ -96,7 +98,7 @@ def _labels(paths: Sequence[Path]) -> list[tuple[str, ...]]:
             for path, length, end in zip(paths, lengths, ends, strict=True)
         ]
         if longer == lengths:
-            return [tuple(map(shown, end)) for end in ends]
+            return [tuple(map(escape_unprintable, end)) for end in ends]
         lengths = longer
 
 
@@ -146,7 +148,11 @@ def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quaran
             yield Quarantined(_name(root, folders, ""), no_access(error, "folder"), "no access", Path(where))
             continue
         if wanted:
-            entries = [one for one in entries if f"{wanted}/".startswith(f"{_name(root, folders, shown(one.name))}/")]
+            entries = [
+                one
+                for one in entries
+                if f"{wanted}/".startswith(f"{_name(root, folders, escape_unprintable(one.name))}/")
+            ]
         yield from _entries(root, entries, beside, folders, waiting)
 
 
@@ -161,7 +167,7 @@ def _entries(
     for entry in entries:
         if ignored(entry.name):
             continue
-        name = _name(root, folders, shown(entry.name))
+        name = _name(root, folders, escape_unprintable(entry.name))
         try:
             about = entry.stat(follow_symlinks=False)
         except OSError as error:
@@ -170,10 +176,10 @@ def _entries(
         if made_by_other_program(entry.name, is_folder=stat.S_ISDIR(about.st_mode)):
             yield Skipped(name)
         elif stat.S_ISDIR(about.st_mode):
-            waiting.append((entry.path, (*folders, shown(entry.name))))
+            waiting.append((entry.path, (*folders, escape_unprintable(entry.name))))
         elif stat.S_ISREG(about.st_mode) and is_archive(entry.name):
-            label = (*root.label, *folders, shown(entry.name))
-            classes = (*root.folders, *folders, shown(Path(entry.path).stem))
+            label = (*root.label, *folders, escape_unprintable(entry.name))
+            classes = (*root.folders, *folders, escape_unprintable(Path(entry.path).stem))
             yield from _archived(Archive(entry.path, label, classes, root.home))
         elif stat.S_ISREG(about.st_mode):
             parts = (*root.folders, *folders) if folders or not root.shares_name else ()
@@ -193,7 +199,7 @@ def _archived(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
 
 def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
     """Yield a dropped file, with its folder as class, and its description files; for an archive, its files."""
-    name = "/".join(root.label) or shown(root.path.name)
+    name = "/".join(root.label) or escape_unprintable(root.path.name)
     try:
         about = root.path.stat()
     except OSError as error:
@@ -205,12 +211,12 @@ def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
     if root.is_archive:
         yield from _archived(Archive(str(root.path), root.label, root.folders, root.home))
         return
-    home = shown(root.path.parent.name) or root.name
+    home = escape_unprintable(root.path.parent.name) or root.name
     companions = dict(_companions(root.path))
     beside = frozenset({root.path.name, *(companion.name for companion in companions)})
     yield SourceFile(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
     for companion, about in companions.items():
-        other = "/".join((*root.label[:-1], shown(companion.name)))
+        other = "/".join((*root.label[:-1], escape_unprintable(companion.name)))
         yield SourceFile(str(companion), other, (), home, beside, about.st_size, about.st_mtime_ns)
 
 
@@ -276,7 +282,7 @@ class Folder:
         """One of its files."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         where = self.where if member else self.where + row.file_name
-        name = self.name + shown(row.file_name)
+        name = self.name + escape_unprintable(row.file_name)
         about = (row.size, row.mtime_ns, member, self.is_test)
         return SourceFile(where, name, self.folders, self.home, self.beside, *about)
 
@@ -328,7 +334,7 @@ class FoundFiles(Sequence[SourceFile]):
         if number is None:
             number = self._numbers[shared] = len(self.folders)
             where = file.where if file.member else file.where.removesuffix(file.file_name)
-            name = file.name.removesuffix(shown(file.file_name))
+            name = file.name.removesuffix(escape_unprintable(file.file_name))
             members = file.member.folder if file.member else None
             self.folders.append(Folder(where, name, file.folders, file.home, file.beside, members))
         self._order.append(len(self._names))
@@ -352,7 +358,9 @@ class FoundFiles(Sequence[SourceFile]):
 
     def _key(self, row: int) -> tuple[str, str]:
         folder, name = self.folders[self._folder_of[row]], self._names[row]
-        return folder.name + shown(name), folder.where if folder.members is not None else folder.where + name
+        return folder.name + escape_unprintable(
+            name
+        ), folder.where if folder.members is not None else folder.where + name
 
     def _row(self, number: int) -> Row:
         return Row(self._folder_of[number], self._names[number], self._sizes[number], self._mtimes_ns[number])

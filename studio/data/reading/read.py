@@ -13,10 +13,10 @@ import numpy as np
 
 import studio.data.sources
 from studio.core import formatting
+from studio.core.arrays import Rgba
 from studio.core.discovery import discover
-from studio.core.events import Rgba
-from studio.data.files.naming import shown
-from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.files.naming import escape_unprintable
+from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
 from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
 from studio.data.images.magenta import clear_magenta, has_magenta_ground
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
@@ -95,7 +95,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
                     clear_magenta(item.rgba)
                 on_magenta += has_magenta_ground(item.rgba)
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
-                _add_picture(reading, picture, shown(file.stem), options, grid)
+                _add_picture(reading, picture, escape_unprintable(file.stem), options, grid)
                 if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
                     height, width = shrunk(picture.rgba, options.shrink).shape[:2]
@@ -105,7 +105,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
                 reading.left_out.append(item)
             else:
                 reading.remarks.append(item)
-    except Refused as refused:
+    except UnreadableFile as refused:
         return Reading(left_out=[Remark(refused.group, refused.reason)])
     except OSError as error:
         return Reading(left_out=[Remark("no access", no_access(error, "file"))])

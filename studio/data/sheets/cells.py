@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_numbers
 from studio.data.options import Grid
 from studio.data.sheets.grids import background_of

@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.atlases.base import Atlas, Box, Region
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, native_scale
 from studio.data.images.decoding import LARGEST_SIDE
 from studio.data.options import MOST_IN_SHEET
@@ -55,7 +55,9 @@ class DescribedSheet:
     def of(cls, rgba: Rgba, atlas: Atlas) -> Self:
         """Check the description of a picture, uint8 [H, W, 4]. Raises Refused if no region is usable."""
         if len(atlas.regions) > MOST_IN_SHEET:
-            raise Refused("refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read")
+            raise UnreadableFile(
+                "refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read"
+            )
         rgba = _straight(rgba) if atlas.premultiplied else rgba.copy()
         clear_hidden(rgba)
         height, width = rgba.shape[:2]
@@ -76,13 +78,15 @@ class DescribedSheet:
                 found[number] = region, box
         if not found:
             commonest = problems[0].reason
-            raise Refused("unreadable", f"{_source(atlas)} gives no sprite that can be cut: the first {commonest}")
+            raise UnreadableFile(
+                "unreadable", f"{_source(atlas)} gives no sprite that can be cut: the first {commonest}"
+            )
         if sum(box.w * box.h for box in {box for _, box in found.values()}) > _MOST_OVERLAP * height * width:
-            raise Refused(
+            raise UnreadableFile(
                 "refused", f"{_source(atlas)} gives frames that cover it more than {_MOST_OVERLAP} times over"
             )
         if sum(_pixels(region, box) for region, box in found.values()) > _MOST_RESTORED:
-            raise Refused("refused", f"{_source(atlas)} gives frames that are out of all proportion")
+            raise UnreadableFile("refused", f"{_source(atlas)} gives frames that are out of all proportion")
         return cls(rgba, atlas.source, found, problems, remark)
 
     @property
@@ -157,7 +161,7 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
     if _is_extended(rgba, size, factor) or factor != Fraction(height, size[1]):
         return atlas.regions, f"{words}: its frames were taken as they are, so look whether they fit"
     if any(number % factor.denominator for region in atlas.regions for number in _numbers(region)):
-        raise Refused("unreadable", f"{words}, and its frames don't come out in whole pixels: export both anew")
+        raise UnreadableFile("unreadable", f"{words}, and its frames don't come out in whole pixels: export both anew")
     return [_scaled(region, factor) for region in atlas.regions], f"{words}: its frames were scaled by {factor}"
 
 

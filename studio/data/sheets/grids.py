@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.images.canvas import COMMON_SIZES, as_numbers, native_scale
 from studio.data.options import Grid
 from studio.data.sheets.borders import LARGEST_TILE, Lines, Sizes

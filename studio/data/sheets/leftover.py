@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.options import Grid
 from studio.data.sheets.cells import GridCells, SummedArea, cells_of
 from studio.data.sheets.grids import grid_candidates

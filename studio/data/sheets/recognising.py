@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.images.canvas import LARGE_PICTURE, as_numbers
 from studio.data.options import MOST_IN_SHEET, Grid
 from studio.data.sheets.cells import GridCells, SummedArea, cells_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
-from studio.data.files.source_files import Picture, Refused
+from studio.core.arrays import Rgba
+from studio.data.files.source_files import Picture, UnreadableFile
 from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, shrunk
 from studio.data.options import MOST_IN_SHEET, Grid, ImportOptions
 from studio.data.sheets.cells import SummedArea, cells_of
@@ -220,4 +220,4 @@ def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
 def check_count(count: int) -> None:
     """Raises Refused for more sprites than are taken of one sheet."""
     if count > MOST_IN_SHEET:
-        raise Refused("refused", f"would be cut into {count:,} sprites: at most {MOST_IN_SHEET:,} are taken")
+        raise UnreadableFile("refused", f"would be cut into {count:,} sprites: at most {MOST_IN_SHEET:,} are taken")

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import files
-from studio.core.events import Event, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Event, Progress
 from studio.data.images.canvas import as_numbers
 from studio.data.similarity.near_duplicates import Similar, find_similar
 from studio.data.sprites import Sprites

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import formatting
-from studio.core.events import Event, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Event, Progress
 from studio.data.images.canvas import parts_of
 
 _CELLS = 8

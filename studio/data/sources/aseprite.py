@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.core.formatting import count
 from studio.data.aseprite.blend import MIXTURES
 from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
 from studio.data.aseprite.frames import Painter
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.images.decoding import read_bytes
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
 
 
 class AsepriteSource(Source):
@@ -35,7 +35,7 @@ class AsepriteSource(Source):
                 yield Picture(painter.picture(frame), part, tag=tag)
             yield from _remarks(ase)
         except MemoryError:
-            raise Refused("refused", "too large for the free memory") from None
+            raise UnreadableFile("refused", "too large for the free memory") from None
 
     def example(self, folder: Path) -> Path:
         ruby, sapphire = np.zeros((2, 8, 8, 4), np.uint8)
@@ -54,7 +54,7 @@ def _parts(ase: AseFile) -> list[tuple[str, str]]:
     for number in range(len(ase.frames)):
         tags = [tag for tag in ase.tags if tag.first <= number <= tag.last and tag.name.strip()]
         tag = min(tags, key=lambda tag: tag.last - tag.first, default=Tag(0, 0, ""))
-        name = shown(tag.name)[:80].strip()
+        name = escape_unprintable(tag.name)[:80].strip()
         part = wanted = f"{name or 'frame'} {number - tag.first + 1}"
         copies = 1
         while part in parts:

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
 from studio.data.images.kinds import DRAWING_SUFFIXES, PICTURE_SUFFIXES
 
 __all__ = [
     "DRAWING_SUFFIXES",
     "PICTURE_SUFFIXES",
     "Picture",
-    "Refused",
     "Remark",
     "Source",
     "SourceFile",
+    "UnreadableFile",
 ]  # names for subclasses of Source
 
 

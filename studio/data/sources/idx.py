@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import CUT_OFF
 from studio.data.images.decoding import check_size, read_bytes
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
 
 _MOST_PICTURES = 250_000
 _LARGEST_UNPACKED = 256 << 20  # bytes
@@ -86,10 +86,14 @@ def _labels(file: SourceFile, count: int) -> list[str]:
         return []
     try:
         labels = _numbers(read_bytes(file.neighbour(name)), 1)
-    except Refused as refused:
-        raise Refused(refused.group, f"its labels in {shown(name)} can't be used: {refused.reason}") from None
+    except UnreadableFile as refused:
+        raise UnreadableFile(
+            refused.group, f"its labels in {escape_unprintable(name)} can't be used: {refused.reason}"
+        ) from None
     if len(labels) != count:
-        raise Refused("unreadable", f"it holds {count:,} pictures, but {shown(name)} holds {len(labels):,} labels")
+        raise UnreadableFile(
+            "unreadable", f"it holds {count:,} pictures, but {escape_unprintable(name)} holds {len(labels):,} labels"
+        )
     words = _FASHION if _is_fashion(file) else ()
     names = [words[label] if label < len(words) else str(label) for label in range(256)]
     return [names[label] for label in labels.tolist()]
@@ -107,38 +111,40 @@ def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
     Raises Refused unless it is exactly as long as its header says, which bounds what is unpacked.
     """
     if not data:
-        raise Refused("unreadable", "empty: the file has no bytes")
+        raise UnreadableFile("unreadable", "empty: the file has no bytes")
     stream = gzip.GzipFile(fileobj=io.BytesIO(data)) if data.startswith(_GZIP) else io.BytesIO(data)
     try:
         shape = _shape(stream.read(4 + 4 * axes), axes)
         numbers = stream.read(math.prod(shape) + 1)
     except EOFError:
-        raise Refused("unreadable", CUT_OFF) from None
+        raise UnreadableFile("unreadable", CUT_OFF) from None
     except (gzip.BadGzipFile, zlib.error):
-        raise Refused("unreadable", "damaged: it can't be unpacked") from None
+        raise UnreadableFile("unreadable", "damaged: it can't be unpacked") from None
     if len(numbers) < math.prod(shape):
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     if len(numbers) > math.prod(shape):
-        raise Refused("unreadable", "damaged: it is longer than its header says")
+        raise UnreadableFile("unreadable", "damaged: it is longer than its header says")
     return np.frombuffer(numbers, np.uint8).reshape(shape)
 
 
 def _shape(header: bytes, axes: int) -> tuple[int, ...]:
     """Sizes along each axis. Raises Refused when they can't be those of pictures or labels, or are too large."""
     if len(header) < 4 + 4 * axes:
-        raise Refused("unreadable", CUT_OFF)
+        raise UnreadableFile("unreadable", CUT_OFF)
     zero, kind, found, *sizes = struct.unpack(f">HBB{axes}I", header)
     if zero or found != axes or kind not in _OTHER_NUMBERS | {_BYTES}:
-        raise Refused("unreadable", f"not an IDX file of {'pictures' if axes == 3 else 'labels'}, as its name says")
+        raise UnreadableFile(
+            "unreadable", f"not an IDX file of {'pictures' if axes == 3 else 'labels'}, as its name says"
+        )
     if kind != _BYTES:
-        raise Refused("unsupported", "an IDX file of other numbers than bytes, which is not read")
+        raise UnreadableFile("unsupported", "an IDX file of other numbers than bytes, which is not read")
     if not all(sizes):
-        raise Refused("unreadable", "an IDX file that holds nothing")
+        raise UnreadableFile("unreadable", "an IDX file that holds nothing")
     if sizes[0] > _MOST_PICTURES:
-        raise Refused("refused", f"too many: {sizes[0]:,} pictures, at most {_MOST_PICTURES:,} are read")
+        raise UnreadableFile("refused", f"too many: {sizes[0]:,} pictures, at most {_MOST_PICTURES:,} are read")
     if axes == 3:
         check_size(sizes[2], sizes[1])
     length = math.prod(sizes)
     if length > _LARGEST_UNPACKED:
-        raise Refused("refused", f"too large: {length >> 20:,} MB, at most {_LARGEST_UNPACKED >> 20} are read")
+        raise UnreadableFile("refused", f"too large: {length >> 20:,} MB, at most {_LARGEST_UNPACKED >> 20} are read")
     return tuple(sizes)

@@ -16,7 +16,7 @@ from PIL import Image
 from studio.data.archives.directory import records
 from studio.data.archives.unpacking import READ_METHODS, unpacked
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
 
 _MERGED = "mergedimage.png"
 _ENCRYPTED = 1  # flag bit of a zip entry
@@ -52,9 +52,9 @@ def _merged(data: bytes) -> bytes:
     stream = io.BytesIO(data)
     found = next((each for each in records(stream, len(data)) if each.name == _MERGED.encode()), None)
     if found is None:
-        raise Refused("unsupported", "an OpenRaster file without a merged picture: save it as PNG")
+        raise UnreadableFile("unsupported", "an OpenRaster file without a merged picture: save it as PNG")
     if found.flags & _ENCRYPTED or found.entry.method not in READ_METHODS:
-        raise Refused("unsupported", "an encrypted or unusually packed OpenRaster file: save it as PNG")
+        raise UnreadableFile("unsupported", "an encrypted or unusually packed OpenRaster file: save it as PNG")
     if found.entry.size > LARGEST_FILE:
-        raise Refused("refused", f"too large: at most {LARGEST_FILE >> 20} MB are read")
+        raise UnreadableFile("refused", f"too large: at most {LARGEST_FILE >> 20} MB are read")
     return unpacked(stream, found.entry, LARGEST_FILE)

@@ -17,11 +17,11 @@ import numpy as np
 from PIL import Image
 
 from studio.core import records
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.aseprite.blend import draw
 from studio.data.images.decoding import check_size, decode, recognise
 from studio.data.images.decoding import read_bytes as whole
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
 
 _LARGEST = 16 << 20  # bytes; parsing JSON blocks all other threads
 _MOST_FRAMES, _MOST_LAYERS = 1_000, 1_000
@@ -69,16 +69,16 @@ class PiskelSource(Source):
 
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         if file.size > _LARGEST:
-            raise Refused("refused", f"too large: {file.size >> 20:,} MB, at most {_LARGEST >> 20} are read")
+            raise UnreadableFile("refused", f"too large: {file.size >> 20:,} MB, at most {_LARGEST >> 20} are read")
         data = whole(file)
         if not data:
-            raise Refused("unreadable", "empty: the file has no bytes")
+            raise UnreadableFile("unreadable", "empty: the file has no bytes")
         try:
             frames = _frames(data)
         except ValueError:
-            raise Refused("unreadable", "damaged: its contents don't belong in a Piskel file") from None
+            raise UnreadableFile("unreadable", "damaged: its contents don't belong in a Piskel file") from None
         except MemoryError:
-            raise Refused("refused", "too large for the free memory") from None
+            raise UnreadableFile("refused", "too large for the free memory") from None
         for number, rgba in enumerate(frames, 1):
             yield Picture(rgba, f"frame {number}" if len(frames) > 1 else "")
 
@@ -103,10 +103,10 @@ def _frames(data: bytes) -> list[Rgba]:
     content = records.parse(data, _File)
     sprite = content.piskel
     if content.modelVersion < _ONE_STRIP:
-        raise Refused("unsupported", "a file of an old Piskel version: save it again in Piskel")
+        raise UnreadableFile("unsupported", "a file of an old Piskel version: save it again in Piskel")
     check_size(sprite.width, sprite.height)
     if len(sprite.layers) > _MOST_LAYERS:
-        raise Refused("refused", f"too many layers: at most {_MOST_LAYERS:,} are read")
+        raise UnreadableFile("refused", f"too many layers: at most {_MOST_LAYERS:,} are read")
     frames: list[Rgba] = []
     left = MOST_PIXELS
     for text in sprite.layers:
@@ -116,13 +116,13 @@ def _frames(data: bytes) -> list[Rgba]:
             picture = _png_in(chunk.base64PNG)
             header = recognise(picture, ".png")
             if header.kind != "PNG":
-                raise Refused("unreadable", "damaged: its pictures are no PNG files")
+                raise UnreadableFile("unreadable", "damaged: its pictures are no PNG files")
             left -= header.width * header.height
             if left < 0:
-                raise Refused("refused", f"too large: more than {MOST_PIXELS:,} pixels")
+                raise UnreadableFile("refused", f"too large: more than {MOST_PIXELS:,} pixels")
             _draw(frames, decode(picture, ".png").rgba, chunk.layout, (sprite.width, sprite.height), opacity)
     if not frames:
-        raise Refused("unreadable", "damaged: it has no frames")
+        raise UnreadableFile("unreadable", "damaged: it has no frames")
     return frames
 
 
@@ -130,7 +130,7 @@ def _chunks(layer: _Layer) -> list[_Chunk]:
     if layer.chunks is not None or not layer.base64PNG:
         return layer.chunks or []
     if layer.frameCount > _MOST_FRAMES:
-        raise Refused("refused", f"too many frames: at most {_MOST_FRAMES:,} are read")
+        raise UnreadableFile("refused", f"too many frames: at most {_MOST_FRAMES:,} are read")
     return [_Chunk([[number] for number in range(layer.frameCount)], layer.base64PNG)]
 
 
@@ -138,7 +138,7 @@ def _png_in(url: str) -> bytes:
     try:
         return base64.b64decode(url.partition(",")[2])
     except (binascii.Error, ValueError):
-        raise Refused("unreadable", "damaged: a picture has invalid base64 text") from None
+        raise UnreadableFile("unreadable", "damaged: a picture has invalid base64 text") from None
 
 
 def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
@@ -150,10 +150,10 @@ def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tupl
     width, height = size
     rows = max(map(len, layout), default=0)
     if picture.shape[:2] != (rows * height, len(layout) * width):
-        raise Refused("unreadable", "damaged: a picture does not have the size of its frames")
+        raise UnreadableFile("unreadable", "damaged: a picture does not have the size of its frames")
     count = 1 + max((number for column in layout for number in column), default=-1)
     if count > _MOST_FRAMES or count * width * height > MOST_PIXELS:
-        raise Refused("refused", "too many frames or pixels")
+        raise UnreadableFile("refused", "too many frames or pixels")
     while len(frames) < count:
         frames.append(np.zeros((height, width, 4), np.uint8))
     for x, column in enumerate(layout):

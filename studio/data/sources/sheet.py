@@ -10,11 +10,11 @@ import studio.data.atlases
 from studio.core.discovery import discover
 from studio.core.formatting import count, percent
 from studio.data.atlases.base import Atlas, AtlasFormat, Region
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import pictures_in
 from studio.data.sheets.described import DescribedSheet
-from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
+from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Remark, Source, SourceFile, UnreadableFile
 
 _FEW = 0.05  # share of foreground pixels outside all described sprites; a larger share is reported
 
@@ -47,11 +47,11 @@ class SheetSource(Source):
             return
         try:
             sheet = DescribedSheet.of(pictures[0].rgba, atlas)
-        except Refused as refused:
+        except UnreadableFile as refused:
             yield from items
             yield Remark("description", refused.reason)
             return
-        yield from _sprites(sheet, atlas.regions, (shown(file.stem),))
+        yield from _sprites(sheet, atlas.regions, (escape_unprintable(file.stem),))
         yield from (item for item in items if isinstance(item, Remark))
 
     def example(self, folder: Path) -> Path:
@@ -70,7 +70,7 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
     for form in atlas_formats():
         try:
             atlas = form.read(file)
-        except Refused as refused:
+        except UnreadableFile as refused:
             problem = problem or refused.reason
         else:
             if atlas is not None:
@@ -123,4 +123,4 @@ def _part(path: Sequence[str], number: int, used: dict[str, int]) -> str:
 
 
 def _shortened(name: str) -> str:
-    return shown(name)[:80].strip()
+    return escape_unprintable(name)[:80].strip()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from studio.core.errors import UnwritableError
-from studio.core.events import Event, Events, Halted
+from studio.core.events import Blocked, Event, Events
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
@@ -50,4 +50,4 @@ def retry_until_writable(
         except UnwritableError as error:
             if control.give_up:
                 raise
-            yield Halted("error", error.title, f"{error.reason}. {error.while_halted}")
+            yield Blocked("error", error.title, f"{error.reason}. {error.while_halted}")

@@ -24,7 +24,7 @@ from studio.engine.runs.folder import ASKED, LIVE, RunDir, reading
 T = TypeVar("T")
 
 
-class Live(msgspec.Struct, frozen=True):
+class Heartbeat(msgspec.Struct, frozen=True):
     """live.json.
 
     beat: how often it has been written: as long as that changes, somebody trains. first_step, elapsed_s, train_count,
@@ -46,7 +46,7 @@ class Live(msgspec.Struct, frozen=True):
     precision: str = ""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ControlRequest(msgspec.Struct, frozen=True):
     """asked.json. saves, samples: how often a checkpoint, and live samples, were asked for since the training began."""
 
     stop: bool = False
@@ -55,12 +55,12 @@ class Asked(msgspec.Struct, frozen=True):
     samples: records.Count = 0
 
 
-def read_live(run: Path) -> Live | None:
+def read_live(run: Path) -> Heartbeat | None:
     """What a training says; None where none does."""
-    return _read(run / LIVE, Live)
+    return _read(run / LIVE, Heartbeat)
 
 
-def write_live(run: Path, live: Live) -> None:
+def write_live(run: Path, live: Heartbeat) -> None:
     """Write live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
     path = run / LIVE
     with RunDir(run).writing():
@@ -74,16 +74,16 @@ def write_live(run: Path, live: Live) -> None:
                 file.truncate()
 
 
-def fall_silent(run: Path) -> None:
+def clear_control_files(run: Path) -> None:
     """The training has ended: nothing is said or asked any more."""
     for name in (LIVE, ASKED):
         with contextlib.suppress(OSError):  # a drive that is gone: who watches will miss the beat
             files.remove(run / name)
 
 
-def read_asked(run: Path, known: Asked) -> Asked:
+def read_asked(run: Path, known: ControlRequest) -> ControlRequest:
     """Return the requests in asked.json; return `known` if the file is missing or unreadable."""
-    return _read(run / ASKED, Asked) or known
+    return _read(run / ASKED, ControlRequest) or known
 
 
 def ask(
@@ -91,7 +91,7 @@ def ask(
 ) -> None:
     """Write a request for the training of this run; None leaves a flag unchanged. Raises RunError."""
     before = _asked_before(run / ASKED)
-    asked = Asked(
+    asked = ControlRequest(
         before.stop if stop is None else stop,
         before.pause if pause is None else pause,
         before.saves + save,
@@ -101,13 +101,13 @@ def ask(
         _write(run / ASKED, asked)
 
 
-def _asked_before(path: Path) -> Asked:
+def _asked_before(path: Path) -> ControlRequest:
     """Return the requests in asked.json. Raises RunError for an unreadable file: to replace it would end a pause."""
     try:
         with reading(path):
-            return records.parse(files.retry_in_use(path.read_bytes), Asked)
+            return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)
     except FileNotFoundError:
-        return Asked()
+        return ControlRequest()
     except ValueError:
         hint = "The request was not sent. Remove the file and try again."
         raise DamagedError(f"{path.name} of {path.parent.name} is damaged.", hint) from None

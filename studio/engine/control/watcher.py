@@ -19,12 +19,12 @@ from studio.core.events import (
     Events,
     LossChunk,
     QualityMeasured,
+    RolledBack,
     RunFinished,
     RunStarted,
-    SteppedBack,
     Validated,
 )
-from studio.engine.control.protocol import Live, read_live
+from studio.engine.control.protocol import Heartbeat, read_live
 from studio.engine.runs.analysis.advice import Adviser
 from studio.engine.runs.evaluation import read_evaluations
 from studio.engine.runs.folder import CONFUSION, RunDir, RunRecord
@@ -51,7 +51,7 @@ class TrainingSeen(Event):
     since when `live` is the same.
     """
 
-    live: Live | None
+    live: Heartbeat | None
     silent_s: float
 
 
@@ -78,7 +78,7 @@ class RunWatcher:
         self._adviser = Adviser(History(), self._used_up)
         self._validated: Validated | None = None  # the newest, whose confusion matrix was not found yet
         self._shown_step = -1  # of the newest samples that were handed on
-        self._live: Live | None = None
+        self._live: Heartbeat | None = None
         self._heard_s = time.monotonic()
         self._has_lock = False  # whether its lock was seen: not on every shared drive
 
@@ -144,7 +144,7 @@ class RunWatcher:
                 return QualityMeasured(line.step, line.quality)
             case Saved():
                 return CheckpointSaved(line.checkpoint, self._run.checkpoints)
-            case SteppedBack():
+            case RolledBack():
                 return line
             case Resumed():
                 self._shown_step = min(self._shown_step, line.resumed)
@@ -165,7 +165,7 @@ class RunWatcher:
             self._validated = None
             yield replace(validated, confusion=found[1])
 
-    def _started(self, live: Live) -> RunStarted:
+    def _started(self, live: Heartbeat) -> RunStarted:
         record = self.record
         return RunStarted(
             self._run.path, record.recipe, record.device, live.precision or record.precision, record.parameters,

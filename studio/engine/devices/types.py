@@ -9,8 +9,9 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.config import Config, setting
-from studio.core.events import Event, Rgba
+from studio.core.events import Event
 from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
 from studio.data.sprites import Sprites
 

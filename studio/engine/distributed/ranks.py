@@ -40,7 +40,7 @@ _GONE = "Another process of this training has ended."
 _GO_ON = "Saved checkpoints are kept: resume the run. 'torchrun --max-restarts 3' does so by itself."
 
 
-class Start(msgspec.Struct, frozen=True, tag=True):
+class StartCommand(msgspec.Struct, frozen=True, tag=True):
     """A training begins, or goes on from a checkpoint; `step`: of that, or -1 where there is none.
 
     minutes: as in RunProgress.
@@ -100,30 +100,30 @@ class Ranks:
         """The events of what this process does while the others wait: it computes with their threads as well."""
         return events
 
-    def total(self, value: V, device: torch.device) -> V | Tensor:
+    def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
         """The sum of what each process has; a tensor is a scalar on the device."""
         return value
 
-    def shared(self, loss: nn.Module) -> nn.Module:
+    def wrap_ddp(self, loss: nn.Module) -> nn.Module:
         """`loss`, a module that holds the network, so that going backward from it makes the gradients one."""
         return loss
 
-    def for_all(self, loss: Tensor) -> Tensor:
+    def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
         """What to go backward from, of this process's part of a loss."""
         return loss
 
-    def only_here(self, shared: nn.Module) -> contextlib.AbstractContextManager[None]:
+    def no_sync(self, shared: nn.Module) -> contextlib.AbstractContextManager[None]:
         """Around a loss of a micro-batch, forward and backward, after which others follow: gradients are added up."""
         return contextlib.nullcontext()
 
-    def alike(self, network: nn.Module) -> None:
+    def broadcast_weights(self, network: nn.Module) -> None:
         """Give the network of every process the weights and buffers that it has in the first one."""
 
-    def together(self) -> contextlib.AbstractContextManager[None]:
+    def collective(self) -> contextlib.AbstractContextManager[None]:
         """Around what all processes do at once: after an error in it they are no longer in step."""
         return contextlib.nullcontext()
 
-    def tell(self, message: Start | Tick | None) -> None:
+    def send_command(self, message: StartCommand | Tick | None) -> None:
         """Say to the others what is next; None: there is no more to do. Raises ProcessGoneError."""
 
     def remember(self, path: Path | None) -> None:
@@ -137,7 +137,7 @@ class Ranks:
         """Turn what torch says of a process that has gone into a StudioError; other errors pass."""
         return contextlib.nullcontext()
 
-    def full_before(self) -> str:
+    def take_oom_report(self) -> str:
         """What a process has said of a step for which it had no memory; empty where none has. It is said once."""
         return ""
 
@@ -172,27 +172,27 @@ class Group(Ranks):
         finally:
             torch.set_num_threads(own)
 
-    def total(self, value: V, device: torch.device) -> V | Tensor:
+    def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
         """Collective."""
         total = torch.zeros((), device=device) + value  # waits for no copy to the device
         dist.all_reduce(total)
         return total
 
-    def shared(self, loss: nn.Module) -> nn.Module:
+    def wrap_ddp(self, loss: nn.Module) -> nn.Module:
         """Collective."""
         with warnings.catch_warnings():  # torch 2.15 has a new name for it, which older versions don't know
             warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
             return DistributedDataParallel(loss, broadcast_buffers=False)
 
-    def for_all(self, loss: Tensor) -> Tensor:
+    def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
         return loss * self.count  # DistributedDataParallel makes the mean of gradients whose sum is wanted
 
-    def only_here(self, shared: nn.Module) -> contextlib.AbstractContextManager[None]:
+    def no_sync(self, shared: nn.Module) -> contextlib.AbstractContextManager[None]:
         assert isinstance(shared, DistributedDataParallel)
         return shared.no_sync()
 
     @torch.no_grad()
-    def alike(self, network: nn.Module) -> None:
+    def broadcast_weights(self, network: nn.Module) -> None:
         """Collective."""
         for tensor in network.state_dict().values():
             held = tensor.contiguous()  # whatever the order of its channels
@@ -200,12 +200,12 @@ class Group(Ranks):
             tensor.copy_(held)
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
+    def collective(self) -> Iterator[None]:
         self.are_in_step = False
         yield
         self.are_in_step = True
 
-    def tell(self, message: Start | Tick | None) -> None:
+    def send_command(self, message: StartCommand | Tick | None) -> None:
         if not self.is_first or self._is_over:
             return
         with self.faults():
@@ -213,7 +213,7 @@ class Group(Ranks):
             self._said.delete_key(str(self._next - 2))  # steps that all have taken since show that all have read it
         self._next, self._is_over = self._next + 1, message is None
 
-    def heard(self, control: Control) -> Start | Tick | None:
+    def receive_command(self, control: Control) -> StartCommand | Tick | None:
         """What the first process says next; None: there is no more to do. Raises ProcessGoneError.
 
         Raises KeyboardInterrupt when `control.stop` is set and the first one, which is asked to stop as well, has not
@@ -230,7 +230,7 @@ class Group(Ranks):
                 look_s = min(2 * look_s, _LONGEST_LOOK_S)
             if self._is_over:
                 return None
-            message = msgspec.json.decode(self._said.get(str(self._next)), type=Start | Tick | None)
+            message = msgspec.json.decode(self._said.get(str(self._next)), type=StartCommand | Tick | None)
         self._next, self._is_over = self._next + 1, message is None
         return message
 
@@ -252,11 +252,11 @@ class Group(Ranks):
         """Whether an earlier start has said all that there is to say. torchrun knows no exit code that tells it so."""
         return self._kept.check(["ended"])
 
-    def say_full(self, title: str) -> None:
-        """Have `full_before` say so: in the first process, or in that of the next start."""
+    def report_oom(self, title: str) -> None:
+        """Have `take_oom_report` say so: in the first process, or in that of the next start."""
         self._kept.set("full", title)
 
-    def full_before(self) -> str:
+    def take_oom_report(self) -> str:
         if not self._kept.check(["full"]):
             return ""
         title = self._kept.get("full").decode()
@@ -272,7 +272,7 @@ class Group(Ranks):
                 raise
             full = ""
             with contextlib.suppress(RuntimeError):  # it may be torchrun that has ended
-                full = self.full_before() if self.is_first else ""
+                full = self.take_oom_report() if self.is_first else ""
             raise (StepTooLargeError(full, _GO_ON) if full else ProcessGoneError(_GONE, _GO_ON)) from error
 
 
@@ -310,7 +310,7 @@ def launched(device: str) -> Iterator[Group]:
         yield group
     finally:
         with contextlib.suppress(StepTooLargeError, ProcessGoneError):
-            group.tell(None)
+            group.send_command(None)
     dist.destroy_process_group()  # not after an error: of a group with one that is gone, torch would wait for it
 
 

@@ -140,7 +140,7 @@ def _training_code(model: TrainedModel, source: Source | None) -> TrainingCode:
     own = [recipe.arguments, recipe.loss]
     if type(recipe).statistics is not Recipe.statistics:
         is_sampled = source is None or source.data_count > batches.most_sampled(model.spec.size)
-        own += [recipe.statistics, *([batches.sampled] if is_sampled else [])]
+        own += [recipe.statistics, *([batches.subsample] if is_sampled else [])]
     shared = (
         heldout_groups, batches.shuffled, batches.step_seed, batches.shifted, to_input, optim.orthogonal,
         optim.learning_rate, optim.ema_decay,

@@ -20,7 +20,7 @@ from studio.data.store import packed
 from studio.engine import catalog
 from studio.engine.runs.folder import STYLE, Ancestor, RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import Indices, split_of
-from studio.engine.steps.batches import sampled
+from studio.engine.steps.batches import subsample
 from studio.recipes.base import Recipe, Spec, Student
 
 
@@ -76,7 +76,7 @@ def learnt_by(run: RunDir) -> tuple[Sprites, Indices]:
 
 def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
-    return style_of(sampled(sprites, _learnt(record, sprites)))
+    return style_of(subsample(sprites, _learnt(record, sprites)))
 
 
 def _learnt(record: RunRecord, sprites: Sprites) -> Indices:

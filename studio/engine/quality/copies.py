@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.events import Event, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.runs.split import Indices

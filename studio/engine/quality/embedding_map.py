@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Event, Events, Progress, Rgba
+from studio.core.events import Event, Events, Progress
 from studio.data.colour.true_pixels import true_pixels
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
@@ -28,7 +29,7 @@ from studio.engine.quality.features import features_of
 from studio.engine.quality.outliers import how_far, nearest_of
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import name_of
-from studio.engine.steps.batches import on_device, sampled, to_input, to_rgba
+from studio.engine.steps.batches import on_device, subsample, to_input, to_rgba
 
 Floats = NDArray[np.float32]
 
@@ -51,7 +52,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
         if "encode" in model.recipe.can:
             features = yield from _encoded(model, sprites)
         else:
-            measured_by = yield from features_of(sampled(everything, learnt), model.device, model.precision)
+            measured_by = yield from features_of(subsample(everything, learnt), model.device, model.precision)
             features = measured_by.of(sprites.rgba).astype(np.float32)
     neighbours, distances = yield from nearest_of(features)
     apart = how_far(distances)

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 
 from studio.core import formatting
+from studio.core.arrays import Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
-from studio.core.events import Evaluated, Event, Events, Notice, Rgba, Validated
+from studio.core.events import Evaluated, Event, Events, Notice, Validated
 from studio.data.colour.true_pixels import pixel_truth
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -36,7 +37,7 @@ from studio.engine.runs.evaluation import Evaluation, keep
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 from studio.engine.sampling.generate import Labels, draw
-from studio.engine.steps.batches import DeviceSprites, at_most, sampled
+from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
@@ -117,7 +118,7 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     It rises when sprites are learnt by heart, before copies are drawn.
     """
     losses = []
-    for sprites in (heldout, training.take(at_most(np.arange(len(training)), len(heldout)))):
+    for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
         on_device = DeviceSprites(sprites, model.device)
         losses.append(heldout_figures(model, on_device, heldout_batch_size(on_device, model.recipe)).metrics["loss"])
     return losses[0] / losses[1] - 1
@@ -180,7 +181,7 @@ def judge(
     order = shuffled_by_group(training.groups, seed=0)
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
-    others = training.take(at_most(order[half:], MOST_TRAINING))
+    others = training.take(stride_subsample(order[half:], MOST_TRAINING))
     judged_by = Judge(real, features)
     near = partial(look_for_copies, training=real.known, indices=real.learnt, device=features.device)
     near_new, near_heldout, near_cheat = (
@@ -194,7 +195,7 @@ def judge(
     as_real = {
         **judged_by.distances(first.rgba),
         **_distances("training", apart, known),
-        "likelihood": likelihood_divergence(apart, at_most(known, _FITTED), features.of(heldout.rgba)),
+        "likelihood": likelihood_divergence(apart, stride_subsample(known, _FITTED), features.of(heldout.rgba)),
         **judged_by.looks(heldout.rgba, heldout.labels, near_heldout, near_heldout),
     }
     table = {
@@ -214,7 +215,7 @@ class Judge:
     def __init__(self, real: RealSprites, features: LearntFeatures) -> None:
         self._real, self._features, self._fixed = real, features, fixed_features(features.device)
         self._heldout = features.of(real.heldout.rgba)
-        self._training = features.of(at_most(real.training.rgba, MOST_TRAINING))
+        self._training = features.of(stride_subsample(real.training.rgba, MOST_TRAINING))
         self._heldout_fixed = self._fixed.of(real.heldout.rgba)
         self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
 
@@ -226,7 +227,7 @@ class Judge:
             **_distances("training", values, self._training),
             **_distances("fixed", self._fixed.of(sprites), self._heldout_fixed),
             **vars(overlap(self._heldout, values)),
-            "likelihood": likelihood_divergence(values, at_most(self._training, _FITTED), self._heldout),
+            "likelihood": likelihood_divergence(values, stride_subsample(self._training, _FITTED), self._heldout),
             "surprisal": self._patches.distance(sprites),
         }
 
@@ -265,7 +266,7 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]
         yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
     if len(heldout) > MOST_HELDOUT and model.recipe.makes == "sprites":
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
-    return RealSprites(sampled(sprites, split.training), sampled(sprites, heldout), sprites, split.training)
+    return RealSprites(subsample(sprites, split.training), subsample(sprites, heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:

@@ -25,12 +25,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core import files, paths
+from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Progress, Rgba
+from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
-from studio.engine.steps.batches import DeviceSprites, at_most, on_device, to_input
+from studio.engine.steps.batches import DeviceSprites, on_device, stride_subsample, to_input
 from studio.engine.steps.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
@@ -157,7 +158,7 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
         return LearntFeatures(network, device, knows_classes=knows_classes)
     found = LearntFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
-    found.fit_scale(at_most(training.rgba, _SCALED_BY))
+    found.fit_scale(stride_subsample(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     with contextlib.suppress(OSError):  # not kept, they are learnt again next time: no reason to end a training
         files.write_atomic(path, as_bytes(tensors))

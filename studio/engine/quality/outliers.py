@@ -21,7 +21,7 @@ from studio.engine.devices.types import Device
 from studio.engine.quality.evaluate import FEWEST
 from studio.engine.quality.features import features_of
 from studio.engine.runs.split import split_by_group
-from studio.engine.steps.batches import sampled
+from studio.engine.steps.batches import subsample
 
 _NEIGHBOURS = 10
 _AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own
@@ -38,7 +38,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     """
     items: list[Quarantined] = []
     split = split_by_group((yield from grouped(sprites, paths.cache())), config.holdout, config.seed)
-    training = sampled(sprites, split.training)
+    training = subsample(sprites, split.training)
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
         target, precision = torch.device(device.id), detection.resolve_precision(device, config.precision)
         parts = []

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Events, Progress, Rgba, SpritesGenerated
+from studio.core.events import Events, Progress, SpritesGenerated
 from studio.data.colour.palette import oklab
 from studio.engine.devices.types import FEWEST_LIKED, MOST_SPRITES, GenerateSettings
 from studio.engine.models.model import TrainedModel

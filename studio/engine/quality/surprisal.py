@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.colour.palette import main_colours, nearest, oklab
 from studio.data.images.canvas import as_numbers, as_rgba
 from studio.engine.runs.split import Indices, shuffled_by_group
-from studio.engine.steps.batches import at_most
+from studio.engine.steps.batches import stride_subsample
 
 Codes = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class PatchSurprisal:
         """
         self._palette = main_colours(training, _MOST_COLOURS)
         most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
-        real, groups = at_most(real, most), at_most(groups, most)
+        real, groups = stride_subsample(real, most), stride_subsample(groups, most)
         folds = np.empty(len(real), np.int64)
         folds[shuffled_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)
         patches = self._patches(real)

@@ -62,7 +62,7 @@ _PLACE = re.compile(  # neither user nor host begins with '-', which ssh would t
 
 
 @dataclass(frozen=True)
-class Place:
+class RemoteTarget:
     """A folder on another machine.
 
     host: as ssh takes it, with IPv6 addresses without brackets. folder: absolute, or relative to the home folder there.
@@ -72,7 +72,7 @@ class Place:
     folder: str
 
     @classmethod
-    def parse(cls, text: str) -> Place:
+    def parse(cls, text: str) -> RemoteTarget:
         """Parse 'user@host:folder', 'host:folder', or 'host' for the home folder there. Raises UsageError.
 
         An IPv6 address stands in brackets: 'user@[fe80::1]:folder'.
@@ -103,10 +103,10 @@ class LinkLostError(RunError):
     """The other machine can't be reached, for now perhaps."""
 
 
-class Link:
-    """Talks to the machine of `place`; made by `linked`."""
+class SshConnection:
+    """Talks to the machine of `place`; made by `connect`."""
 
-    def __init__(self, place: Place, sockets: Path) -> None:
+    def __init__(self, place: RemoteTarget, sockets: Path) -> None:
         self.place = place
         self._ssh = [*_SSH, "-o", f"ControlPath={sockets / 's'}"]
         self._rsync_there = "rsync"
@@ -142,7 +142,7 @@ class Link:
         """
         code, said, problem = self._run(script, self.place.folder, *arguments, login=login)
         if code:
-            raise _refusal(self.place, problem)
+            raise command_error(self.place, problem)
         return said
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
@@ -151,7 +151,7 @@ class Link:
         if any(words in problem for words in _FULL):
             raise RunError(f"The disk of {self.place.host} is full.", "Free some space there; nothing is lost here.")
         if code not in _FINE:
-            raise _refusal(self.place, problem)
+            raise command_error(self.place, problem)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
         """Copy new files of the run from the machine, by rsync's filter `rules`; delete nothing. Raises RunError."""
@@ -159,7 +159,7 @@ class Link:
         if full := next((words for words in _FULL if words in problem), ""):
             raise UnwritableError(run, full)
         if code not in _FINE:
-            raise _refusal(self.place, problem)
+            raise command_error(self.place, problem)
 
     def close(self) -> None:
         """Let the connection go."""
@@ -201,7 +201,7 @@ class Link:
 
 
 @contextlib.contextmanager
-def linked(place: Place) -> Iterator[Link]:
+def connect(place: RemoteTarget) -> Iterator[SshConnection]:
     """Give a link that connects on first use. Raises RunError if ssh or a usable rsync is missing here."""
     if missing := [tool for tool in ("ssh", "rsync") if shutil.which(tool) is None]:
         title = f"To train on another machine takes {' and '.join(missing)}, which this one does not have."
@@ -210,7 +210,7 @@ def linked(place: Place) -> Iterator[Link]:
         version = subprocess.run(["rsync", "--version"], capture_output=True, check=False).stdout
         raise _no_rsync("This machine", version.decode(errors="replace").partition("\n")[0])
     with tempfile.TemporaryDirectory(prefix="studio-") as sockets:
-        link = Link(place, Path(sockets))
+        link = SshConnection(place, Path(sockets))
         try:
             yield link
         finally:
@@ -232,7 +232,7 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-def _lost(place: Place, problem: str) -> LinkLostError:
+def _lost(place: RemoteTarget, problem: str) -> LinkLostError:
     """Why ssh has not got through, as far as it says so in words that are known."""
     host, typed = place.host, command("ssh", place.host)
     if "Could not resolve hostname" in problem:
@@ -246,7 +246,7 @@ def _lost(place: Place, problem: str) -> LinkLostError:
     return LinkLostError(f"{host} can't be reached.", _last_line(problem))
 
 
-def _refusal(place: Place, problem: str) -> RunError:
+def command_error(place: RemoteTarget, problem: str) -> RunError:
     return RunError(f"{place} does not take part.", _last_line(problem))
 
 

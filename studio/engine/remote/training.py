@@ -22,13 +22,13 @@ import msgspec
 
 from studio.core import files, records
 from studio.core.errors import RunError, TrainingError, UnwritableError
-from studio.core.events import Event, Events, Halted, Notice, RunFinished, RunStarted
+from studio.core.events import Blocked, Event, Events, Notice, RunFinished, RunStarted
 from studio.core.shell import command
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import Asked, Live, fall_silent, read_asked, write_live
+from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files, read_asked, write_live
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.remote import marker
-from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, Link, LinkLostError, Place, linked
+from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, LinkLostError, RemoteTarget, SshConnection, connect
 from studio.engine.runs import evaluation
 from studio.engine.runs.folder import ASKED, ELSEWHERE, LIVE, METRICS, RECORD, RunDir, reading, writing
 from studio.engine.runs.history import HistoryRead
@@ -91,14 +91,14 @@ _READ = 'cat "$1/$2/$3" 2>/dev/null || true'
 _LAST_WORDS = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
 
 
-def check(place: Place) -> None:
+def check(place: RemoteTarget) -> None:
     """Raise RunError unless a run can be trained there."""
-    with linked(place) as link:
+    with connect(place) as link:
         link.check()
 
 
 def train_elsewhere(
-    path: Path, place: Place, control: Control, *, device: str = "auto", more_min: float = 0.0
+    path: Path, place: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
 ) -> Events:
     """Train a run of this machine on another one, or follow it where it still trains there, until it has ended and is
     home: the events of the training, from RunStarted to RunFinished.
@@ -111,9 +111,9 @@ def train_elsewhere(
     run = RunDir(path)
     run.acquire()
     try:
-        with linked(place) as link:
+        with connect(place) as link:
             link.check()
-            training = _TrainingThere(run, link, control)
+            training = RemoteTraining(run, link, control)
             if (yield from training.begin(device, more_min)):
                 yield from training.follow()
             yield training.end()
@@ -133,7 +133,7 @@ class _There(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     steps: frozenset[int] = frozenset()
     samples: frozenset[int] = frozenset()
-    live: Live | None = None
+    live: Heartbeat | None = None
 
     @property
     def is_gone(self) -> bool:
@@ -147,9 +147,9 @@ class _There(msgspec.Struct, frozen=True):
         names, _, record = rest.partition(b"\n")
         word, _, code = state.decode(errors="replace").partition(" ")
         found = names.decode(errors="replace").split()
-        live: Live | None = None
+        live: Heartbeat | None = None
         with contextlib.suppress(ValueError):  # a missing or damaged live.json is soon written again
-            live = records.parse(record, Live)
+            live = records.parse(record, Heartbeat)
         return cls(
             has_folder=word != "missing",
             trains=word == "trains",
@@ -164,14 +164,14 @@ def _numbers(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
     return frozenset(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
 
 
-class _TrainingThere:
+class RemoteTraining:
     """One training of a run on another machine; its lock is held here."""
 
-    def __init__(self, run: RunDir, link: Link, control: Control) -> None:
+    def __init__(self, run: RunDir, link: SshConnection, control: Control) -> None:
         self._run, self._link, self._control = run, link, control
         self._name, self._place = run.path.name, str(link.place)
         self._watcher = RunWatcher(run.path)
-        self._asked = Asked()  # as far as it was asked there
+        self._asked = ControlRequest()  # as far as it was asked there
         self._can_ask = False  # whether the training there listens, as far as is known
         self._exit_code: int | None = None
         self._last_words = ""
@@ -201,7 +201,7 @@ class _TrainingThere:
                 return False
         yield Notice("info", f"{self._name} is sent to {self._place}.", f"Here it is in {path}.")
         self._send()
-        fall_silent(path)
+        clear_control_files(path)
         if self._control.stop:  # meanwhile
             self._run.write_progress(msgspec.structs.replace(self._run.progress(), state="stopped"))
             self._exit_code = _STOPPED
@@ -225,7 +225,7 @@ class _TrainingThere:
                 continue
             except RunError as error:
                 hint = f"{error.hint} The training goes on there, and comes home once that is mended."
-                yield Halted("error", error.title, hint.strip())
+                yield Blocked("error", error.title, hint.strip())
                 continue
             if found.is_gone:
                 raise self._gone_error()
@@ -240,7 +240,7 @@ class _TrainingThere:
     def end(self) -> RunFinished:
         """How it has ended: the run is home again. Raises TrainingError, RunError."""
         path, progress = self._run.path, self._run.progress()
-        fall_silent(path)
+        clear_control_files(path)
         marker.unmark(path)
         match progress.state:
             case "finished" | "stopped" as reason if self._exit_code in (_DONE, _STOPPED):
@@ -258,7 +258,7 @@ class _TrainingThere:
         elsewhere.json stays in the local folder: a lost drive of the other machine may come back.
         """
         path = self._run.path
-        fall_silent(path)
+        clear_control_files(path)
         again = command("studio", "resume", str(path), "--on", self._place)
         title = f"The folder of {self._name} on {self._place} is gone."
         hint = f"Steps up to {self._run.progress().step:,} are here. Send them there again: {again}. To train here, "
@@ -329,7 +329,7 @@ class _TrainingThere:
             self._last_words = self._link.run(_LAST_WORDS, self._name).decode(errors="replace").strip()
         return found
 
-    def _wanted(self) -> Asked:
+    def _wanted(self) -> ControlRequest:
         """What is asked here: in the run's folder, and by Ctrl+C."""
         asked = read_asked(self._run.path, self._asked)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)

@@ -19,7 +19,7 @@ from studio.core import pictures, records
 from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
-from studio.core.events import Event, Events, SamplesReady, SteppedBack
+from studio.core.events import Event, Events, RolledBack, SamplesReady
 from studio.core.metrics import ACCURACY, LOSS, R2
 from studio.engine.runs.evaluation import Evaluation, read_evaluations
 from studio.engine.runs.folder import (
@@ -73,7 +73,7 @@ class History:
     layers: dict[str, dict[str, Curve]] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
-    rollbacks: list[SteppedBack] = field(default_factory=list)
+    rollbacks: list[RolledBack] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ class _Lines:
         self._qualities: list[tuple[int, Mapping[str, float]]] = []
         self._layers: list[LayersSeen] = []
         self._checkpoints: list[int] = []
-        self._rollbacks: list[SteppedBack] = []
+        self._rollbacks: list[RolledBack] = []
 
     def add(self, line: Line) -> None:
         """Take in a line."""
@@ -326,7 +326,7 @@ class _Lines:
             self._layers.append(line)
         elif isinstance(line, Saved):
             self._checkpoints.append(line.checkpoint)
-        elif isinstance(line, SteppedBack):
+        elif isinstance(line, RolledBack):
             self._rollbacks.append(line)
 
     def history(self, confusion: Matrix | None) -> History:

@@ -19,7 +19,7 @@ from studio.engine.runs.notes import RunNotes, called, read_notes
 
 _MOST_REMEMBERED = 1000
 
-Standing = Literal["queued", "training", "interrupted", "finished", "stopped", "failed", "damaged"]
+RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", "failed", "damaged"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RunSummary:
     path: Path
     record: RunRecord | None
     progress: RunProgress | None
-    standing: Standing
+    standing: RunStatus
     problem: str = ""
     notes: RunNotes = field(default_factory=RunNotes)
     saved_step: int = 0
@@ -100,7 +100,7 @@ def summarise(path: Path) -> RunSummary:
         progress = run.progress()  # only now: how a training has ended is written before its lock is given back
     except RunError as error:
         return RunSummary(path, None, None, "damaged", str(error), notes)
-    standing: Standing = progress.state
+    standing: RunStatus = progress.state
     if is_busy:
         standing = "training"
     elif progress.state == "training":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.core import records
-from studio.core.events import LossChunk, QualityMeasured, SteppedBack, Validated
+from studio.core.events import LossChunk, QualityMeasured, RolledBack, Validated
 from studio.core.metrics import Quality
 
 _TAIL_BYTES = 1 << 18  # room for the steps of a tick, and for the lines between two ticks
@@ -77,11 +77,11 @@ class Resumed:
     resumed: records.Count
 
 
-Line = Tick | Validation | Measured | LayersSeen | Saved | Resumed | SteppedBack
+Line = Tick | Validation | Measured | LayersSeen | Saved | Resumed | RolledBack
 
 _TOLD_BY: dict[str, type[Line]] = {
     "resumed": Resumed, "loss": Tick, "metrics": Validation, "quality": Measured, "checkpoint": Saved,
-    "failed_step": SteppedBack, "layers": LayersSeen,
+    "failed_step": RolledBack, "layers": LayersSeen,
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def newest_tick(path: Path) -> Tick | None:
         line = parse_line(text)
         if isinstance(line, Tick):
             return line
-        if isinstance(line, Resumed | SteppedBack):
+        if isinstance(line, Resumed | RolledBack):
             return None
     return None
 

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from studio.core.arrays import Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
-from studio.core.events import Distilled, Event, Events, Progress, Rgba
+from studio.core.events import Distilled, Event, Events, Progress
 from studio.core.generators import returned
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize

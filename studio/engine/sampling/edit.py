@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
+from studio.core.events import Events, Notice, Progress, SpritesGenerated
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine.devices import detection
 from studio.engine.devices.types import GenerateSettings

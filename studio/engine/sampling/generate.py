@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba, SpritesGenerated
+from studio.core.events import Classified, Events, NumbersPredicted, Progress, SpritesGenerated
 from studio.core.generators import returned
 from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.recolouring import ColourChoice, recoloured
@@ -25,7 +26,7 @@ from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.class_choice import find_class, read_mixture
 from studio.engine.steps.batches import on_device, to_input, to_rgba
-from studio.recipes.base import Given, Student, evenly_spread
+from studio.recipes.base import EditCondition, Student, evenly_spread
 
 Labels = NDArray[np.int64]
 
@@ -184,7 +185,7 @@ def as_given(
     strength: float,
     construction: Construction,
     keep: NDArray[np.bool_] | None = None,
-) -> Given:
+) -> EditCondition:
     """What new sprites are to keep to, on the model's device; sprites: uint8 [N, S, S, 4], constructed as well.
 
     keep: bool [N, S, S], or None for nowhere. Where nothing is to be seen in a silhouette, pixels are known.
@@ -195,7 +196,7 @@ def as_given(
     x = to_input(on_device(sprites, model.device))
     mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None
     fixed = None if alpha is None else x[:, 3:]
-    return Given(x, strength, mask, construction.mirrors, construction.meets, fixed)
+    return EditCondition(x, strength, mask, construction.mirrors, construction.meets, fixed)
 
 
 def as_conditions(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:

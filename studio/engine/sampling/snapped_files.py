@@ -11,14 +11,15 @@ import numpy as np
 from PIL import Image
 
 from studio.core import files
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Event, Progress, Rgba
+from studio.core.events import Event, Progress
 from studio.data.aseprite.file import AseFile, parse
 from studio.data.aseprite.frames import Painter
 from studio.data.colour.palette import Palette
 from studio.data.colour.snapping import snap
-from studio.data.files.naming import shown
-from studio.data.files.source_files import Picture, Quarantined, Refused, SourceFile
+from studio.data.files.naming import escape_unprintable
+from studio.data.files.source_files import Picture, Quarantined, SourceFile, UnreadableFile
 from studio.data.images.decoding import picture_bytes, read_bytes, recognise
 from studio.data.images.frames import film_in
 from studio.data.images.kinds import KIND_SUFFIXES
@@ -87,12 +88,12 @@ class _Snapper:
     def _aseprite(self, ase: AseFile) -> bytes:
         """Return an Aseprite file with all layers merged into one. Raises Refused."""
         if ase.frame_count > len(ase.frames):
-            raise Refused("refused", f"it has more than {len(ase.frames):,} frames")
+            raise UnreadableFile("refused", f"it has more than {len(ase.frames):,} frames")
         try:
             painter = Painter(ase)
             rgba = self._snapped(np.stack([painter.picture(frame) for frame in ase.frames]))
         except MemoryError:
-            raise Refused("refused", "too large for the free memory") from None
+            raise UnreadableFile("refused", "too large for the free memory") from None
         last = len(ase.frames) - 1
         tags = [(tag.name, tag.first, min(tag.last, last), tag.direction) for tag in ase.tags if tag.first <= last]
         durations = [frame.duration_ms for frame in ase.frames]
@@ -121,7 +122,7 @@ class _Snapper:
         self, file: SourceFile, name: str, data: bytes, *, inside: Sequence[str] = (), is_picture: bool = True
     ) -> None:
         folders = [*file.name.split("/")[:-1], *inside]
-        stem, _, suffix = shown(name).rpartition(".")
+        stem, _, suffix = escape_unprintable(name).rpartition(".")
         safe = f"{files.safe_name(stem, 'sprite')}.{files.safe_name(suffix)}"
         target = files.free_path(self._out.joinpath(*map(files.safe_name, folders), safe))
         files.export_together({target: data})
@@ -152,7 +153,7 @@ def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Ite
     try:
         if source is not None:
             snapper.copy(file, source)
-    except Refused as refused:
+    except UnreadableFile as refused:
         yield Quarantined(file.name, refused.reason, refused.group, file.path)
     except OSError as error:
         yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
 # Sprites of a batch on the device: pixels uint8 [R, 4, S, S], labels int64 [R] and numbers float32 [R, T].
-Chosen = tuple[Tensor, Tensor, Tensor]
+RawBatch = tuple[Tensor, Tensor, Tensor]
 Rows = TypeVar("Rows", bound=NDArray[Any])
 
 _SHIFT_UNIT_PX = 8
@@ -55,7 +55,7 @@ def straight(x: Tensor) -> Tensor:
     return torch.cat([colour, alpha], 1)
 
 
-def sampled(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
+def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
     """The sprites at `indices`; of very many a choice that is always the same, and large enough for every figure.
 
     At most 20,480 sprites, as many as learning to see looks at, and 256 MB.
@@ -67,11 +67,11 @@ def sampled(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
 
 
 def most_sampled(size: int) -> int:
-    """How many sprites of side `size` `sampled` leaves at most."""
+    """How many sprites of side `size` `subsample` leaves at most."""
     return min(_MOST_SAMPLED, _MOST_SAMPLED_BYTES // (4 * size**2))
 
 
-def at_most(rows: Rows, most: int) -> Rows:
+def stride_subsample(rows: Rows, most: int) -> Rows:
     """The rows of an array, or of many every so many-th: so many at most, from all over."""
     return rows[:: max(1, -(-len(rows) // most))]  # type: ignore[return-value]
 
@@ -87,7 +87,7 @@ def shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
 
 
 def augmented(
-    chosen: Chosen, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
+    chosen: RawBatch, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
     rows: slice | None = None,
 ) -> Batch:  # fmt: skip
     """The batch that those `chosen` make, which are the given rows of one of this size: `TrainSet.batch` without the
@@ -133,7 +133,7 @@ class TrainSet(ABC):
         return augmented(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
 
     @abstractmethod
-    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
+    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
         """R rows of the batch of that step, as they are."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
@@ -157,7 +157,7 @@ class DeviceSprites(TrainSet):
         self._epoch = -1
         self._order = self.labels  # the shuffled indices of `_epoch`, on the device
 
-    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
+    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
         chosen = self._indices(step * size + rows.start, rows.stop - rows.start)
         rgba, labels, targets = (held.index_select(0, chosen) for held in (self.rgba, self.labels, self.targets))
         return rgba, labels, targets

@@ -14,8 +14,8 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import LossScaler, autocast
-from studio.engine.steps.batches import Chosen, DeviceSprites, augmented, step_seed
-from studio.engine.steps.graphed_step import Recorder
+from studio.engine.steps.batches import DeviceSprites, RawBatch, augmented, step_seed
+from studio.engine.steps.graphed_step import GraphedStep
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
 from studio.recipes.base import Recipe, Spec
 
@@ -61,7 +61,7 @@ class _NoWatch(_Watch):
         pass
 
 
-class TrainingSteps:
+class BenchmarkTrainer:
     """A new network, its optimizers and its sprites on a device, and the steps that train it as a run would.
 
     The learning rate is that of the settings, without a schedule, until `rate` changes it.
@@ -85,7 +85,7 @@ class TrainingSteps:
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
         self._room = AutoBatchSize(device, config.batch_size)
-        self._recorder = Recorder(device, self.network, [], is_wanted=is_recorded)
+        self._recorder = GraphedStep(device, self.network, [], is_wanted=is_recorded)
         self.step = 0
 
     @property
@@ -133,7 +133,7 @@ class TrainingSteps:
         self.step += 1
         return total
 
-    def _step(self, watch: _Watch, chosen: Chosen) -> Tensor:
+    def _step(self, watch: _Watch, chosen: RawBatch) -> Tensor:
         total = torch.zeros((), device=self.device)
 
         def add_gradients(most: int) -> None:
@@ -150,7 +150,7 @@ class TrainingSteps:
         watch.lap("optimizer_s")
         return total
 
-    def _add_gradients(self, chosen: Chosen, most: int, total: Tensor, watch: _Watch) -> None:
+    def _add_gradients(self, chosen: RawBatch, most: int, total: Tensor, watch: _Watch) -> None:
         """Forward and backward of the batch, at most so many sprites at once; their loss is added to `total`."""
         config, recipe = self.config, self.recipe
         batch = augmented(chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._recorder.rng)

@@ -14,7 +14,7 @@ from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device, DeviceMeasured
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.recipes.base import Recipe, Spec, TrainingBudget
 
 WARM_UP_STEPS = 2
@@ -57,7 +57,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
     moved_ms = transfer_ms(sprites, target)
     for precision in filter(None, ("fp32", device.mixed)):
-        training = TrainingSteps(recipe, config, sprites, target, precision, is_recorded=True)
+        training = BenchmarkTrainer(recipe, config, sprites, target, precision, is_recorded=True)
         durations_s: list[float] = []
         while len(timed := durations_s[WARM_UP_STEPS:]) < LEAST_STEPS or sum(timed) < LEAST_S:
             durations_s.append(training.take_seconds())

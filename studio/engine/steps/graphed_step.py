@@ -12,16 +12,16 @@ from studio.core.errors import DeviceError
 from studio.core.events import Event, Notice
 from studio.engine.devices import detection
 from studio.engine.devices.cuda_graph import StepGraph, can_record
-from studio.engine.steps.batches import Chosen
+from studio.engine.steps.batches import RawBatch
 
 _log = logging.getLogger(__name__)
 
-Step = Callable[[Chosen], Tensor]
+Step = Callable[[RawBatch], Tensor]
 
 _WARM_UP_STEPS = 3  # before one is recorded: libraries set themselves up in the first, optimizers make their state
 
 
-class Recorder:
+class GraphedStep:
     """Takes steps: on an NVIDIA card the first ones as they are, and then as a graph of them where there is room.
 
     rng: of the random numbers of the step that is taken, with its seed.
@@ -34,12 +34,12 @@ class Recorder:
         self._device, self._network, self._notices = device, network, notices
         self.rng = torch.Generator(device)
         self._is_wanted = is_wanted and can_record(device)
-        self._graph: StepGraph[Chosen] | None = None
+        self._graph: StepGraph[RawBatch] | None = None
         self._stage, self._taken = 0, 0  # steps as they are in this stage
         self._step_bytes = 0  # that a step takes for itself
         self.is_recording = False
 
-    def take(self, step: Step, chosen: Chosen, seed: int, stage: int) -> Tensor:
+    def take(self, step: Step, chosen: RawBatch, seed: int, stage: int) -> Tensor:
         """A step with these sprites: `step` is always the same. stage: in which of the recipe's the training is; each
         has its own graph.
         """
@@ -49,11 +49,11 @@ class Recorder:
         if self._is_wanted and self._graph is None and self._taken >= _WARM_UP_STEPS:
             self._record(step, chosen)
         if self._graph is None:
-            return self.take_unrecorded(step, chosen, seed)
+            return self.run_eager(step, chosen, seed)
         self.rng.manual_seed(seed)
         return self._graph.replay(chosen)
 
-    def take_unrecorded(self, step: Step, chosen: Chosen, seed: int) -> Tensor:
+    def run_eager(self, step: Step, chosen: RawBatch, seed: int) -> Tensor:
         """A step that differs from others, by being looked at or in how many parts it is taken."""
         self._taken += 1
         self.rng.manual_seed(seed)
@@ -70,7 +70,7 @@ class Recorder:
         had_one, self._graph, self._is_wanted = self._graph is not None, None, False
         return had_one
 
-    def _record(self, step: Step, chosen: Chosen) -> None:
+    def _record(self, step: Step, chosen: RawBatch) -> None:
         """A graph keeps what a step takes: as much again must be left for samples, measurements and other programs."""
         if detection.memory_free(self._device) < 2 * self._step_bytes:
             self._is_wanted = False

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core import files, formatting
+from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
-from studio.core.events import Notice, Rgba
+from studio.core.events import Notice
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
-from studio.engine.steps.batches import Chosen, DeviceSprites, TrainSet, shuffled
+from studio.engine.steps.batches import DeviceSprites, RawBatch, TrainSet, shuffled
 
 _AHEAD = 4  # batches that are gathered before they are asked for
 _PATIENCE_S = 30.0  # with a drive that does not answer: one that was asleep needs some seconds
@@ -50,7 +51,7 @@ class StreamedSprites(TrainSet):
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._last: _Slot | None = None  # may still be on its way to the device
 
-    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
+    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
         if self._next != (step, size, rows):
             self._begin(step, size, rows)
         if self._last is not None:
@@ -106,7 +107,7 @@ class StreamedSprites(TrainSet):
             done += len(chosen)
         return slot
 
-    def _on_device(self, slot: _Slot) -> Chosen:
+    def _on_device(self, slot: _Slot) -> RawBatch:
         held = (slot.rgba, slot.labels, slot.targets)
         if self._stream is None:
             rgba, y, targets = (tensor.to(self.device, copy=True) for tensor in held)

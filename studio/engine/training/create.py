@@ -28,7 +28,7 @@ from studio.engine import catalog
 from studio.engine.devices import detection
 from studio.engine.devices.precision import LossScaler
 from studio.engine.devices.types import Device
-from studio.engine.distributed.ranks import ALONE, Ranks, Start
+from studio.engine.distributed.ranks import ALONE, Ranks, StartCommand
 from studio.engine.models.loading import precision_of
 from studio.engine.models.model import load_style, save_style
 from studio.engine.quality.evaluate import heldout_batch_size
@@ -38,7 +38,7 @@ from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, sweep_starts
 from studio.engine.runs.folder import METRICS, RunDir, RunProgress, RunRecord, RunState, file_exists, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
-from studio.engine.steps.batches import DeviceSprites, at_most, sampled
+from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.optim import EMA, make_optimizers
 from studio.engine.steps.streamed import make_train_set
 from studio.engine.steps.timing import sparse_progress, with_progress
@@ -71,7 +71,7 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
     plan, run = _planned(new), RunDir(new.path)
     sweep_starts()
     with new_run(run) as on_error:
-        record, chosen = yield from _filled(run, plan, new)
+        record, chosen = yield from populate_run_dir(run, plan, new)
         with writing(run.path):
             chosen = packed.reopened(chosen, run.data)
         training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
@@ -91,7 +91,7 @@ def keep_new(new: NewRun, state: RunState = "stopped") -> Events:
     plan, run = _planned(new), RunDir(new.path)
     sweep_starts()
     with new_run(run):
-        record, _ = yield from _filled(run, plan, new)
+        record, _ = yield from populate_run_dir(run, plan, new)
         run.write_progress(RunProgress(state, 0, 0.0, {}))
         run.create(record)
     run.release()
@@ -138,7 +138,7 @@ def _planned(new: NewRun) -> _Plan:
     return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
 
 
-def _filled(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
+def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
     """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
     with their groups. Yields Progress.
     """
@@ -193,7 +193,7 @@ def resumed_training(
     return training
 
 
-def joined_training(start: Start, device: Device, ranks: Ranks) -> Training:
+def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Training:
     """A training that the first rank has begun, as the checkpoint that it names left it: to take its steps, too.
 
     Nothing is locked or written. The weights come from the first rank. Raises RunError, BadInputError.
@@ -223,10 +223,10 @@ def _load_optimizers(training: Training, step: int) -> None:
         raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "All processes must see the same folder.")
     ((path, info),) = found
     with reading(path):
-        _take_up(training, info, checkpoints.load_part(path, info, "optimizer"))
+        restore_optimizer_state(training, info, checkpoints.load_part(path, info, "optimizer"))
 
 
-def _take_up(training: Training, info: CheckpointInfo, optimizers: checkpoints.Tensors) -> None:
+def restore_optimizer_state(training: Training, info: CheckpointInfo, optimizers: checkpoints.Tensors) -> None:
     """Go on from where a checkpoint was, with the state of the optimizers in it."""
     training.scaler.load(optimizers)
     checkpoints.load_optimizers(training.optimizers, optimizers)
@@ -263,7 +263,7 @@ def _assemble(
     target = torch.device(device.id)
     precision = precision or precision_of(record, device, config.precision)
     split = split_of(record, config, sprites)
-    heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
+    heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
@@ -271,7 +271,7 @@ def _assemble(
         notices.append(
             Notice("info", title, "Nothing tells what is learnt by heart. Other sprites of each class would.")
         )
-    sample = sampled(sprites, split.training)
+    sample = subsample(sprites, split.training)
     for name, values in recipe.statistics(sample, config).items():
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
@@ -321,7 +321,7 @@ def _load_newest(training: Training) -> None:
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.ema.network, parts["average"], path.name)
-        _take_up(training, info, parts["optimizer"])
+        restore_optimizer_state(training, info, parts["optimizer"])
         training.checkpoint_number = number
         training.set_headline(info.metrics)
     elif file_exists(training.run.path / METRICS):

@@ -54,7 +54,7 @@ def _cut(name: str, depth: int) -> str:
 
 
 @dataclass(eq=False)
-class _Look:
+class LayerProbe:
     """One step, while it is looked at.
 
     lowest, highest: by module, what each unit has given it: float32 [units]. All of it is on the device.
@@ -82,7 +82,7 @@ class LayerWatch:
             module: places[module.weight] for module in network.modules()
             if isinstance(module, _ConvNd | nn.Linear) and module.weight in places
         }  # fmt: skip
-        self._look: _Look | None = None
+        self._look: LayerProbe | None = None
         self._start_s: float | None = None  # of the training, as far as this process has seen it
         self._seen_s = -math.inf  # when it last looked
         self._cost_s = 0.0  # of all looks; at one of them the machine may have been busy
@@ -102,7 +102,7 @@ class LayerWatch:
         if not is_due or self._cost_s > _SHARE * (elapsed_s - self._start_s):
             return
         self._seen_s = elapsed_s
-        self._look = look = _Look({}, {}, [])
+        self._look = look = LayerProbe({}, {}, [])
         for module in self._units:
             hook = module.register_forward_pre_hook(functools.partial(self._see_inputs, look))
             look.hooks.append(hook)
@@ -143,7 +143,7 @@ class LayerWatch:
         rows = np.reshape(figures, (len(LAYER_FIGURES), -1)).T.tolist()
         if not all(math.isfinite(update) and math.isfinite(gradient) for update, gradient, _ in rows):
             return []
-        return [LayersSeen(step, {name: _as_told(row) for name, row in zip(self._layers, rows, strict=True)})]
+        return [LayersSeen(step, {name: to_row(row) for name, row in zip(self._layers, rows, strict=True)})]
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
@@ -152,7 +152,7 @@ class LayerWatch:
         yield
         self._cost_s += time.perf_counter() - start_s
 
-    def _see_inputs(self, look: _Look, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+    def _see_inputs(self, look: LayerProbe, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         """Note between which values each unit is; what a micro-batch or another pass gave before counts, too."""
         if not inputs[0].requires_grad:
             return  # data: no unit has made them
@@ -165,7 +165,7 @@ class LayerWatch:
             look.lowest[module] = torch.minimum(look.lowest[module], lowest) if known else lowest
             look.highest[module] = torch.maximum(look.highest[module], highest) if known else highest
 
-    def _dead(self, look: _Look) -> Iterator[Tensor]:
+    def _dead(self, look: LayerProbe) -> Iterator[Tensor]:
         """The share of dead units among those that each layer is given; not a number where it is given none."""
         shares = {name: list[Tensor]() for name in self._layers}
         for module, lowest in look.lowest.items():
@@ -187,6 +187,6 @@ def _norm(tensors: Sequence[Tensor]) -> Tensor:
     return length
 
 
-def _as_told(row: Sequence[float]) -> tuple[float, float, float | None]:
+def to_row(row: Sequence[float]) -> tuple[float, float, float | None]:
     update, gradient, dead = (float(f"{value:.4g}") for value in row)
     return update, gradient, None if math.isnan(dead) else dead

@@ -30,21 +30,21 @@ from studio.engine.control.control import Control, retry_until_writable
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.types import Device
-from studio.engine.distributed.ranks import ALONE, Group, Ranks, Start, Tick
+from studio.engine.distributed.ranks import ALONE, Group, Ranks, StartCommand, Tick
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.runs.analysis.advice import Adviser
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.steps.timing import Speedometer, Stopwatch, Throttle
 from studio.engine.training.cpu_threads import ThreadTuner, tuned
-from studio.engine.training.create import NewRun, joined_training, new_training, resumed_training
+from studio.engine.training.create import NewRun, new_training, resumed_training, worker_training
 from studio.engine.training.early_stop import EarlyEnd
 from studio.engine.training.live_samples import live_samples
 from studio.engine.training.meter import QualityMeter
 from studio.engine.training.parents import Parent
 from studio.engine.training.recovery import Recovery
 from studio.engine.training.state import Training
-from studio.engine.training.step import Steps, Taken
+from studio.engine.training.step import StepRunner, TickResult
 from studio.recipes.base import Recipe
 
 TICK_S = 0.05
@@ -74,13 +74,13 @@ def train_resumed(path: Path, device: Device, control: Control, more_min: float 
 def train_along(device: Device, control: Control, ranks: Group) -> None:
     """What all ranks but the first do: take the steps that it says, as often as it begins or goes on.
 
-    Raises StudioError, and KeyboardInterrupt as `Group.heard` does.
+    Raises StudioError, and KeyboardInterrupt as `Group.receive_command` does.
     """
     target = torch.device(device.id)
-    while (said := ranks.heard(control)) is not None:
-        if isinstance(said, Start):  # else it is the end of a training that was not finite
+    while (said := ranks.receive_command(control)) is not None:
+        if isinstance(said, StartCommand):  # else it is the end of a training that was not finite
             with detection.faults(target):
-                _follow(joined_training(said, device, ranks), control, ranks)
+                _follow(worker_training(said, device, ranks), control, ranks)
             detection.give_back_memory(target)
 
 
@@ -92,7 +92,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     gradient norms stay there, and from the first step on whose loss or gradient is not finite, steps leave the weights
     alone. Raises NotFiniteError after the tick of such a step; one that only overflowed in fp16 is skipped.
     """
-    all_steps, budget_steps, ranks = Steps(training), training.budget_steps(), training.ranks
+    all_steps, budget_steps, ranks = StepRunner(training), training.budget_steps(), training.ranks
     speed, steps_a_tick = Speedometer(training.config.batch_size), 1
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
     maintenance = _Maintenance(training, control, clock, quality)
@@ -108,7 +108,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         steps = min(steps_a_tick, budget_steps - first_step) if budget_steps else steps_a_tick
         training.tell_tick(steps)
         training.watch.begin(tick_start_s, training.planned_s())
-        with ranks.together():
+        with ranks.collective():
             taken = all_steps.take(steps)
 
         tick_s = clock.now_s() - tick_start_s
@@ -240,8 +240,8 @@ def _follow(training: Training, control: Control, ranks: Group) -> None:
     """Take part in a training to its end, or until a step that is not finite: the first rank says what is next."""
     with contextlib.closing(training):
         training.join()
-        steps = Steps(training)
-        while isinstance(tick := ranks.heard(control), Tick) and tick.steps:
+        steps = StepRunner(training)
+        while isinstance(tick := ranks.receive_command(control), Tick) and tick.steps:
             training.follow(tick)
             try:
                 with ranks.faults():
@@ -249,7 +249,7 @@ def _follow(training: Training, control: Control, ranks: Group) -> None:
             except NotFiniteError:
                 return
             except StepTooLargeError as error:
-                ranks.say_full(error.title)
+                ranks.report_oom(error.title)
                 raise
 
 
@@ -264,7 +264,7 @@ def _run_with_recovery(
     """
     target = torch.device(device.id)
     prepare: Callable[[Training], None] = Training.note_micro_batches
-    if was_full := ranks.full_before():
+    if was_full := ranks.take_oom_report():
         prepare = functools.partial(Training.split_micro_batches, why=was_full)
     kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
@@ -337,7 +337,7 @@ def _started(training: Training) -> RunStarted:
     )  # fmt: skip
 
 
-def _loss_chunk(training: Training, taken: Taken, sprites_per_s: float) -> LossChunk:
+def _loss_chunk(training: Training, taken: TickResult, sprites_per_s: float) -> LossChunk:
     """The event of a tick."""
     config, (losses, grad_norms) = training.config, taken.statistics
     left_s = 60 * config.minutes - training.elapsed_s
@@ -350,7 +350,7 @@ def _loss_chunk(training: Training, taken: Taken, sprites_per_s: float) -> LossC
     )  # fmt: skip
 
 
-def _recorded(training: Training, control: Control, taken: Taken, sprites_per_s: float) -> Events:
+def _recorded(training: Training, control: Control, taken: TickResult, sprites_per_s: float) -> Events:
     """Write what a tick has to say into metrics.jsonl, and yield it."""
     chunk = _loss_chunk(training, taken, sprites_per_s)
     yield from retry_until_writable(control, training.run.append, chunk)

@@ -11,8 +11,9 @@ from typing import Literal
 
 import torch
 
+from studio.core.arrays import Rgba
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Halted, Notice, Progress, QualityMeasured, Rgba
+from studio.core.events import Blocked, Event, Events, Notice, Progress, QualityMeasured
 from studio.core.formatting import percent
 from studio.core.metrics import Quality
 from studio.data.sprites import Sprites
@@ -28,7 +29,7 @@ from studio.engine.runs.analysis.advice import COUNT, LAST_COUNT, copies_much
 from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, halves
 from studio.engine.sampling.generate import draw
-from studio.engine.steps.batches import at_most
+from studio.engine.steps.batches import stride_subsample
 from studio.engine.steps.timing import Stopwatch, Throttle
 from studio.engine.training.state import Training
 
@@ -66,7 +67,7 @@ class QualityMeter:
         self._slices: Events | None = None
         self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST
         if self._can_measure:
-            self._slices = self._measure_on_and_on()
+            self._slices = self.measure_forever()
 
     def advance(self) -> Events:
         """Work on for about as long as a training step takes, if its share of the time allows that.
@@ -77,13 +78,13 @@ class QualityMeter:
             return
         start_s = self._clock.now_s()
         event = next(self._slices)
-        while isinstance(event, Halted):
+        while isinstance(event, Blocked):
             yield event
             event = next(self._slices)
         self._spent_s += self._clock.now_s() - start_s
         if isinstance(event, QualityMeasured):
             yield event
-        elif isinstance(event, Progress) and self._is_learning and self._is_hopeless(event):
+        elif isinstance(event, Progress) and self._is_learning and self.cannot_finish(event):
             self._slices = None
 
     def is_measuring(self) -> bool:
@@ -112,7 +113,7 @@ class QualityMeter:
         """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
         self._slices = None
 
-    def _is_hopeless(self, learning: Progress) -> bool:
+    def cannot_finish(self, learning: Progress) -> bool:
         """Whether so short a run would end before anything is measured."""
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
@@ -134,7 +135,7 @@ class QualityMeter:
     def _allowance_s(self) -> float:
         return SHARE * (self._training.planned_s() - self._start_s)
 
-    def _measure_on_and_on(self) -> Events:
+    def measure_forever(self) -> Events:
         """Measure while the device has room for it; where it has none, try again after a while."""
         while True:
             with self._training.side_work.skip_if_full(_WHAT):
@@ -271,9 +272,9 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     enough = len(heldout) >= FEWEST
     first, second = halves(training.train_sample.groups)
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
-    real = features.of(at_most(heldout if enough else known, MOST_SEEN))
+    real = features.of(stride_subsample(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
-    kid_real = kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value
+    kid_real = kid(features.of(stride_subsample(unseen, MOST_SEEN)), features.of(stride_subsample(seen, COUNT))).value
     yield Progress(2, 3, "real sprites measured")
     copies_real = yield from _copies_by_chance(training)
     yield Progress(3, 3, "real sprites measured")
@@ -285,9 +286,9 @@ def _copies_by_chance(training: Training) -> Generator[Event, None, float]:
     """The share of copies of what is learnt from among sprites that were made without it."""
     learnt, heldout = training.split.training, training.heldout_sprites
     if len(heldout) >= FEWEST:
-        return (yield from _copies(at_most(heldout, COUNT), training.sprites, learnt, training.device))
+        return (yield from _copies(stride_subsample(heldout, COUNT), training.sprites, learnt, training.device))
     first, second = halves(training.sprites.groups[learnt])
-    unseen = training.sprites.rgba[learnt[at_most(second, COUNT)]]
+    unseen = training.sprites.rgba[learnt[stride_subsample(second, COUNT)]]
     return (yield from _copies(unseen, training.sprites, learnt[first], training.device))
 
 

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from studio.core import formatting
+from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
+from studio.core.events import Event, Notice, RolledBack, Validated
 from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import LossScaler
-from studio.engine.distributed.ranks import ALONE, Ranks, Start, Tick
+from studio.engine.distributed.ranks import ALONE, Ranks, StartCommand, Tick
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
@@ -88,16 +89,18 @@ class Training:
 
     def join(self) -> None:
         """Have all ranks begin with the same weights, and take the same steps from here on. Raises ProcessGoneError."""
-        self.ranks.tell(Start(str(self.run.path.absolute()), self.saved_step, self.precision, self.extended_min))
-        with self.ranks.faults(), self.ranks.together():
-            self.ranks.alike(self.network)
-            self.ranks.alike(self.ema.network)
-            self.loss = self.ranks.shared(self.loss)
+        self.ranks.send_command(
+            StartCommand(str(self.run.path.absolute()), self.saved_step, self.precision, self.extended_min)
+        )
+        with self.ranks.faults(), self.ranks.collective():
+            self.ranks.broadcast_weights(self.network)
+            self.ranks.broadcast_weights(self.ema.network)
+            self.loss = self.ranks.wrap_ddp(self.loss)
 
     def tell_tick(self, steps: int) -> None:
         """Have the other ranks take so many steps as this one is about to; none: it ends. Raises ProcessGoneError."""
         recovery = self.recovery
-        self.ranks.tell(Tick(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count))
+        self.ranks.send_command(Tick(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count))
 
     def follow(self, tick: Tick) -> None:
         """Be where the first rank was when it said so."""
@@ -212,7 +215,7 @@ class Training:
     def roll_back(self, why: str, failed_step: int) -> None:
         """Go on from this checkpoint at half the learning rate. Raises UnwritableError."""
         self.recovery.count_rollback()
-        rollback = SteppedBack(failed_step, self.step, self.recovery.lr_scale())
+        rollback = RolledBack(failed_step, self.step, self.recovery.lr_scale())
         self.run.append(asdict(rollback))
         self.notices += [rollback, self._goes_on(why, "at half the rate")]
         self.write_state("training")

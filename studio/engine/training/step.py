@@ -14,14 +14,14 @@ from torch import Tensor
 from studio.core.errors import NotFiniteError, StepTooLargeError
 from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
-from studio.engine.steps.batches import Chosen, augmented, step_seed
-from studio.engine.steps.graphed_step import Recorder
+from studio.engine.steps.batches import RawBatch, augmented, step_seed
+from studio.engine.steps.graphed_step import GraphedStep
 from studio.engine.steps.optim import set_learning_rate
 from studio.engine.training.state import Training
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class TickResult:
     """What the steps of a tick have come to.
 
     statistics: float32 [2, n], losses and gradient norms of its steps. layer_figures: as `LayerWatch.seen` takes them.
@@ -40,15 +40,15 @@ class Taken:
             raise NotFiniteError(self.first_step + int(not_finite[0]))
 
 
-class Steps:
+class StepRunner:
     """Takes the steps of a training. Losses and gradient norms stay on the device to the end of a tick."""
 
     def __init__(self, training: Training) -> None:
         self._training = training
         self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
-        self._recorder = Recorder(training.device, training.network, training.notices)
+        self._recorder = GraphedStep(training.device, training.network, training.notices)
 
-    def take(self, count: int) -> Taken:
+    def take(self, count: int) -> TickResult:
         """So many steps. Raises StepTooLargeError."""
         training = self._training
         first_step, statistics = training.step, list[Tensor]()  # of each step, [2]
@@ -60,7 +60,7 @@ class Steps:
             training.step += 1
         figures = [torch.stack(statistics).T.flatten(), *(figure[None] for figure in training.watch.figures)]
         read = torch.cat(figures).cpu().numpy()  # the tick's one read-back
-        return Taken(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
+        return TickResult(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
 
     def _take_one(self) -> Tensor:
         """The next step; returns its loss and the norm of its gradients before clipping, float32 [2] on the device."""
@@ -71,10 +71,10 @@ class Steps:
             rows = training.ranks.rows(config.batch_size)
             chosen = training.train_set.chosen(training.step, config.batch_size, rows)
             if not training.takes_plain_steps():
-                return recorder.take_unrecorded(self._step, chosen, seed)
+                return recorder.run_eager(self._step, chosen, seed)
             return recorder.take(self._step, chosen, seed, bisect.bisect(training.recipe.stages, training.used_up()))
 
-    def _step(self, chosen: Chosen) -> Tensor:
+    def _step(self, chosen: RawBatch) -> Tensor:
         """`_take_one`, from what is on the device already: all that changes from one step to the next."""
         training = self._training
         loss = self._accumulate_gradients(chosen)
@@ -88,7 +88,7 @@ class Steps:
         training.ema.update()
         return torch.stack([loss, grad_norm])
 
-    def _accumulate_gradients(self, chosen: Chosen) -> Tensor:
+    def _accumulate_gradients(self, chosen: RawBatch) -> Tensor:
         """Forward and backward passes of the batch; returns its loss, float32 [] on the device.
 
         Where the device has no room for them, they are done anew, without a graph beside them or in smaller
@@ -112,20 +112,20 @@ class Steps:
             self._recorder.rng.manual_seed(step_seed(training.config.seed, training.step))
 
 
-def _forward_backward(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+def _forward_backward(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
     config, recipe, ranks = training.config, training.recipe, training.ranks
     batch = augmented(
         chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
         progress=training.used_up(), rows=ranks.rows(config.batch_size),
     )  # fmt: skip
-    weight = ranks.total(recipe.weight(batch), training.device)
+    weight = ranks.all_reduce_sum(recipe.weight(batch), training.device)
     total = torch.zeros((), device=training.device)
     micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.count), rng))
     for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
         is_last = number == len(micro_batches)
-        with contextlib.nullcontext() if is_last else ranks.only_here(training.loss):
+        with contextlib.nullcontext() if is_last else ranks.no_sync(training.loss):
             with autocast(training.device.type, training.precision):
                 loss = training.loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
-            training.scaler.scale(ranks.for_all(loss)).backward()
+            training.scaler.scale(ranks.scale_for_ddp_mean(loss)).backward()
         total += loss.detach()
-    return ranks.total(total, training.device)
+    return ranks.all_reduce_sum(total, training.device)

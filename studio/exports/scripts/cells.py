@@ -426,6 +426,8 @@ def _has_statistics(model: ExportableModel) -> bool:
 def _network(model: ExportableModel) -> str:
     names = {item.__name__ for item in model.training.portable}
     code = _NETWORK.replace("{buffers}", _BUFFERS if _has_statistics(model) else "")
-    looked_at = "sampled(sprites, learnt_from(sprites))" if "sampled" in names else "sprites.take(learnt_from(sprites))"
+    looked_at = (
+        "subsample(sprites, learnt_from(sprites))" if "subsample" in names else "sprites.take(learnt_from(sprites))"
+    )
     code = code.replace("{looked_at}", looked_at)
     return code.replace("{network}", str(model.architecture["class"]))

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
-from studio.core.events import Rgba
 from studio.core.formatting import count
 from studio.exports.notes import HEADING, note_of, sealed
 from studio.exports.sprites.base import SpriteExport, SpriteSet

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import files
+from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
-from studio.core.events import Rgba
 from studio.exports import sheets
 
 _ANIMATION = "animation"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.core.formatting import count
 from studio.exports.notes import HEADING, note_of, sealed
 from studio.exports.sprites.base import SpriteExport, SpriteSet

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 MOST_COLOURS = 255  # beside the transparent one
 _OPAQUE = 0xFF000000  # alpha is the last byte of four

@@ -29,7 +29,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_of
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.steps.timing import with_progress
 from studio.lab.outcome import Axis, Line, Plot
 from studio.recipes.base import Recipe
@@ -39,7 +39,7 @@ _MOST_SPRITES = 4096  # an experiment learns little in its time from more
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class ExperimentContext:
     """What to experiment with. seconds: how long, about; what an experiment needs at least may take longer.
 
     run, checkpoint: the folder of a run to look into, and where: 'best', 'last' or a step. Its sprites are then those
@@ -56,7 +56,9 @@ class Bench:
     is_heldout: bool = False
 
     @classmethod
-    def of(cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float) -> Bench:
+    def of(
+        cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float
+    ) -> ExperimentContext:
         """With sprites that the recipe can learn from; of very many, some from all over. Raises TrainingError."""
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
@@ -64,7 +66,9 @@ class Bench:
         return cls(recipe, config, chosen, device, seconds)
 
     @classmethod
-    def of_run(cls, run: Path, checkpoint: str, device: Device, seconds: float) -> Generator[Event, None, Bench]:
+    def of_run(
+        cls, run: Path, checkpoint: str, device: Device, seconds: float
+    ) -> Generator[Event, None, ExperimentContext]:
         """What a run says of itself; nothing in its folder is changed. Yields Progress while its sprites are checked.
 
         Raises RunError, BadInputError, UsageError.
@@ -101,13 +105,13 @@ class Bench:
         """That of the settings, or what suits the device. Raises DeviceError."""
         return detection.resolve_precision(self.device, self.config.precision)
 
-    def training(self, precision: str = "fp32", *, is_recorded: bool = False, **changes: Value) -> TrainingSteps:
-        """A training at its beginning, with these settings changed. is_recorded: as `TrainingSteps` takes it.
+    def training(self, precision: str = "fp32", *, is_recorded: bool = False, **changes: Value) -> BenchmarkTrainer:
+        """A training at its beginning, with these settings changed. is_recorded: as `BenchmarkTrainer` takes it.
 
         Raises DeviceFullError.
         """
         config = self.config.replace(**changes)
-        return TrainingSteps(self.recipe, config, self.sprites, self.target, precision, is_recorded=is_recorded)
+        return BenchmarkTrainer(self.recipe, config, self.sprites, self.target, precision, is_recorded=is_recorded)
 
 
 def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,23 +138,25 @@ class Experiment(ABC):
         """Why it can't be done on this device, in a sentence; empty where it can."""
         return ""
 
-    def misfit(self, recipe: Recipe) -> str:
+    def unsupported_reason(self, recipe: Recipe) -> str:
         """Why it can't be done with this kind of model, in a sentence; empty where it can."""
         return ""
 
     @abstractmethod
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         """Measure: yields Progress, and an Outcome whenever there is more to show; the last one has the sentences.
 
         Runs in a process of its own, which is killed to cancel it: it needs to tidy nothing up but files.
         """
 
-    def code(self, bench: Bench) -> str:
+    def code(self, bench: ExperimentContext) -> str:
         """Lines of plain PyTorch that do the same, for a reader who has a network and sprites."""
         device, size = bench.device.id, bench.sprites.size
-        return self.plain.format(device=device, batch_size=bench.config.batch_size, size=size, **self.told(bench))
+        return self.plain.format(
+            device=device, batch_size=bench.config.batch_size, size=size, **self.template_values(bench)
+        )
 
-    def told(self, bench: Bench) -> dict[str, object]:
+    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
         """What else the plain lines are filled in with."""
         return {}
 

@@ -13,7 +13,7 @@ from studio.core.errors import DeviceFullError
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, memory, number, percent, rate
 from studio.engine.devices import detection
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 SIZES = tuple(2**power for power in range(11))
@@ -70,7 +70,7 @@ class BatchSize(Experiment):
     read_on = ("Performance tuning guide", "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         precision, found, why = bench.precision(), list[_Measured](), ""
         start_s = time.perf_counter()
         for size in SIZES:
@@ -106,7 +106,9 @@ def _reason_to_stop(found: list[_Measured], left_s: float, target: torch.device)
     return ""
 
 
-def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generator[Progress, None, _Measured | None]:
+def _measure(
+    bench: ExperimentContext, precision: str, size: int, seconds: float
+) -> Generator[Progress, None, _Measured | None]:
     """Time steps of a size; yields Progress, returns None where it doesn't fit. Raises DeviceFullError."""
     torchs = torch.get_device_module(bench.target)
     has_peak = hasattr(torchs, "reset_peak_memory_stats")
@@ -157,7 +159,7 @@ def _milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:,.1f} ms" if seconds < 0.1 else f"{1000 * seconds:,.0f} ms"
 
 
-def _outcome(found: list[_Measured], why: str, bench: Bench) -> Outcome:
+def _outcome(found: list[_Measured], why: str, bench: ExperimentContext) -> Outcome:
     best = max(found, key=lambda item: item.speed)
     knee = _knee(found[: found.index(best) + 1])
     sprites, speed = count(knee.size, "sprite"), rate(knee.speed)

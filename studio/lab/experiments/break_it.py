@@ -21,10 +21,17 @@ from studio.core.pictures import tile
 from studio.engine.devices.precision import autocast
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.runs.split import split_by_group
-from studio.engine.steps.batches import DeviceSprites, at_most, to_rgba
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_rgba
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Bench, Experiment, kept_bytes, loss_curve, loss_plot, seconds_in_turns
+from studio.lab.experiments.base import (
+    Experiment,
+    ExperimentContext,
+    kept_bytes,
+    loss_curve,
+    loss_plot,
+    seconds_in_turns,
+)
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 
 _AT_MOST = {"batch_size": 32, "width": 32, "colours": 32}  # of the settings: several networks share the time
@@ -81,7 +88,7 @@ class BreakIt(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         learnt, heldout = _split(bench)
         runs = _runs(learnt)
         seconds, start_s = _SHARE * bench.seconds, time.perf_counter()
@@ -116,7 +123,7 @@ class _Run:
     """A training; `looks` are the recipe's figures on held-out sprites, by step."""
 
     title: str
-    training: TrainingSteps
+    training: BenchmarkTrainer
     rate: float
     losses: list[Tensor] = field(default_factory=list)  # float32 [] on the device
     looks: dict[int, Mapping[str, float]] = field(default_factory=dict)
@@ -146,10 +153,10 @@ class _Run:
         return curve[-1] if len(curve) == len(self.losses) else math.nan, list(self.looks.values())[-1]["loss"]
 
 
-class _Unzeroed(TrainingSteps):
+class _Unzeroed(BenchmarkTrainer):
     """Steps without zero_grad: each adds its gradients to those of all steps before."""
 
-    def __init__(self, training: TrainingSteps) -> None:
+    def __init__(self, training: BenchmarkTrainer) -> None:
         super().__init__(training.recipe, training.config, training.sprites, training.device, training.precision)
         self._kept: dict[Tensor, Tensor] = {}
         for weight in self.network.parameters():
@@ -162,18 +169,18 @@ class _Unzeroed(TrainingSteps):
         self._kept[weight] = weight.grad.clone()  # optimizers overwrite theirs
 
 
-def _split(bench: Bench) -> tuple[Bench, DeviceSprites]:
+def _split(bench: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites]:
     """A bench of small networks without the sprites that are held out, and these. Raises TrainingError."""
     values = bench.config.to_json()
     small = {name: min(values[name], most) for name, most in _AT_MOST.items() if name in values}
     split = split_by_group(bench.sprites, _HELD_OUT, bench.config.seed)
     if not len(split.validation):
         raise TrainingError("These are too few sprites: none can be held out.", "Open more, of at least two sources.")
-    heldout = DeviceSprites(bench.sprites.take(at_most(split.validation, _LOOKED_AT)), bench.target)
+    heldout = DeviceSprites(bench.sprites.take(stride_subsample(split.validation, _LOOKED_AT)), bench.target)
     return replace(bench, config=bench.config.replace(**small), sprites=bench.sprites.take(split.training)), heldout
 
 
-def _runs(bench: Bench) -> list[_Run]:
+def _runs(bench: ExperimentContext) -> list[_Run]:
     """The training as it should be, then the wrong ones that these sprites allow."""
     precision, rate = bench.precision(), bench.config.learning_rate
     sound = bench.training(precision)
@@ -189,14 +196,14 @@ def _runs(bench: Bench) -> list[_Run]:
     return runs
 
 
-def _figures(training: TrainingSteps, network: nn.Module, heldout: DeviceSprites) -> Mapping[str, float]:
+def _figures(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSprites) -> Mapping[str, float]:
     looked_at = _LOOKED_AT if training.recipe.makes == "sprites" else len(heldout)
     with autocast(training.device.type, training.precision):
         batches = heldout.plain_batches(training.config.batch_size, looked_at)
         return training.recipe.evaluate(network, batches, training.config, training.spec).metrics
 
 
-def _evaluated(training: TrainingSteps, network: nn.Module, heldout: DeviceSprites) -> tuple[float, float, int]:
+def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSprites) -> tuple[float, float, int]:
     """Seconds of an evaluation without gradients and with them, and the bytes that a batch of the latter keeps."""
     warnings.filterwarnings("ignore", "Converting a tensor with requires_grad", UserWarning)  # that is what is shown
     seconds = []

@@ -17,9 +17,9 @@ from studio.core.errors import StudioError
 from studio.core.events import Events, Progress
 from studio.core.formatting import agreement, duration, number, percent, rate
 from studio.engine.devices.types import Device
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Bench, Experiment, seconds_in_turns
+from studio.lab.experiments.base import Experiment, ExperimentContext, seconds_in_turns
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 _COMPILERS = ("c++", "g++", "clang++", "cl")
@@ -76,7 +76,7 @@ class Compile(Experiment):
             return "For a CPU, torch.compile needs Python's headers: on Debian, the package python3-dev."
         return ""
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         precision, start_s = bench.precision(), time.perf_counter()
         eager, compiled = (_Steps(bench.training(precision)) for _ in range(2))
         compiled.training.loss = torch.compile(compiled.training.loss)
@@ -103,7 +103,7 @@ class Compile(Experiment):
 class _Steps:
     """Steps of a training. first_s: seconds of those that warm up, in which what is compiled is compiled."""
 
-    training: TrainingSteps
+    training: BenchmarkTrainer
     first_s: float = 0.0
     durations_s: list[float] = field(default_factory=list)
     loss: float = 0.0  # of the last step
@@ -124,7 +124,7 @@ class _Steps:
         return statistics.median(self.durations_s)
 
 
-def _outcome(eager: _Steps, compiled: _Steps, bench: Bench) -> Outcome:
+def _outcome(eager: _Steps, compiled: _Steps, bench: ExperimentContext) -> Outcome:
     cost_s = max(0.0, compiled.first_s - _WARM_UP_STEPS * compiled.step_s)
     times = eager.step_s / compiled.step_s
     steps = math.ceil(cost_s / (eager.step_s - compiled.step_s)) if times > _FASTER else 0  # that pay it back
@@ -143,7 +143,7 @@ def _plot(eager: _Steps, compiled: _Steps, cost_s: float, steps: int) -> Plot:
     return Plot("Time by steps, compiling included", Axis("steps"), Axis("minutes"), lines, marks)
 
 
-def _table(eager: _Steps, compiled: _Steps, bench: Bench) -> Table:
+def _table(eager: _Steps, compiled: _Steps, bench: ExperimentContext) -> Table:
     rows = tuple(
         (name, duration(steps.first_s), f"{1000 * steps.step_s:,.1f} ms", rate(bench.config.batch_size / steps.step_s))
         for name, steps in (("eager", eager), ("compiled", compiled))

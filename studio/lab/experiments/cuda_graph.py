@@ -15,7 +15,7 @@ from studio.core.formatting import count, number, percent, rate
 from studio.engine.devices import detection
 from studio.engine.devices.cuda_graph import can_record
 from studio.engine.devices.types import Device
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
 SIZES = (16, 64, 256)
@@ -91,7 +91,7 @@ class CudaGraph(Experiment):
     def obstacle(self, device: Device) -> str:
         return "" if can_record(torch.device(device.id)) else "Only NVIDIA's cards have CUDA graphs."
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         precision, found = bench.precision(), list[_Measured]()
         for place, size in enumerate(SIZES):
             what = f"batch sizes; {count(size, 'sprite')} a step"
@@ -107,7 +107,9 @@ class CudaGraph(Experiment):
         yield Outcome(_plots(found), (_table(found),), _sentences(found, bench))
 
 
-def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generator[Progress, None, _Measured]:
+def _measure(
+    bench: ExperimentContext, precision: str, size: int, seconds: float
+) -> Generator[Progress, None, _Measured]:
     """Both in turns, for so many seconds: what else the computer does meets both alike. Raises DeviceFullError."""
     detection.give_back_memory(bench.target)
     plain, graph = (
@@ -143,7 +145,7 @@ def _table(found: list[_Measured]) -> Table:
     return Table((">sprites a step", ">one by one", ">as a graph", ">speed as a graph", ">times as fast"), rows)
 
 
-def _sentences(found: list[_Measured], bench: Bench) -> tuple[str, ...]:
+def _sentences(found: list[_Measured], bench: ExperimentContext) -> tuple[str, ...]:
     usual = min(found, key=lambda item: abs(item.size - bench.config.batch_size))
     first = (
         f"Asked for one operation at a time, a step of {count(usual.size, 'sprite')} takes {1000 * usual.plain_s:,.2f} "

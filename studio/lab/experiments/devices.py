@@ -16,9 +16,9 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.devices.types import Device, GenerateSettings
 from studio.engine.steps.batches import DeviceSprites
-from studio.engine.steps.bench_steps import StepTimes, TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer, StepTimes
 from studio.engine.steps.benchmark import transfer_ms
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
 from studio.recipes.base import Spec
 
@@ -75,7 +75,7 @@ class Devices(Experiment):
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         kinds = [
             (device, precision) for device in detection.listed() if not device.problem for precision in _of(device)
         ]
@@ -97,11 +97,13 @@ def _of(device: Device) -> tuple[str, ...]:
     return ("fp32", "bf16") if device.kind == "cpu" else ("fp32", "bf16", "fp16")
 
 
-def _measure(bench: Bench, device: Device, precision: str, seconds: float) -> Generator[Progress, None, _Measured]:
+def _measure(
+    bench: ExperimentContext, device: Device, precision: str, seconds: float
+) -> Generator[Progress, None, _Measured]:
     if device.kind == "cpu":
         torch.set_num_threads(bench.config.threads or device.threads or torch.get_num_threads())
     target, start_s = torch.device(device.id), time.perf_counter()
-    training = TrainingSteps(bench.recipe, bench.config, bench.sprites, target, precision)
+    training = BenchmarkTrainer(bench.recipe, bench.config, bench.sprites, target, precision)
     steps: list[StepTimes] = []
     while len(steps) < _WARM_UP_STEPS + _LEAST_STEPS or time.perf_counter() - start_s < seconds / 2:
         steps.append(training.take_timed()[1])
@@ -115,7 +117,7 @@ def _measure(bench: Bench, device: Device, precision: str, seconds: float) -> Ge
 
 
 @torch.no_grad()
-def _evaluated_per_s(bench: Bench, training: TrainingSteps) -> float:
+def _evaluated_per_s(bench: ExperimentContext, training: BenchmarkTrainer) -> float:
     """Sprites a second, without gradients."""
     data, number = DeviceSprites(bench.sprites, training.device), min(_EVALUATED, len(bench.sprites))
     durations_s = []
@@ -130,7 +132,7 @@ def _evaluated_per_s(bench: Bench, training: TrainingSteps) -> float:
 
 
 @torch.no_grad()
-def _drawn_per_s(training: TrainingSteps) -> float:
+def _drawn_per_s(training: BenchmarkTrainer) -> float:
     """Sprites a second."""
     labels, start_s = torch.zeros(_DRAWN, dtype=torch.int64, device=training.device), time.perf_counter()
     with autocast(training.device.type, training.precision):
@@ -140,7 +142,7 @@ def _drawn_per_s(training: TrainingSteps) -> float:
     return _DRAWN / (time.perf_counter() - start_s)
 
 
-def _tables(found: list[_Measured], bench: Bench) -> tuple[Table, ...]:
+def _tables(found: list[_Measured], bench: ExperimentContext) -> tuple[Table, ...]:
     """How fast each is, and the parts of its step."""
     size = bench.config.batch_size
     speeds, parts = [], []
@@ -157,7 +159,7 @@ def _tables(found: list[_Measured], bench: Bench) -> tuple[Table, ...]:
     return Table(columns, tuple(speeds)), Table(("a step", *spent_on, ">transfer of a batch"), tuple(parts))
 
 
-def _outcome(found: list[_Measured], failed: list[str], bench: Bench) -> Outcome:
+def _outcome(found: list[_Measured], failed: list[str], bench: ExperimentContext) -> Outcome:
     if not found:
         raise DeviceError("No device could do it.", " ".join(failed))
     best = min(found, key=lambda item: item.times.total_s)

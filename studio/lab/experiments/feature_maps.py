@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Events, Progress, Rgba
+from studio.core.events import Events, Progress
 from studio.core.formatting import count, number
 from studio.core.pictures import tile
 from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import DeviceSprites, to_rgba
-from studio.lab.experiments.base import Bench, Experiment, evenly
+from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Batch
 
@@ -69,7 +70,7 @@ class FeatureMaps(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         model = yield from bench.loaded_model()
         commonest = int(bench.sprites.class_counts().argmax())
         shown = bench.sprites.take([int(np.argmax(bench.sprites.labels == commonest))])

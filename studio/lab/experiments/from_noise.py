@@ -10,14 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from studio.core.events import Events, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Events, Progress
 from studio.core.formatting import count, percent
 from studio.core.pictures import tile
 from studio.engine.devices import detection
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.sampling.generate import in_precision
 from studio.engine.steps.batches import to_rgba
-from studio.lab.experiments.base import Bench, Experiment, evenly
+from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot
 from studio.recipes.base import Recipe
 
@@ -64,10 +65,10 @@ class FromNoise(Experiment):
     read_on = ("torch.randn", "https://docs.pytorch.org/docs/stable/generated/torch.randn.html")
     plain = _CODE
 
-    def misfit(self, recipe: Recipe) -> str:
+    def unsupported_reason(self, recipe: Recipe) -> str:
         return "" if recipe.makes == "sprites" else f"A {recipe.title.lower()} draws no sprites: choose a generator."
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         model = yield from bench.loaded_model()
         common = np.argsort(-bench.sprites.class_counts(), kind="stable")[:_SPRITES]
         labels = torch.from_numpy(np.resize(common, _SPRITES)).to(model.device)
@@ -87,7 +88,7 @@ class FromNoise(Experiment):
         pictures = tuple(way.picture(names) for way in ways)
         yield Outcome((_plot(ways),), (), tuple(_sentences(ways)), pictures=pictures, step=model.step)
 
-    def told(self, bench: Bench) -> dict[str, object]:
+    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
         return {"guidance": _USUAL.guidance, "count": _SPRITES}
 
 

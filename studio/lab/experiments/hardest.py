@@ -18,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Classified, Events, NumbersPredicted, Progress
 from studio.core.formatting import beside, count, decimal, number, percent
 from studio.core.pictures import tile
 from studio.data.sprites import Sprites
@@ -27,7 +28,7 @@ from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import predict
 from studio.engine.steps.batches import DeviceSprites, on_device, to_input
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.recipes.base import Batch
 
@@ -84,7 +85,7 @@ class Hardest(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         model = yield from bench.loaded_model()
         with detection.faults(model.device):
             order, losses = yield from _losses(model, bench.sprites, _SHARE * bench.seconds)
@@ -100,7 +101,7 @@ class Hardest(Experiment):
                 sentences.append(_about_places(falls, found.sprites.size))
         yield Outcome((found.plot(),), (found.table(),), tuple(sentences), pictures=tuple(pictures), step=model.step)
 
-    def told(self, bench: Bench) -> dict[str, object]:
+    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
         return {"classes": max(2, len(bench.sprites.class_names))}
 
 
@@ -173,7 +174,7 @@ class _Found:
             shown = tile(self.sprites.rgba[inside[:_COLUMNS]], _COLUMNS)
             yield Picture.of(title, shown, "Sprites of a cell of the confusion matrix, the hardest first.")
 
-    def sentences(self, bench: Bench) -> Iterator[str]:
+    def sentences(self, bench: ExperimentContext) -> Iterator[str]:
         seen, middle = len(self.sprites), float(np.median(self.losses))
         name = self.sprites.class_names[self.sprites.labels[0]]
         highest = float(self.losses[0])

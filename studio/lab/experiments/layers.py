@@ -11,7 +11,7 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, number, percent
 from studio.engine.runs.history import Curve, read_history
-from studio.lab.experiments.base import Bench, Experiment, evenly
+from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 _MOST_ROWS = 60  # of a table; of a longer network, what belongs to a module is in one row
@@ -66,7 +66,7 @@ class Layers(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         assert bench.run is not None
         model = yield from bench.loaded_model()
         curves = read_history(bench.run).layers

@@ -13,7 +13,7 @@ from studio.core.curves import smooth
 from studio.core.events import Events, Progress
 from studio.core.formatting import decimal, number
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Bench, Experiment, while_finite
+from studio.lab.experiments.base import Experiment, ExperimentContext, while_finite
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
 
 _LOWEST, _HIGHEST = 1e-6, 1.0
@@ -58,7 +58,7 @@ class LearningRate(Experiment):
     read_on = ("Optimizers and their rates", "https://docs.pytorch.org/docs/stable/optim.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         precision = bench.precision()
         steps = yield from _affordable_steps(bench, precision)
         rates = np.geomspace(_LOWEST, _HIGHEST, steps)
@@ -78,7 +78,7 @@ class LearningRate(Experiment):
         yield _outcome(rates, losses, bench)
 
 
-def _affordable_steps(bench: Bench, precision: str) -> Generator[Progress, None, int]:
+def _affordable_steps(bench: ExperimentContext, precision: str) -> Generator[Progress, None, int]:
     """How many steps there is time for: yields Progress while that is found out."""
     training, start_s = bench.training(precision), time.perf_counter()
     training.take_seconds()
@@ -115,7 +115,7 @@ def _plot(rates: NDArray[np.float64], losses: list[float], marks: tuple[Mark, ..
     return Plot("Loss while the rate rises", Axis("learning rate", log=True), loss, lines, marks)
 
 
-def _outcome(rates: NDArray[np.float64], losses: list[float], bench: Bench) -> Outcome:
+def _outcome(rates: NDArray[np.float64], losses: list[float], bench: ExperimentContext) -> Outcome:
     curve = _smoothed(losses, len(rates))
     lowest = int(curve.argmin())
     if lowest < len(rates) * _SMOOTHED:

@@ -13,7 +13,7 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count
 from studio.engine.devices.types import Device
 from studio.engine.steps.batches import on_device, to_input
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
 
 _SHOWN = 8  # sprites
@@ -114,7 +114,7 @@ class Mistakes(Experiment):
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         chosen = [one for one in _MISTAKES if not (one.without_cuda and torch.cuda.is_available())]
         tables, raised = list[Table](), 0
         for done, mistake in enumerate(chosen, 1):
@@ -124,7 +124,7 @@ class Mistakes(Experiment):
             yield Progress(done, len(chosen), "mistakes made and mended")
         yield Outcome(tables=tuple(tables), sentences=tuple(_sentences(bench.device, raised, len(chosen))))
 
-    def told(self, bench: Bench) -> dict[str, object]:
+    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
         inputs, classes = 4 * bench.sprites.size**2, len(bench.sprites.class_names)
         return {"elsewhere": _elsewhere(bench.device), "count": _SHOWN, "inputs": inputs, "classes": classes}
 
@@ -134,7 +134,7 @@ def _elsewhere(device: Device) -> str:
     return _META if device.kind == "cpu" else device.id
 
 
-def _said_of(lines: str, bench: Bench) -> str:
+def _said_of(lines: str, bench: ExperimentContext) -> str:
     """What PyTorch says of these lines, with some of the sprites; empty where it says nothing."""
     sprites = bench.sprites.take(range(min(_SHOWN, len(bench.sprites))))
     x = to_input(on_device(sprites.rgba, torch.device("cpu"))).flatten(1)

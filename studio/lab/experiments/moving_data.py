@@ -19,11 +19,12 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from studio.core.events import Events, Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Events, Progress
 from studio.core.formatting import count, percent, rate
 from studio.engine.devices import detection
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
 _MOST_SPRITES, _MOST_PIXELS = 512, 1 << 22  # of what is written as files
@@ -112,7 +113,7 @@ class MovingData(Experiment):
     read_on = ("torch.utils.data", "https://docs.pytorch.org/docs/stable/data.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         found: dict[str, float] = {}
         with tempfile.TemporaryDirectory() as folder:
             most = min(_MOST_SPRITES, _MOST_PIXELS // bench.sprites.size**2)
@@ -132,7 +133,7 @@ class MovingData(Experiment):
         yield Outcome((_plot(found, bench),), (_table(found, bench),), tuple(sentences))
 
 
-def _batch_size(bench: Bench) -> int:
+def _batch_size(bench: ExperimentContext) -> int:
     """That of the settings, unless it is too much for a loop over pixels."""
     return min(bench.config.batch_size, len(bench.sprites), _MOST_PIXELS_AT_ONCE // bench.sprites.size**2)
 
@@ -158,7 +159,7 @@ def _by_pixels(picture: Image.Image) -> Tensor:
     return torch.tensor(values).permute(2, 1, 0)
 
 
-def _loops(bench: Bench, folder: Path) -> list[_Loop]:
+def _loops(bench: ExperimentContext, folder: Path) -> list[_Loop]:
     """The ways that there are on the device, the tutorials' own first."""
     from torchvision.datasets import ImageFolder  # a second, which nobody should wait for but who wants this
     from torchvision.transforms import ToTensor
@@ -209,7 +210,7 @@ def _cut(x: Tensor, y: Tensor, size: int) -> Batches:
             yield x[part], y[part]
 
 
-def _step_s(loop: _Loop, bench: Bench, seconds: float) -> Generator[Progress, None, float]:
+def _step_s(loop: _Loop, bench: ExperimentContext, seconds: float) -> Generator[Progress, None, float]:
     """Seconds of a step of this loop, its batch included, on average: workers have some ready, and then none."""
     target, classes = bench.target, len(bench.sprites.class_names)
     network = nn.Sequential(nn.Conv2d(4, 16, 3, 2), nn.SiLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten())
@@ -241,7 +242,7 @@ def _step_s(loop: _Loop, bench: Bench, seconds: float) -> Generator[Progress, No
         return (time.perf_counter() - start_s) / steps
 
 
-def _plot(found: dict[str, float], bench: Bench) -> Plot:
+def _plot(found: dict[str, float], bench: ExperimentContext) -> Plot:
     """How many sprites a second come with so many workers, and without any files."""
     size = _batch_size(bench)
     workers = (0, *_WORKERS)
@@ -254,13 +255,13 @@ def _plot(found: dict[str, float], bench: Bench) -> Plot:
     return Plot("Speed by workers that open files", Axis("workers"), Axis("sprites/s", log=True), (*lines, resident))
 
 
-def _table(found: dict[str, float], bench: Bench) -> Table:
+def _table(found: dict[str, float], bench: ExperimentContext) -> Table:
     size = _batch_size(bench)
     rows = tuple((title, f"{1000 * step_s:,.2f} ms", rate(size / step_s)) for title, step_s in found.items())
     return Table(("sprites come from", ">a step", ">speed"), rows)
 
 
-def _sentences(found: dict[str, float], own_s: float, bench: Bench) -> Iterator[str]:
+def _sentences(found: dict[str, float], own_s: float, bench: ExperimentContext) -> Iterator[str]:
     """What each step of the ladder saves. own_s: seconds of a step of the recipe."""
     files_s, last_s, is_cpu = found[_FILES], found[_UNREAD], bench.device.kind == "cpu"
     yield (

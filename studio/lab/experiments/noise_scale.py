@@ -25,8 +25,8 @@ from studio.engine.models.loading import find_checkpoint
 from studio.engine.models.model import TrainedModel, learnt_by
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, reading
-from studio.engine.steps.batches import Chosen, DeviceSprites, step_seed
-from studio.lab.experiments.base import Bench, Experiment
+from studio.engine.steps.batches import DeviceSprites, RawBatch, step_seed
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.recipes.base import Batch, BatchRng
 
@@ -73,7 +73,7 @@ class NoiseScale(Experiment):
     read_on = ("torch.autograd.grad", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         model = yield from bench.loaded_model()
         with detection.faults(model.device):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
@@ -209,7 +209,7 @@ class _Gradients:
 class _WithReplacement(DeviceSprites):
     """Batches whose sprites are drawn independently. In an epoch each comes once, which is less noise in the end."""
 
-    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
+    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
         places = np.random.default_rng((self.seed, step)).integers(0, len(self), size)[rows]
         chosen = torch.from_numpy(places).to(self.device)
         return self.rgba[chosen], self.labels[chosen], self.targets[chosen]

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, percent, rate
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Bench, Experiment, kept_bytes, loss_curve, loss_plot
+from studio.lab.experiments.base import Experiment, ExperimentContext, kept_bytes, loss_curve, loss_plot
 from studio.lab.outcome import Line, Outcome, Plot, Table
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 6
@@ -60,7 +60,7 @@ class Precision(Experiment):
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
     plain = _CODE
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         names = ("fp32", "bf16") if bench.device.kind == "cpu" else ("fp32", "bf16", "fp16")
         runs = {name: _Run(bench.training(name)) for name in names}
         yield Progress(0, 0, "warm-up")
@@ -77,14 +77,14 @@ class Precision(Experiment):
                 yield Outcome((_plot(runs),), (_table(runs, bench),))
         yield _outcome(runs, bench)
 
-    def told(self, bench: Bench) -> dict[str, object]:
+    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
         return {"kind": bench.target.type}
 
 
 class _Run:
     """A training in one precision. kept_bytes: what a step's forward pass keeps for the backward pass."""
 
-    def __init__(self, training: TrainingSteps) -> None:
+    def __init__(self, training: BenchmarkTrainer) -> None:
         self.training, self.durations_s, self.kept_bytes = training, list[float](), 0
         self._losses = list[Tensor]()  # on the device
 
@@ -126,7 +126,7 @@ def _plot(runs: dict[str, _Run]) -> Plot:
     return loss_plot("Loss by precision, from the same seed", tuple(run.curve() for run in runs.values()))
 
 
-def _table(runs: dict[str, _Run], bench: Bench) -> Table:
+def _table(runs: dict[str, _Run], bench: ExperimentContext) -> Table:
     rows = tuple(
         (name, rate(bench.config.batch_size / run.step_s()), f"{1000 * run.step_s():,.1f} ms", memory(run.kept_bytes))
         for name, run in runs.items()
@@ -134,7 +134,7 @@ def _table(runs: dict[str, _Run], bench: Bench) -> Table:
     return Table(("precision", ">speed", ">time a step", ">kept for the backward pass"), rows)
 
 
-def _outcome(runs: dict[str, _Run], bench: Bench) -> Outcome:
+def _outcome(runs: dict[str, _Run], bench: ExperimentContext) -> Outcome:
     plot = _plot(runs)
     ends = {line.name: line.y[-1] if line.y else math.nan for line in plot.lines}
     step_s = {name: run.step_s() for name, run in runs.items()}
@@ -149,7 +149,7 @@ def _outcome(runs: dict[str, _Run], bench: Bench) -> Outcome:
     return Outcome((plot,), (_table(runs, bench),), tuple(sentences), suggests)
 
 
-def _compared(name: str, runs: dict[str, _Run], ends: dict[str, float], bench: Bench) -> Iterator[str]:
+def _compared(name: str, runs: dict[str, _Run], ends: dict[str, float], bench: ExperimentContext) -> Iterator[str]:
     """How fast it is, what it keeps and what it has learnt, beside fp32."""
     run, base, size = runs[name], runs["fp32"], bench.config.batch_size
     times = base.step_s() / run.step_s()

@@ -10,7 +10,7 @@ import torch
 from studio.core.events import Events
 from studio.core.formatting import count, rate
 from studio.engine.devices.types import Device
-from studio.lab.experiments.base import Bench, Experiment, seconds_in_turns
+from studio.lab.experiments.base import Experiment, ExperimentContext, seconds_in_turns
 from studio.lab.outcome import Axis, Line, Outcome, Plot
 
 _LEAST_ROUNDS = 3
@@ -55,7 +55,7 @@ class Threads(Experiment):
     def obstacle(self, device: Device) -> str:
         return "" if device.kind == "cpu" else f"Threads share work on a CPU; {device.name} is none."
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         counts = _counts(bench.device)
         training = bench.training(bench.precision())
         durations_s: dict[int, list[float]] = {threads: [] for threads in counts}
@@ -70,7 +70,7 @@ class Threads(Experiment):
             yield Outcome((_plot(durations_s, bench),))
         yield _outcome(durations_s, bench)
 
-    def told(self, bench: Bench) -> dict[str, object]:
+    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
         return {"counts": tuple(_counts(bench.device))}
 
 
@@ -81,7 +81,7 @@ def _counts(device: Device) -> list[int]:
     return [*powers, cores, 2 * cores]
 
 
-def _plot(durations_s: dict[int, list[float]], bench: Bench) -> Plot:
+def _plot(durations_s: dict[int, list[float]], bench: ExperimentContext) -> Plot:
     counts = tuple(float(threads) for threads in durations_s)
     speeds = tuple(bench.config.batch_size / statistics.median(times) for times in durations_s.values())
     ideal = Line("if each did as much as the first", counts, tuple(speeds[0] * threads for threads in counts), False)
@@ -90,7 +90,7 @@ def _plot(durations_s: dict[int, list[float]], bench: Bench) -> Plot:
     )
 
 
-def _outcome(durations_s: dict[int, list[float]], bench: Bench) -> Outcome:
+def _outcome(durations_s: dict[int, list[float]], bench: ExperimentContext) -> Outcome:
     medians_s = {threads: statistics.median(times) for threads, times in durations_s.items()}
     fastest_s = min(medians_s.values())
     best = min(threads for threads, median_s in medians_s.items() if median_s <= _AS_GOOD * fastest_s)

@@ -18,7 +18,7 @@ from studio.app.background import worker
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded, JobPaused, Mailbox
 from studio.core.errors import UsageError
-from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Notice, Progress
+from studio.core.events import Blocked, Event, Events, JobFailed, LossChunk, Notice, Progress
 from studio.data.reading.read import all_sources
 from tests.app.conftest import chunk, endless
 
@@ -175,9 +175,9 @@ def test_others_run_while_the_training_is_paused(qtbot: QtBot, job_queue: JobQue
 def test_a_request_between_halt_and_pause_is_kept(qtbot: QtBot, job_queue: JobQueue, log: Log, wish: str) -> None:
     def events() -> Events:
         getattr(job_queue, wish)(job)  # the user does so after the training has found the disk full
-        yield Halted("error", "Can't write.", "The disk is full.")
+        yield Blocked("error", "Can't write.", "The disk is full.")
         yield Notice("info", "It goes on.")
-        yield Halted("error", "Can't write.", "The disk is full.")
+        yield Blocked("error", "Can't write.", "The disk is full.")
 
     job = job_queue.start("engine", "training", events(), log.take, background=True)
     qtbot.waitUntil(lambda: log.count(JobPaused) == 1)
@@ -434,8 +434,8 @@ def test_the_mailbox_does_not_join_what_is_apart() -> None:
     for event in (chunk(0, 3), chunk(5), Progress(1, 2, "a"), Progress(1, 2, "b")):
         box.put(job, event)
     assert len(box.take()) == 4
-    assert box.claim_announcement()
-    assert not box.claim_announcement()
+    assert box.needs_wakeup()
+    assert not box.needs_wakeup()
 
 
 def test_an_ended_job_returns_its_memory(

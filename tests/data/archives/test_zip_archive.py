@@ -18,7 +18,7 @@ from studio.core.errors import BadInputError
 from studio.data.archives import directory as zip_directory
 from studio.data.archives import zip_archive
 from studio.data.archives.unpacking import unpacked
-from studio.data.files.source_files import ArchiveEntry, Refused, SourceFile
+from studio.data.files.source_files import ArchiveEntry, SourceFile, UnreadableFile
 from studio.data.images.decoding import LARGEST_FILE, read_bytes
 from studio.data.reading.finding import files_under, roots_of
 from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
@@ -226,7 +226,7 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
     assert unpacked(stream, ArchiveEntry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
     assert unpacked(stream, ArchiveEntry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
     lzma = io.BytesIO(b"PK\3\4" + bytes(26) + b"\x09\x04\x05\0\x5d\xff\xff\xff\xff" + bytes(100))
-    with pytest.raises(Refused, match="damaged"):
+    with pytest.raises(UnreadableFile, match="damaged"):
         unpacked(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
 
 
@@ -254,7 +254,7 @@ def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:
     *_, file = files_under(roots_of([archive])[0])
     assert isinstance(file, SourceFile)
     zipped(archive, {"other.txt": b"x" * 1000})
-    with pytest.raises(Refused, match=r"damaged|cut off"):
+    with pytest.raises(UnreadableFile, match=r"damaged|cut off"):
         read_bytes(file)
     archive.unlink()
     with pytest.raises(FileNotFoundError):

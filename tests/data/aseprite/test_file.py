@@ -17,7 +17,7 @@ import pytest
 from studio.data.aseprite import frames as ase_frames
 from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import Painter
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.options import QUARANTINE_GROUPS
 from tests.data.ase_making import (
     BACKGROUND,
@@ -269,8 +269,8 @@ def test_a_whole_import(tmp_path: Path) -> None:
 RED_PIXELS = filled(RED)
 
 
-def refusal(data: bytes, folder: Path, name: str = "art.ase") -> Refused:
-    with pytest.raises(Refused) as refused:
+def refusal(data: bytes, folder: Path, name: str = "art.ase") -> UnreadableFile:
+    with pytest.raises(UnreadableFile) as refused:
         items(data, folder, name)
     assert refused.value.group in QUARANTINE_GROUPS and refused.value.reason.isprintable()
     return refused.value
@@ -449,7 +449,7 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
         tracemalloc.start()
         try:
             file = parse(data)
-            with pytest.raises(Refused, match="more or fewer"):
+            with pytest.raises(UnreadableFile, match="more or fewer"):
                 Painter(file).picture(file.frames[0])
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:

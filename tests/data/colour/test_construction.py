@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Rgba
 from studio.data.colour.construction import BOTH, Badge, Construction, badges, border_jumps, borders
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from studio.core.events import Progress, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Progress
 from studio.core.generators import returned
 from studio.data.colour import palette
 from studio.data.colour.palette import display_order, main_colours, oklab, palette_of, spread

@@ -8,8 +8,9 @@ import json
 import numpy as np
 import pytest
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Progress, Rgba
+from studio.core.events import Progress
 from studio.core.generators import returned
 from studio.data.colour import recolouring
 from studio.data.colour.palette import Palette

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from studio.data.files.source_files import CUT_OFF, Refused
+from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.decoding import decode
 
 ARGB = (0xFF0000, 0xFF00, 0xFF, 0xFF000000)
@@ -105,9 +105,9 @@ def test_16_bits(masks: tuple[int, ...], alpha: list[list[int]]) -> None:
 def test_truncated_or_damaged_bmp_files_are_refused() -> None:
     data = bmp(packed(SPRITE, ARGB, 32))
     for length in range(26, len(data)):
-        with pytest.raises(Refused):
+        with pytest.raises(UnreadableFile):
             decode(data[:length], ".bmp")
-    with pytest.raises(Refused, match=CUT_OFF):
+    with pytest.raises(UnreadableFile, match=CUT_OFF):
         decode(data[:-1], ".bmp")
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -116,6 +116,6 @@ def test_truncated_or_damaged_bmp_files_are_refused() -> None:
             damaged[place] = rng.integers(256)
         try:
             rgba = decode(bytes(damaged), ".bmp").rgba
-        except Refused:
+        except UnreadableFile:
             continue
         assert rgba.dtype == np.uint8 and rgba.shape[2] == 4

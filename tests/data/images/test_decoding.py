@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image
 
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes, strip, to_rgba, upright
 from tests.conftest import posix
 from tests.data.animating import ANIMATIONS, NOISE
@@ -42,8 +42,8 @@ def tga(width: int, height: int, pixels: bytes, *, alpha_bits: int = 8) -> bytes
     return struct.pack("<BBBHHBHHHHBB", 0, 0, 2, 0, 0, 0, 0, 0, width, height, 32, 0x20 | alpha_bits) + pixels
 
 
-def refusal(data: bytes, suffix: str = ".png") -> Refused:
-    with pytest.raises(Refused) as caught:
+def refusal(data: bytes, suffix: str = ".png") -> UnreadableFile:
+    with pytest.raises(UnreadableFile) as caught:
         decode(data, suffix)
     return caught.value
 
@@ -187,7 +187,7 @@ def test_large_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large.png"
     with path.open("wb") as stream:
         stream.truncate(LARGEST_FILE + 1)  # takes no room on the disk
-    with pytest.raises(Refused, match="too large"):
+    with pytest.raises(UnreadableFile, match="too large"):
         read_bytes(found(path))
     assert read_bytes(found(path), 10) == b"\0" * 10
 
@@ -195,7 +195,7 @@ def test_large_file_is_not_read(tmp_path: Path) -> None:
 @posix
 def test_a_pipe_that_took_the_place_of_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(Refused, match="plain file"):
+    with pytest.raises(UnreadableFile, match="plain file"):
         read_bytes(found(tmp_path / "pipe.png"))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Refused, Remark
+from studio.data.files.source_files import Remark, UnreadableFile
 from studio.data.images import frames as frames_module
 from studio.data.images import png as apng_reader
 from studio.data.images.decoding import LARGEST_SIDE, Decoded, decode
@@ -246,7 +246,7 @@ def test_huge_canvas_is_refused_before_decoding(decoded_sizes: list[int]) -> Non
         gif(far, 2, [Drawn(numbers(0, 2, 2)), Drawn(numbers(1, 2, 2))]),
         apng(far, far, [Drawn(noise(0, 2, 2))] * 2, default=noise(0, 2, 2)),
     ):
-        with pytest.raises(Refused, match="too large"):
+        with pytest.raises(UnreadableFile, match="too large"):
             read(data)
     assert not decoded_sizes
 
@@ -259,7 +259,7 @@ def test_cut_off_anywhere_gives_the_frames_before(suffix: str) -> None:
     for length in range(0, len(data) - 2, 11):
         try:
             pictures, remarks = read(data[:length], suffix)
-        except Refused as refused:
+        except UnreadableFile as refused:
             pictures, remarks = [], [Remark(refused.group, refused.reason)]
         assert same(pictures, whole[: len(pictures)])
         assert [remark.group for remark in remarks] == ["animation" if pictures else "unreadable"], length
@@ -287,7 +287,7 @@ def test_frames_that_lie() -> None:
     parts = apng(6, 6, drawn).split(b"fcTL")
     swapped = b"fcTL".join([*parts[:2], parts[3], parts[2]])
     assert "the rest is damaged" in read(swapped)[1][-1].reason
-    with pytest.raises(Refused, match="cut off"):
+    with pytest.raises(UnreadableFile, match="cut off"):
         read(apng(6, 6, [Drawn(noise(0, 4, 4)), *drawn]))
     control = struct.pack(">5IHHBB", 0, 6, 6, 0, 0, 1, 10, 0, 1)
     smaller = struct.pack(">5IHHBB", 0, 4, 6, 0, 0, 1, 10, 0, 1)

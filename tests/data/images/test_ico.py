@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 from studio.data.images.decoding import decode
 from tests.data.making import Pixels, png, png_of, sprite
 
@@ -66,6 +66,6 @@ def test_pictures_in_png_are_read_as_png() -> None:
 )
 def test_damaged_icons_are_refused(data: bytes, group: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "open", None)  # nothing is decoded: whoever calls it fails the test
-    with pytest.raises(Refused, match=words) as refused:
+    with pytest.raises(UnreadableFile, match=words) as refused:
         decode(data, ".ico")
     assert refused.value.group == group

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 from studio.data.images.decoding import decode
 from studio.data.images.kinds import sniff
 from tests.fuzz.specimens import SPECIMENS, check_text, damaged
@@ -54,7 +54,7 @@ def test_any_bytes_at_all(start: bytes, rest: bytes, suffix: str) -> None:
     sniff(start + rest, suffix)
     try:
         decode(start + rest, suffix)
-    except Refused as refused:
+    except UnreadableFile as refused:
         check_text(refused.reason)
 
 
@@ -63,7 +63,7 @@ def test_reasons_are_plain() -> None:
     for specimen in (make() for make in SPECIMENS.values()):
         data = specimen.files[specimen.target]
         for length in (0, 3, 60, len(data) // 2, len(data) - 30) if specimen.spare is not None else ():
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(UnreadableFile) as caught:
                 decode(data[:length], Path(specimen.target).suffix)
             texts.add(caught.value.reason)
     assert 3 < len(texts) < 12, json.dumps(sorted(texts), indent=1)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Rgba
 from studio.data.importing.single_sprite import fit, read_mask, read_picture
 
 SIZE = 8

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Rgba
 from studio.data.pixels.corner_tiles import COUNT, DEPTH, SIDE, Map, corners, joined, meet, parted
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.pixels.editing import Edit, History, KeptEdit, connected, line, rectangle, same_colour
 from tests.conftest import make_sprites
 

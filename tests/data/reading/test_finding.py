@@ -11,7 +11,7 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
-from studio.data.files.naming import shown
+from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import SourceFile
 from studio.data.importing import importing
 from studio.data.importing.importing import SpritesImported
@@ -178,8 +178,8 @@ def test_folders_with_equal_names_give_a_single_notice(tmp_path: Path) -> None:
 
 
 def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:
-    assert shown("item/potion 2.png") == "item/potion 2.png" and shown("剣 🗡️ é") == "剣 🗡️ é"
-    assert shown("a\x00\u202eb\u2028\udc80\ud800") == "a\\x00\\u202eb\\u2028\\x80\\ud800"
+    assert escape_unprintable("item/potion 2.png") == "item/potion 2.png" and escape_unprintable("剣 🗡️ é") == "剣 🗡️ é"
+    assert escape_unprintable("a\x00\u202eb\u2028\udc80\ud800") == "a\\x00\\u202eb\\u2028\\x80\\ud800"
     roots = [finding.Root(tmp_path / name, (name,), True) for name in "abcde"]
     assert finding.title_of(roots) == "a + b + 3 more" and finding.title_of(roots[:3]) == "a + b + c"
 

@@ -258,7 +258,7 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     folder_of(tmp_path / "set")
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom studio.data import importing\n"
+        "import sys\nfrom pathlib import Path\nfrom studio.data.importing import importing\n"
         "from studio.data.reading import workers\n"
         f"sys.path.append({str(STUDIO)!r})\n"
         "class OnlyProcesses(workers.ReaderPool):\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.assemble import Gathered
+from studio.data.assemble import ImportBuffer
 from studio.data.doctor.findings import findings_of
 from studio.data.files.source_files import SourceFile
 from studio.data.importing import importing
@@ -168,7 +168,7 @@ def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, s
 
 def test_sheets_asked_for_are_larger_than_the_canvas() -> None:
     files = [SourceFile(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
-    gathered, seen = Gathered(files, None), (SheetCandidate(Grid(8, 8), 4, 0.0, 0.0),)
+    gathered, seen = ImportBuffer(files, None), (SheetCandidate(Grid(8, 8), 4, 0.0, 0.0),)
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
         shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
         gathered.put(number, Reading([shape], candidates=several, sheet_size=(width, 16)))

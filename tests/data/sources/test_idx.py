@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
 from studio.data.sources.idx import IdxSource
 from tests.data.making import Pixels, found, imported, notes, reasons
 
@@ -38,8 +38,8 @@ def read(path: Path) -> tuple[list[Picture], list[Remark]]:
     return pictures, [item for item in items if isinstance(item, Remark)]
 
 
-def refusal(path: Path) -> Refused:
-    with pytest.raises(Refused) as caught:
+def refusal(path: Path) -> UnreadableFile:
+    with pytest.raises(UnreadableFile) as caught:
         read(path)
     return caught.value
 

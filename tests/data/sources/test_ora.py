@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Picture, Refused
+from studio.data.files.source_files import Picture, UnreadableFile
 from studio.data.images.decoding import LARGEST_FILE
 from studio.data.sources.ora import OraSource
 from tests.data.making import Pixels, found, imported, png, png_of, sprite
@@ -52,7 +52,7 @@ def test_the_merged_picture_is_read(tmp_path: Path, method: int) -> None:
     ],
 )
 def test_files_without_a_picture_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
-    with pytest.raises(Refused, match=words) as refused:
+    with pytest.raises(UnreadableFile, match=words) as refused:
         read(tmp_path / "a.ora", data)
     assert refused.value.group == group
 
@@ -60,5 +60,5 @@ def test_files_without_a_picture_are_refused(tmp_path: Path, data: bytes, group:
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:
     bomb = ora(("mergedimage.png", bytes(LARGEST_FILE + 1)))
     assert len(bomb) < 1 << 20
-    with pytest.raises(Refused, match="at most 80 MB"):
+    with pytest.raises(UnreadableFile, match="at most 80 MB"):
         read(tmp_path / "a.ora", bomb)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Picture, Refused
+from studio.data.files.source_files import Picture, UnreadableFile
 from studio.data.sources import piskel as piskel_source
 from studio.data.sources.piskel import PiskelSource
 from tests.data.making import Pixels, found, imported, png, png_of, sprite
@@ -92,7 +92,7 @@ def test_layers_are_drawn_over_one_another(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_piskel_files_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
-    with pytest.raises(Refused, match=words) as refused:
+    with pytest.raises(UnreadableFile, match=words) as refused:
         read(tmp_path / "a.piskel", data)
     assert refused.value.group == group
 
@@ -101,7 +101,7 @@ def test_pixels_are_counted_before_they_are_decoded(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(piskel_source, "MOST_PIXELS", 3 * 64)
     one = layer(([[0]], strip(FRAMES[0])))
     assert read(tmp_path / "a.piskel", piskel(one, one, one))
-    with pytest.raises(Refused, match="more than 192 pixels"):
+    with pytest.raises(UnreadableFile, match="more than 192 pixels"):
         read(tmp_path / "a.piskel", piskel(one, one, one, layer(([[0]], url(png(8, 8, 8, 6, [b""]))))))
-    with pytest.raises(Refused, match="too many frames"):
+    with pytest.raises(UnreadableFile, match="too many frames"):
         read(tmp_path / "a.piskel", piskel(layer(([[3]], strip(FRAMES[0])))))

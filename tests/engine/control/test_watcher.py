@@ -14,10 +14,10 @@ import pytest
 
 from studio.core.errors import DamagedError, RunError, UnwritableError
 from studio.core.events import (
+    Blocked,
     CheckpointSaved,
     Event,
     Events,
-    Halted,
     LossChunk,
     Notice,
     RunFinished,
@@ -30,7 +30,7 @@ from studio.engine.control import protocol, watcher
 from studio.engine.control import server as speaking
 from studio.engine.control.control import Control
 from studio.engine.control.protocol import ask, read_live
-from studio.engine.control.server import heeding
+from studio.engine.control.server import with_run_control
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.runs.folder import ASKED, LIVE, RunDir
 from studio.engine.runs.history import HistoryRead
@@ -87,7 +87,7 @@ def test_who_watches_sees_what_the_training_says(
 ) -> None:
     own_clock(monkeypatch)
     control = Control()
-    training = heeding(train(run_path, sprites, control, checkpoint_every_s=1.0), control, can_pause=True)
+    training = with_run_control(train(run_path, sprites, control, checkpoint_every_s=1.0), control, can_pause=True)
     said = until(training, LossChunk)
     watcher = RunWatcher(run_path)
     read, started, *_, seen = watcher.look()
@@ -122,7 +122,7 @@ def test_who_watches_sees_what_the_training_says(
 
 def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     control = Control()
-    training = heeding(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    training = with_run_control(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
     ask(run_path, save=True, sample=True)
     saved = until(training, CheckpointSaved)[-1]
@@ -148,14 +148,14 @@ def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, s
     *_, end = training
     assert isinstance(end, RunFinished) and end.reason == "stopped" and end.step > saved.step
     control = Control()
-    resumed = heeding(train_resumed(run_path, CPU, control), control, can_pause=True)
+    resumed = with_run_control(train_resumed(run_path, CPU, control), control, can_pause=True)
     until(resumed, LossChunk)
     assert not control.stop  # what was asked of the training before counts no more
     resumed.close()
 
 
 def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Clock) -> None:
-    training = heeding(train_generator(run_path, sprites), Control(), can_pause=False)
+    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=False)
     until(training, LossChunk)
     assert read_live(run_path).can_pause is False  # type: ignore[union-attr]
     ask(run_path, pause=True)
@@ -166,7 +166,7 @@ def test_an_unreadable_request_file_ends_no_pause_and_repeats_no_save(
     run_path: Path, sprites: Sprites, clock: Clock
 ) -> None:
     control = Control()
-    training = heeding(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    training = with_run_control(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
     ask(run_path, save=True)
     until(training, CheckpointSaved)
@@ -196,7 +196,7 @@ def test_a_paused_generator_keeps_its_heartbeat_and_reports_the_pause(
 ) -> None:
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
     control = Control()
-    training = heeding(train_generator(run_path, sprites, control), control, can_pause=False)
+    training = with_run_control(train_generator(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     control.is_paused = True
     first = read_live(run_path)
@@ -213,7 +213,7 @@ def test_a_training_that_is_not_advanced_reads_a_stop_request(
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
     monkeypatch.setattr(speaking, "_LOOK_S", 0.01)
     control = Control()
-    training = heeding(train_generator(run_path, sprites, control), control, can_pause=False)
+    training = with_run_control(train_generator(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     ask(run_path, stop=True)
     wait_until(lambda: control.stop)
@@ -223,7 +223,7 @@ def test_a_training_that_is_not_advanced_reads_a_stop_request(
 def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_path.parent.mkdir(exist_ok=True)
     bare_run(run_path)
-    long, short = protocol.Live(1, 0, 0.0, 1, 1, halted="Can't write." * 9), protocol.Live(2, 0, 0.0, 1, 1)
+    long, short = protocol.Heartbeat(1, 0, 0.0, 1, 1, halted="Can't write." * 9), protocol.Heartbeat(2, 0, 0.0, 1, 1)
     protocol.write_live(run_path, long)
     monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     protocol.write_live(run_path, short)
@@ -236,7 +236,7 @@ def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monk
 def test_how_a_training_ends_is_seen(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = heeding(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     watcher = RunWatcher(run_path)
     assert isinstance([*watcher.look()][-1], TrainingSeen)
@@ -251,7 +251,7 @@ def test_how_a_training_ends_is_seen(
     (run_path / LIVE).unlink()
 
     control = Control()
-    failing = heeding(train_resumed(run_path, CPU, control), control, can_pause=True)
+    failing = with_run_control(train_resumed(run_path, CPU, control), control, can_pause=True)
     until(failing, RunStarted)
     until(failing, LossChunk)
     assert of_kind([*watcher.look()], RunStarted)  # it has begun again
@@ -271,7 +271,7 @@ def test_without_locks_silence_tells_later(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a drive that another machine shares and that has no locks."""
-    training = heeding(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     monkeypatch.setattr(RunDir, "is_busy", lambda self: False)
     watcher = RunWatcher(run_path)
@@ -290,11 +290,11 @@ def test_without_locks_silence_tells_later(
 def test_why_a_training_can_t_go_on_is_seen(
     run_path: Path, sprites: Sprites, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = heeding(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     with monkeypatch.context() as full:
         full.setattr(RunDir, "append", _full)
-        until(training, Halted)
+        until(training, Blocked)
         seen = read_live(run_path)  # before the training is advanced: a window waits for its user
     assert seen is not None and seen.halted == f"Can't write to {run_path}."
     assert seen.eta_s is None or math.isfinite(seen.eta_s)
@@ -309,7 +309,7 @@ def test_damage_says_nothing_and_no_run_is_an_error(run_path: Path, sprites: Spr
         (run_path / LIVE).write_bytes(text)
         (run_path / ASKED).write_bytes(text)
         assert read_live(run_path) is None
-        assert protocol.read_asked(run_path, protocol.Asked(saves=3)) == protocol.Asked(saves=3)
+        assert protocol.read_asked(run_path, protocol.ControlRequest(saves=3)) == protocol.ControlRequest(saves=3)
         with pytest.raises(DamagedError, match=r"asked\.json"):
             ask(run_path, save=True)
         assert (run_path / ASKED).read_bytes() == text

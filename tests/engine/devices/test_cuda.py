@@ -17,7 +17,7 @@ from studio.engine.devices import cuda_graph, detection
 from studio.engine.devices.types import Device
 from studio.engine.models.loading import load_model
 from studio.engine.steps import graphed_step
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.base import Recipe
 from tests.conftest import make_sprites, with_numbers
@@ -39,7 +39,7 @@ def card() -> Device:
 def test_recorded_steps_are_those_that_were_recorded(recipe: Recipe, precision: str) -> None:
     config = recipe.small.replace(batch_size=16, flip=True, shift_px=1)
     plain, recorded = (
-        TrainingSteps(recipe, config, with_numbers(make_sprites()), CARD, precision, is_recorded=is_recorded)
+        BenchmarkTrainer(recipe, config, with_numbers(make_sprites()), CARD, precision, is_recorded=is_recorded)
         for is_recorded in (False, True)
     )
     losses = [[float(training.take()) for _ in range(20)] for training in (plain, recorded)]

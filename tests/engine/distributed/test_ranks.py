@@ -21,7 +21,7 @@ from studio.cli import main as studio_main
 from studio.cli.messages import DONE, FAILED, WRONG_USAGE
 from studio.core import paths
 from studio.core.errors import UsageError
-from studio.core.events import Event, LossChunk, Notice, RunFinished, SteppedBack, Validated
+from studio.core.events import Event, LossChunk, Notice, RolledBack, RunFinished, Validated
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.distributed import ranks
@@ -139,7 +139,7 @@ def in_trouble(group: Group, trouble: str, path: Path, changes: dict[str, Any]) 
 @pytest.mark.slow
 def test_a_loss_that_is_no_number_in_one_process_sets_all_back(run_path: Path) -> None:
     events, _ = in_group(2, in_trouble, "not a number", run_path, {"batch_size": 5})
-    (back,) = of_kind(events, SteppedBack)
+    (back,) = of_kind(events, RolledBack)
     assert (back.failed_step, back.step, back.lr_scale) == (5, 5, 0.5)
     assert of_kind(events, RunFinished)[0].step == 8 and RunDir(run_path).progress().nan_rollbacks == 1
     rates = [chunk.lr for chunk in of_kind(events, LossChunk)]
@@ -299,21 +299,21 @@ def test_the_others_do_what_the_first_one_says_until_there_is_no_more(heard: tup
     first, other = heard
     said = [Tick(number, 0.1 + number, 1, 2) for number in range(5)]
     for tick in said:
-        first.tell(tick)
-        assert other.heard(Control()) == tick
-    first.tell(None)
-    assert other.heard(Control()) is None and other.heard(Control()) is None
+        first.send_command(tick)
+        assert other.receive_command(Control()) == tick
+    first.send_command(None)
+    assert other.receive_command(Control()) is None and other.receive_command(Control()) is None
 
 
 def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_one_that_is_gone(
     heard: tuple[Group, Group], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, other = heard
-    first.tell(Tick(1, 0.0, 0, 1))
-    assert other.heard(Control(stop=True)) is not None
+    first.send_command(Tick(1, 0.0, 0, 1))
+    assert other.receive_command(Control(stop=True)) is not None
     monkeypatch.setattr(ranks, "_PATIENCE_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        other.heard(Control(stop=True))
+        other.receive_command(Control(stop=True))
 
 
 @pytest.mark.parametrize(

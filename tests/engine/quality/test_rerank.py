@@ -7,8 +7,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.core.events import Events, Progress, Rgba, SpritesGenerated
+from studio.core.events import Events, Progress, SpritesGenerated
 from studio.data.sprites import Sprites
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.quality import rerank

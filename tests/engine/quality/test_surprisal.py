@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.engine.quality import surprisal
 from studio.engine.quality.surprisal import PatchSurprisal, wasserstein
 

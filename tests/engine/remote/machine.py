@@ -16,11 +16,11 @@ import pytest
 from studio.core.events import Event, Events
 from studio.core.versions import versions_line
 from studio.engine.remote import ssh, training
-from studio.engine.remote.ssh import Place
+from studio.engine.remote.ssh import RemoteTarget
 
 E = TypeVar("E", bound=Event)
 HERE = Path(__file__).parent
-PLACE = Place("me@far", "runs")
+PLACE = RemoteTarget("me@far", "runs")
 _LONGEST_S = 60.0
 
 

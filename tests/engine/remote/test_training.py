@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from studio.core.errors import RunError, StudioError, TrainingError, UsageError
-from studio.core.events import Event, Halted, LossChunk, Notice, Progress, RunFinished, RunStarted
+from studio.core.events import Blocked, Event, LossChunk, Notice, Progress, RunFinished, RunStarted
 from studio.core.versions import versions_in, versions_line
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.protocol import ask, read_live
 from studio.engine.remote import marker
 from studio.engine.remote import ssh as far_module
-from studio.engine.remote.ssh import Place
+from studio.engine.remote.ssh import RemoteTarget
 from studio.engine.remote.training import check, train_elsewhere
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
@@ -123,7 +123,7 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
         list(train_resumed(run, CPU, Control()))
     assert f"studio resume {run} --on me@far:runs." in refused.value.hint and ELSEWHERE in refused.value.hint
     with pytest.raises(RunError, match="is being trained on me@far:runs"):
-        list(train_elsewhere(run, Place.parse("me@far:other"), Control()))
+        list(train_elsewhere(run, RemoteTarget.parse("me@far:other"), Control()))
     with pytest.raises(RunError, match="is still being trained"):
         list(train_elsewhere(run, PLACE, Control(), more_min=1.0))
     known = len(read_history(run).series["loss"].steps)
@@ -187,7 +187,7 @@ def test_full_disks(run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk)
     far.tell("full")
-    halted = following.until(Halted)
+    halted = following.until(Blocked)
     assert halted.title == f"Can't write to {run}." and "No space left on device" in halted.hint
     far.forget("full")
     far.tell("halts")
@@ -232,7 +232,7 @@ def test_a_folder_deleted_there_ends_the_following(what: str, run: Path, far: Fa
 
 def test_an_ipv6_address_is_in_brackets_for_rsync_alone(run: Path, far: FarMachine) -> None:
     far.tell("enough")
-    *_, end = list(train_elsewhere(run, Place.parse("me@[fe80::1%eth0]:runs"), Control()))
+    *_, end = list(train_elsewhere(run, RemoteTarget.parse("me@[fe80::1%eth0]:runs"), Control()))
     assert isinstance(end, RunFinished)
     assert far.hosts() == {"me@fe80::1%eth0", "me@[fe80::1%eth0]"}
 
@@ -345,7 +345,7 @@ def test_damage_of_the_mark_is_said(run: Path) -> None:
     ],
 )
 def test_a_place_is_what_was_typed(text: str, host: str, folder: str) -> None:
-    assert Place.parse(text) == Place(host, folder) == Place.parse(str(Place(host, folder)))
+    assert RemoteTarget.parse(text) == RemoteTarget(host, folder) == RemoteTarget.parse(str(RemoteTarget(host, folder)))
 
 
 @pytest.mark.parametrize(
@@ -367,4 +367,4 @@ def test_a_place_is_what_was_typed(text: str, host: str, folder: str) -> None:
 )
 def test_what_is_no_place_is_wrong_usage(text: str) -> None:
     with pytest.raises(UsageError, match="names no folder on another machine"):
-        Place.parse(text)
+        RemoteTarget.parse(text)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from studio.core import files
-from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFinished, RunStarted, SamplesReady
+from studio.core.events import Blocked, CheckpointSaved, Events, LossChunk, RunFinished, RunStarted, SamplesReady
 from studio.engine.control import server
 from studio.engine.control.control import Control
 from studio.engine.runs.folder import RunDir, RunProgress
@@ -31,7 +31,7 @@ def main(words: list[str]) -> int:
         starts.write(" ".join(words[2:]) + "\n")
     run, control = RunDir(Path(words[1])), Control()
     run.acquire()
-    *_, end = server.heeding(training(run, control), control, can_pause=True)
+    *_, end = server.with_run_control(training(run, control), control, can_pause=True)
     assert isinstance(end, RunFinished)
     return 130 if end.reason == "stopped" else 0
 
@@ -43,7 +43,7 @@ def training(run: RunDir, control: Control) -> Events:
     while not is_stopped(control) and not (FAR / "enough").exists():
         time.sleep(0.01)
         while (FAR / "halts").exists():
-            yield Halted("error", "Can't write to there.")
+            yield Blocked("error", "Can't write to there.")
         if (FAR / "breaks").exists():
             run.write_progress(RunProgress("failed", step, 0.01 * step, {}, "The card is gone."))
             sys.exit(1)

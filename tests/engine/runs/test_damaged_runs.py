@@ -19,7 +19,7 @@ import pytest
 from studio.cli.runs import _run_row
 from studio.core import files, paths
 from studio.core.errors import DamagedError, RunError, StudioError
-from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
+from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
 from studio.engine.control import protocol, server
@@ -435,7 +435,7 @@ def _resume(run: Path) -> None:
     "work",
     [
         lambda run: RunDir(run).acquire(),
-        lambda run: protocol.write_live(run, protocol.Live(0, 0, 0.0, 1, 1)),
+        lambda run: protocol.write_live(run, protocol.Heartbeat(0, 0, 0.0, 1, 1)),
         lambda run: protocol.ask(run, save=True),
         lambda run: marker.mark(run, "a@b:c"),
         lambda run: queue.give_up(run, "It could not be begun."),
@@ -480,14 +480,16 @@ def test_fault_22_training_waits_for_a_folder_that_has_vanished(
     monkeypatch.setattr(server, "BEAT_S", 0.0)
     unplugged, halted, events = run_path.with_name("unplugged"), 0, list[Event]()
     control = Control()
-    for event in server.heeding(train_classifier(run_path, sprites, control, steps=6), control, can_pause=True):
+    for event in server.with_run_control(
+        train_classifier(run_path, sprites, control, steps=6), control, can_pause=True
+    ):
         events.append(event)
         if isinstance(event, LossChunk) and not halted:
             run_path.rename(unplugged)
             if leftover:
                 run_path.mkdir()
             control.checkpoint_now = True
-        elif isinstance(event, Halted):
+        elif isinstance(event, Blocked):
             assert "moved or removed" in event.hint and "Put the folder back" in event.hint
             assert not any(run_path.glob("*")) and run_path.exists() == leftover  # nothing is written in its place
             halted += 1

@@ -23,8 +23,8 @@ from studio.engine.sampling.distil import DistilSettings, distil
 from studio.engine.sampling.generate import drawing_steps, generate, in_proportion
 from studio.recipes.base import Student
 from studio.recipes.colours import SHARPEST
-from studio.recipes.flow import draw_noise, moments
-from studio.recipes.strides import InStrides
+from studio.recipes.flow import draw_noise, timesteps
+from studio.recipes.strides import FewStepStudent
 from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, of_kind, train_classifier
@@ -148,16 +148,16 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
     monkeypatch.setattr(module, "_PASSES", 1)
 
     def learnt(most: int) -> tuple[dict[str, torch.Tensor], int]:
-        refused, forward = list[int](), InStrides.forward
+        refused, forward = list[int](), FewStepStudent.forward
 
-        def limited(student: InStrides, x: torch.Tensor, *more: Any) -> torch.Tensor:
+        def limited(student: FewStepStudent, x: torch.Tensor, *more: Any) -> torch.Tensor:
             if len(x) > most:
                 refused.append(len(x))
                 raise DeviceFullError("cpu")
             return forward(student, x, *more)
 
         with monkeypatch.context() as patch:
-            patch.setattr(InStrides, "forward", limited)
+            patch.setattr(FewStepStudent, "forward", limited)
             model = load_model(run, "last", CPU)
             return returned(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
 
@@ -176,7 +176,7 @@ def test_one_that_was_taught_when_all_took_five_strides_still_draws_as_it_did(
     network = model.network
     assert isinstance(network, UNet) and network.head is not None
     checkpoints.add_distilled(RunDir(run).checkpoints, model.step, network.state_dict())
-    times = [moments(10)[place] for place in (0, 3, 5, 7, 9, 10)]
+    times = [timesteps(10)[place] for place in (0, 3, 5, 7, 9, 10)]
     x = draw_noise(4, 8, 7)
     with torch.no_grad():
         for t, t_next in itertools.pairwise(times):
@@ -195,13 +195,13 @@ def test_strides_are_led_by_few_colours_that_stand_for_all() -> None:
     assert network.head is not None
     palette = network.head.palette
     palette[150:, 3] = -2.0  # are absent
-    leading = InStrides(network).leading
+    leading = FewStepStudent(network).leading
     assert leading is not None
     colours = leading.palette
     assert 48 <= len(colours) <= 64 and torch.cdist(colours, palette[:150]).amin(1).max() < 0.01
     assert torch.cdist(palette[:150], colours).amin(1).max() < torch.cdist(palette[:150], palette[:64]).amin(1).max()
     palette[30:, 3] = -2.0
-    assert torch.equal(InStrides(network).leading.palette, palette[:30])  # type: ignore[union-attr]
+    assert torch.equal(FewStepStudent(network).leading.palette, palette[:30])  # type: ignore[union-attr]
 
 
 def test_classes_come_in_proportion() -> None:

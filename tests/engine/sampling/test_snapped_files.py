@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.core.events import Rgba
 from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import Painter
 from studio.data.colour.palette import Palette

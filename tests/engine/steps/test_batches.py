@@ -25,7 +25,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.quality import evaluate
 from studio.engine.quality.evaluate import EvaluateSettings
 from studio.engine.steps import batches, streamed
-from studio.engine.steps.batches import DeviceSprites, TrainSet, at_most, sampled, shifted, to_input, to_rgba
+from studio.engine.steps.batches import DeviceSprites, TrainSet, shifted, stride_subsample, subsample, to_input, to_rgba
 from studio.engine.steps.streamed import StreamedSprites, make_train_set
 from tests.conftest import make_sprites
 from tests.engine.tools import (
@@ -114,11 +114,11 @@ def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
 
 def test_of_many_rows_some_are_taken_from_all_over_and_never_more_than_asked_for() -> None:
     for count in range(1, 60):
-        found = at_most(np.arange(count), 10)
+        found = stride_subsample(np.arange(count), 10)
         gaps = np.diff([*found, count])
         assert len(found) == count if count <= 10 else 5 < len(found) <= 10
         assert len(set(gaps[:-1])) <= 1 and gaps[-1] <= gaps[0]
-    assert len(at_most(np.arange(0), 10)) == 0
+    assert len(stride_subsample(np.arange(0), 10)) == 0
 
 
 def test_plain_batches_begin_again_after_the_last_sprite(sprites: Sprites) -> None:
@@ -302,13 +302,13 @@ def test_closing_a_training_ends_its_thread(run_path: Path, sprites: Sprites) ->
 
 def test_of_very_many_a_choice_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     sprites, indices = make_sprites(per_class=50), np.arange(10, 90)
-    assert (sampled(sprites, indices).rgba == sprites.rgba[indices]).all()
+    assert (subsample(sprites, indices).rgba == sprites.rgba[indices]).all()
     monkeypatch.setattr(batches, "_MOST_SAMPLED", 30)
-    some = sampled(sprites, indices)
+    some = subsample(sprites, indices)
     assert len(set(some.names)) == 30 and set(some.names) < {sprites.names[index] for index in indices}
-    assert some.names == sampled(sprites, indices).names and min(some.class_counts()) > 5
+    assert some.names == subsample(sprites, indices).names and min(some.class_counts()) > 5
     monkeypatch.setattr(batches, "_MOST_SAMPLED_BYTES", 256 * 7)
-    assert len(sampled(sprites, indices)) == 7
+    assert len(subsample(sprites, indices)) == 7
 
 
 @pytest.mark.slow

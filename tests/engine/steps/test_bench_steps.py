@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from studio.core.events import LossChunk
-from studio.engine.steps.bench_steps import TrainingSteps
+from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -27,12 +27,12 @@ def test_the_losses_are_those_of_a_run(recipe: Recipe, run_path: Path) -> None:
     sprites = with_numbers(make_sprites())
     events = list(_train(recipe, run_path, sprites, **changes))
     losses = np.concatenate([event.losses for event in of_kind(events, LossChunk)])
-    training = TrainingSteps(recipe, _small(recipe.Config, **changes), sprites, torch.device("cpu"))
+    training = BenchmarkTrainer(recipe, _small(recipe.Config, **changes), sprites, torch.device("cpu"))
     assert [float(training.take()) for _ in range(8)] == pytest.approx(losses.tolist(), rel=1e-4)
 
 
 def test_the_parts_of_a_step_are_its_time() -> None:
-    training = TrainingSteps(Classifier(), small_classifier(), make_sprites(), torch.device("cpu"))
+    training = BenchmarkTrainer(Classifier(), small_classifier(), make_sprites(), torch.device("cpu"))
     training.take()
     loss, times = training.take_timed()
     assert training.step == 2 and torch.isfinite(loss)
@@ -42,7 +42,7 @@ def test_the_parts_of_a_step_are_its_time() -> None:
 
 
 def test_a_rate_counts_from_the_next_step_on() -> None:
-    training = TrainingSteps(Classifier(), small_classifier(weight_decay=0.0), make_sprites(), torch.device("cpu"))
+    training = BenchmarkTrainer(Classifier(), small_classifier(weight_decay=0.0), make_sprites(), torch.device("cpu"))
     before = training.network.leave.weight.detach().clone()
     training.rate(0.0)
     training.take()

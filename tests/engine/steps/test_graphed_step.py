@@ -19,7 +19,7 @@ from studio.engine.devices import cuda_graph, detection
 from studio.engine.devices.cuda_graph import StepGraph
 from studio.engine.runs.history import read_history
 from studio.engine.steps import graphed_step
-from studio.engine.steps.batches import Chosen
+from studio.engine.steps.batches import RawBatch
 from studio.engine.training import step
 from studio.engine.training.state import Training
 from tests.conftest import make_sprites
@@ -46,7 +46,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 
     class Graph:
         def __init__(
-            self, step: Callable[[Chosen], Tensor], chosen: Chosen, generators: tuple[torch.Generator, ...]
+            self, step: Callable[[RawBatch], Tensor], chosen: RawBatch, generators: tuple[torch.Generator, ...]
         ) -> None:
             card.generators += generators
             if card.refuses:
@@ -54,7 +54,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
             card.recorded += 1
             self._step, self._number = step, card.recorded
 
-        def replay(self, chosen: Chosen) -> Tensor:
+        def replay(self, chosen: RawBatch) -> Tensor:
             card.replayed.append(self._number)
             return self._step(chosen)
 
@@ -80,7 +80,7 @@ def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(torch.cuda, "graph", lambda graph, **more: contextlib.nullcontext())
     monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
 
-    def recorded() -> StepGraph[Chosen]:
+    def recorded() -> StepGraph[RawBatch]:
         nothing = torch.zeros(1)
         return StepGraph(lambda inputs: inputs[0], (nothing, nothing, nothing))
 
@@ -140,7 +140,7 @@ def test_what_can_not_be_recorded_is_said_once_and_trained_as_it_is(
     """What drew random numbers while recording failed is of no more use: it still takes itself to be recorded."""
     card.refuses, plain = "operation not permitted when stream is capturing", step._forward_backward
 
-    def checked(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+    def checked(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
         assert rng not in card.generators
         return plain(training, chosen, rng)
 
@@ -157,7 +157,7 @@ def test_a_device_that_is_full_gets_the_memory_of_the_graph_before_batches_are_s
 ) -> None:
     plain, failed = step._forward_backward, list[Event]()
 
-    def full_once(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
+    def full_once(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
         if len(card.replayed) == 2 and not failed:
             failed.append(Notice("info", "full"))
             raise torch.OutOfMemoryError("CUDA out of memory.")

@@ -16,7 +16,7 @@ from PIL import Image
 
 from studio.core import paths
 from studio.core.errors import UnwritableError
-from studio.core.events import Event, Halted, LossChunk, RunFinished
+from studio.core.events import Blocked, Event, LossChunk, RunFinished
 from studio.core.generators import returned
 from studio.data.similarity.groups import near_duplicates_of
 from studio.data.sprites import Sprites
@@ -78,12 +78,12 @@ def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
     disk.writes, first = 0, list[int]()
     events = _busy(tmp_path / "whole", sprites, lambda *_: first.append(disk.writes))
     of_the_loop, expected = range(first[0] + 1, disk.writes + 1), learnt(tmp_path / "whole")
-    assert len(of_the_loop) > 10 and not of_kind(events, Halted)
+    assert len(of_the_loop) > 10 and not of_kind(events, Blocked)
     for failing in of_the_loop:
         disk.writes, disk.fails = 0, frozenset({failing})
         run = tmp_path / str(failing)
         events = _busy(run, sprites)
-        (halted,) = of_kind(events, Halted)
+        (halted,) = of_kind(events, Blocked)
         assert "No space left" in halted.hint and str(run) in halted.title
         assert of_kind(events, RunFinished)[0].reason == "finished"
         history = read_history(run)
@@ -99,7 +99,7 @@ def test_old_checkpoints_that_can_not_be_removed_are_tried_again_and_the_new_one
     busy = OSError(16, "Device or resource busy")
     monkeypatch.setattr(checkpoints, "rotate", Mock(wraps=checkpoints.rotate, side_effect=[busy, busy, DEFAULT]))
     events = list(train_classifier(run_path, sprites, steps=STEPS))
-    assert len(of_kind(events, Halted)) == 2 and read_history(run_path).checkpoints == [STEPS]
+    assert len(of_kind(events, Blocked)) == 2 and read_history(run_path).checkpoints == [STEPS]
 
 
 @pytest.mark.parametrize("failing", range(1, 30, 3))
@@ -107,10 +107,10 @@ def test_fault_21_a_disk_that_stays_full_halts_until_the_run_is_ended(
     run_path: Path, sprites: Sprites, disk: _Disk, failing: int
 ) -> None:
     disk.fails = frozenset(range(failing, 10_000))
-    halted = list[Halted]()
+    halted = list[Blocked]()
 
     def give_up_at_last(control: Control, event: Event) -> None:
-        if isinstance(event, Halted):
+        if isinstance(event, Blocked):
             halted.append(event)
             control.stop, control.give_up = True, len(halted) == 3
 
@@ -133,9 +133,9 @@ def test_fault_21_a_wish_to_stop_on_a_full_disk_is_granted_when_there_is_space(
         events.append(event)
         if isinstance(event, LossChunk):
             control.stop, disk.fails = True, frozenset(range(10_000))
-        elif isinstance(event, Halted):
+        elif isinstance(event, Blocked):
             disk.fails = frozenset()
-    assert len(of_kind(events, Halted)) == 1
+    assert len(of_kind(events, Blocked)) == 1
     finished = of_kind(events, RunFinished)[0]
     assert finished.reason == "stopped" and RunDir(run_path).progress().step == finished.step
 
@@ -156,7 +156,7 @@ def test_fault_21_what_the_system_cuts_short_is_written_whole_at_last(
     for event in train_generator(run_path, sprites, steps=STEPS):
         if halted == 0 and isinstance(event, LossChunk):
             small_files(next(limits))
-        elif isinstance(event, Halted):
+        elif isinstance(event, Blocked):
             assert not list(run_path.rglob(".tmp-*"))
             halted += 1
             small_files(next(limits))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, QualityMeasured, Validated
+from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, QualityMeasured, Validated
 from studio.core.generators import returned
 from studio.core.metrics import Quality
 from studio.data.store import packed
@@ -241,5 +241,5 @@ def test_a_measurement_that_can_not_be_written_is_tried_again_before_the_next_st
     full = OSError(28, "No space left on device")
     monkeypatch.setattr(quality, "add_metrics", Mock(side_effect=itertools.chain([full, full], itertools.repeat(None))))
     kinds = [type(event) for event in trained(run_path)]
-    at = kinds.index(Halted)
-    assert kinds[at : at + 3] == [Halted, Halted, QualityMeasured] and kinds.count(Halted) == 2
+    at = kinds.index(Blocked)
+    assert kinds[at : at + 3] == [Blocked, Blocked, QualityMeasured] and kinds.count(Blocked) == 2

@@ -143,7 +143,7 @@ def test_every_checkpoint_that_was_tampered_with_is_refused(run_path: Path, spri
 
 
 def test_the_manifest_names_every_source_with_its_licence() -> None:
-    folder = Path(__file__).resolve().parents[2] / "assets" / "starter"
+    folder = Path(__file__).resolve().parents[3] / "assets" / "starter"
     sources = json.loads((folder / "sources.json").read_text())["sources"]
     assert {source["licence"] for source in sources} == {"CC0-1.0"}
     lines = (folder / "tiles.sha256").read_text().splitlines()

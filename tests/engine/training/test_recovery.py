@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from studio.core.errors import DeviceError, DeviceFullError, TrainingError, UnwritableError
-from studio.core.events import CheckpointSaved, Events, LossChunk, Notice, RunFinished, RunStarted, SteppedBack
+from studio.core.events import CheckpointSaved, Events, LossChunk, Notice, RolledBack, RunFinished, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
@@ -102,14 +102,14 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    control, weights, setbacks = Control(checkpoint_now=True), list[torch.Tensor](), list[SteppedBack]()
+    control, weights, setbacks = Control(checkpoint_now=True), list[torch.Tensor](), list[RolledBack]()
     _spoil(monkeypatch, lambda call: call >= 3)
 
     def watch() -> None:
         for event in train_generator(run_path, sprites, control, steps=50):
             if isinstance(event, LossChunk) and control.live:
                 weights[:] = [weight.clone() for weight in control.live.network.parameters()]
-            setbacks.extend(of_kind([event], SteppedBack))
+            setbacks.extend(of_kind([event], RolledBack))
 
     with pytest.raises(TrainingError, match=r"step \d"):
         watch()
@@ -127,8 +127,8 @@ def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_check
 ) -> None:
     _spoil(monkeypatch, lambda call: call == spoilt)
     events = list(train_generator(run_path, sprites, Control(checkpoint_now=is_saved), **_STEADY))
-    saved, (setback,) = of_kind(events, CheckpointSaved)[0].step if is_saved else 0, of_kind(events, SteppedBack)
-    assert bool(saved) == is_saved and saved <= spoilt and setback == SteppedBack(spoilt, saved, 0.5)
+    saved, (setback,) = of_kind(events, CheckpointSaved)[0].step if is_saved else 0, of_kind(events, RolledBack)
+    assert bool(saved) == is_saved and saved <= spoilt and setback == RolledBack(spoilt, saved, 0.5)
     before, after = events[: events.index(setback)], events[events.index(setback) :]
     assert {chunk.lr for chunk in of_kind(before, LossChunk)} == {_RATE}
     assert {chunk.lr for chunk in of_kind(after, LossChunk)} == {_RATE / 2}
@@ -150,7 +150,7 @@ def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
         with monkeypatch.context() as patch:
             _spoil(patch, lambda call, overflows=overflows: call in overflows, _overflowing)  # type: ignore[misc]
             events = list(train_generator(tmp_path / name, sprites, steps=7, precision=precision))
-        assert not of_kind(events, SteppedBack) and of_kind(events, RunFinished)[0].step == 7
+        assert not of_kind(events, RolledBack) and of_kind(events, RunFinished)[0].step == 7
         chunks = of_kind(events, LossChunk)
         found[name] = [np.concatenate([getattr(chunk, kind) for chunk in chunks]) for kind in ("losses", "grad_norms")]
     for fp32, fp16 in zip(found["fp32"], found["fp16"], strict=True):
@@ -168,7 +168,7 @@ def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
     monkeypatch.setattr("studio.engine.devices.precision._FIRST_SCALE", 4.0)
     _spoil(monkeypatch, lambda call: call < 3, _overflowing)  # at a scale of 4, 2 and 1
     events = list(train_generator(run_path, sprites, steps=5, precision="fp16"))
-    assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)] and of_kind(events, RunFinished)[0].step == 5
+    assert of_kind(events, RolledBack) == [RolledBack(2, 0, 0.5)] and of_kind(events, RunFinished)[0].step == 5
 
 
 @pytest.mark.usefixtures("soon")
@@ -177,7 +177,7 @@ def test_fault_24_setbacks_are_forgiven_after_some_sound_checkpoints(
 ) -> None:
     _spoil(monkeypatch, lambda call: call % 3 == 2)
     events = list(train_generator(run_path, sprites.take(range(4)), SavingAlways(), **_STEADY, steps=9, holdout=0.0))
-    assert len(of_kind(events, SteppedBack)) == 4  # more than a run may have in a row
+    assert len(of_kind(events, RolledBack)) == 4  # more than a run may have in a row
     assert of_kind(events, RunFinished)[0].step == 9 and RunDir(run_path).progress().nan_rollbacks == 0
     assert [chunk.lr / _RATE for chunk in of_kind(events, LossChunk)] == [1, 1, *[0.5, 1] * 3, 0.5]
     assert "100%" in of_kind(events, Notice)[-1].title

@@ -23,7 +23,7 @@ from studio.engine.sampling import generate
 from studio.engine.steps.batches import to_rgba
 from studio.engine.training.parents import starter_info
 from studio.recipes.base import Spec
-from studio.recipes.flow import CONSTANTS, moments
+from studio.recipes.flow import CONSTANTS, timesteps
 from tests.exports.c.tools import STYLE, Drawing, needs_compiler, write
 from tests.exports.tools import small_model
 
@@ -81,8 +81,8 @@ def test_the_steps_are_the_studios(drawing: Drawing) -> None:
     last, before = CONSTANTS["last_from"], CONSTANTS["guided_to"]
     for steps in range(2, 60):
         times = [0.0, *(before * step / (step + 4 * (steps - 2 - step)) for step in range(1, steps - 1)), last, 1.0]
-        assert times == moments(steps)
-    assert moments(1) == [0.0, 1.0]
+        assert times == timesteps(steps)
+    assert timesteps(1) == [0.0, 1.0]
 
 
 def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, drawing: Drawing) -> None:

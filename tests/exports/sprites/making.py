@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
 

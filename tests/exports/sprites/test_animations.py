@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from PySide6.QtGui import QImage, QImageReader
 
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.exports.sprites.base import SpriteSet
 from tests.exports.sprites.making import BLUE, GREEN, RED, many_coloured, notes, of_colours, played, written
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from studio.core.events import Events, Progress
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot
 
 SIDES = (1, 3, 5)
@@ -22,7 +22,7 @@ class Kernels(Experiment):
     question = "What do larger kernels cost?"
     seconds = 2.0
 
-    def run(self, bench: Bench) -> Events:
+    def run(self, bench: ExperimentContext) -> Events:
         x, times_ms = torch.rand(8, 16, bench.sprites.size, bench.sprites.size, device=bench.target), list[float]()
         for side in SIDES:
             layer = nn.Conv2d(16, 16, side, padding="same", device=bench.target)
@@ -35,5 +35,5 @@ class Kernels(Experiment):
         sentence = f"A kernel of 5 x 5 takes {times_ms[-1] / times_ms[0]:.2g} times as long as one of 1 x 1."
         yield Outcome((Plot("Time by kernel", Axis("side"), Axis("ms"), (line,)),), (), (sentence,))
 
-    def code(self, bench: Bench) -> str:
+    def code(self, bench: ExperimentContext) -> str:
         return "import torch\n\nprint(torch.nn.Conv2d(16, 16, 5, padding=2)(torch.rand(8, 16, 32, 32)).shape)\n"

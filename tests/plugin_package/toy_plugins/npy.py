@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.data.files.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
 from studio.data.images.decoding import check_size, read_bytes
 from studio.data.sources.base import Source
 
@@ -32,10 +32,10 @@ class NpySource(Source):
         data = read_bytes(file)
         header = _HEADER.match(data)
         if header is None:
-            raise Refused("unreadable", "no array uint8 [N, H, W, 4] of NumPy's")
+            raise UnreadableFile("unreadable", "no array uint8 [N, H, W, 4] of NumPy's")
         count, height, width = map(int, header.groups())
         if count * height * width == 0 or len(data) - header.end() != 4 * math.prod((count, height, width)):
-            raise Refused("unreadable", "its array is not as long as its header says")
+            raise UnreadableFile("unreadable", "its array is not as long as its header says")
         check_size(width, height)
         sprites = np.frombuffer(data, np.uint8, offset=header.end()).reshape(count, height, width, 4)
         for number, sprite in enumerate(sprites):

@@ -14,7 +14,7 @@ from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest
 from studio.app.background.recent import recent
 from studio.core import formatting
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.pixels.editing import KeptEdit, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.engine.devices.types import GenerateSettings
@@ -23,7 +23,7 @@ _NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and numbers of sprites 
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DrawRequest:
     """What was to be drawn: the settings, and what it begins with; None for noise.
 
     title: of the results; empty for the usual one. origin: what they begin with is called so; empty for noise.
@@ -64,7 +64,7 @@ class Shown:
 class Batch:
     """Sprites that were drawn together, as they were made and as they are shown, and which were rejected since."""
 
-    def __init__(self, asked: Asked, made: SpritesColoured) -> None:
+    def __init__(self, asked: DrawRequest, made: SpritesColoured) -> None:
         self.asked = asked
         self.made, self.shown = made, _as_shown(made, asked)
         self.rejected: set[int] = set()
@@ -86,7 +86,7 @@ class Batches:
         self.current: Batch | None = None
         self._batches: list[Batch] = []
 
-    def add(self, made: SpritesColoured, asked: Asked) -> Batch:
+    def add(self, made: SpritesColoured, asked: DrawRequest) -> Batch:
         """The batch of these sprites: a new one, which is on show then, or one that has come in other colours."""
         for batch in self._batches:
             if batch.made.labels is made.labels:
@@ -114,7 +114,7 @@ class Batches:
         return self._batches.index(self.current) if self.current is not None else -1
 
 
-def _as_shown(made: SpritesColoured, asked: Asked) -> Shown:
+def _as_shown(made: SpritesColoured, asked: DrawRequest) -> Shown:
     """New sprites, named after what they came from, else after their classes."""
     known = asked.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in made.labels]

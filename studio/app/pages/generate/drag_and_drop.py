@@ -10,7 +10,7 @@ from PySide6.QtGui import QDrag, QGuiApplication, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.state.sprites.drag_files import CarriedFiles
+from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import as_image
 from studio.core import pictures
@@ -19,7 +19,7 @@ from studio.exports import sheets
 _SHOWN = 64  # logical pixels, under the mouse
 
 
-def mime_of(picked: SpriteSelection, carried: CarriedFiles) -> QMimeData:
+def mime_of(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
     """What other programs take: a file of each sprite, and the picture of one, or of all as a sheet. Raises OSError."""
     data, written = QMimeData(), carried.write(picked)
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in written])
@@ -30,12 +30,12 @@ def mime_of(picked: SpriteSelection, carried: CarriedFiles) -> QMimeData:
     return data
 
 
-def copy(picked: SpriteSelection, carried: CarriedFiles) -> None:
+def copy(picked: SpriteSelection, carried: DragFiles) -> None:
     """Put sprites into the clipboard. Raises OSError."""
     QGuiApplication.clipboard().setMimeData(mime_of(picked, carried))
 
 
-def drag(picked: SpriteSelection, carried: CarriedFiles, source: QWidget) -> None:
+def drag(picked: SpriteSelection, carried: DragFiles, source: QWidget) -> None:
     """Let the user drop sprites somewhere; ends when that is done. Raises OSError."""
     dragged = QDrag(source)
     dragged.setMimeData(mime_of(picked, carried))
@@ -51,7 +51,7 @@ class Carrier(QObject):
 
     failed = Signal(object)
 
-    def __init__(self, view: SpriteList, carried: CarriedFiles, picked: Callable[[], SpriteSelection | None]) -> None:
+    def __init__(self, view: SpriteList, carried: DragFiles, picked: Callable[[], SpriteSelection | None]) -> None:
         """picked: gives what is selected, or all where nothing is."""
         super().__init__(view)
         self._view, self._carried, self._picked = view, carried, picked

@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from studio.app.background.model_jobs import EditRequest
-from studio.app.pages.generate.batches import Asked, origin_of
+from studio.app.pages.generate.batches import DrawRequest, origin_of
 from studio.app.pages.generate.editing import COUNT, EditorPanel
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
@@ -34,7 +34,7 @@ class Drawing(QObject):
         super().__init__(parent)
         self._session, self._choice, self._request = session, choice, request
         self._results, self._editing = results, editing
-        self.asked: Asked | None = None  # the current or the last request
+        self.asked: DrawRequest | None = None  # the current or the last request
 
     def problem(self) -> str:
         """Return why the chosen model can't draw with the page's settings; empty when drawing is possible."""
@@ -133,5 +133,5 @@ class Drawing(QObject):
     ) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if source is not None and device is not None and record is not None:
-            self.asked = Asked(settings, request, title, origin, self._choice.name(), record.class_names)
+            self.asked = DrawRequest(settings, request, title, origin, self._choice.name(), record.class_names)
             self._session.inference.generate(source, device, settings, self._request.colour_choice(), request)

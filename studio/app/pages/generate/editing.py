@@ -20,8 +20,8 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.sprites.painting import as_image
-from studio.core.events import Rgba
-from studio.data.files.naming import shown
+from studio.core.arrays import Rgba
+from studio.data.files.naming import escape_unprintable
 from studio.data.pixels.editing import Edit, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 
@@ -292,7 +292,7 @@ class EditorPanel(QWidget):
 
     @Slot(object)
     def _take_picture(self, picture: PictureRead) -> None:
-        self.take(NamedSprite(picture.rgba, shown(picture.path.name)))
+        self.take(NamedSprite(picture.rgba, escape_unprintable(picture.path.name)))
 
 
 def picture_in(data: QMimeData) -> Path | None:

@@ -12,7 +12,7 @@ from studio.app.background.job_events import NeighboursFound
 from studio.app.state.models.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.pixels.corner_tiles import joined
 
 _COUNT, _ZOOM = 3, 4

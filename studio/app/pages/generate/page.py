@@ -15,7 +15,7 @@ from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
-from studio.app.pages.generate.batches import Asked
+from studio.app.pages.generate.batches import DrawRequest
 from studio.app.pages.generate.drawing import Drawing
 from studio.app.pages.generate.editing import EditorPanel, picture_in
 from studio.app.pages.generate.neighbours import Neighbours
@@ -214,7 +214,9 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        self.results.show_sprites(made, self.drawing.asked or Asked(GenerateSettings(), None, "", "", made.model, ()))
+        self.results.show_sprites(
+            made, self.drawing.asked or DrawRequest(GenerateSettings(), None, "", "", made.model, ())
+        )
         self._look_around()
 
     @Slot()

@@ -13,16 +13,16 @@ from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.background.recent import MOST, MOST_MB
 from studio.app.pages.generate.badges import Badges
-from studio.app.pages.generate.batches import Asked, Batches, Shown, shown_of
+from studio.app.pages.generate.batches import Batches, DrawRequest, Shown, shown_of
 from studio.app.pages.generate.drag_and_drop import Carrier
 from studio.app.pages.generate.rejections import Rejections
 from studio.app.state.models.kept import KeptSprites
-from studio.app.state.sprites.drag_files import CarriedFiles
+from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import formatting
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Results(QWidget):
     failed = Signal(object)
     undo_changed = Signal()
 
-    def __init__(self, kept: KeptSprites, carried: CarriedFiles, neighbours: QWidget) -> None:
+    def __init__(self, kept: KeptSprites, carried: DragFiles, neighbours: QWidget) -> None:
         """neighbours: what is shown beside the grid."""
         super().__init__()
         self._neighbours = neighbours
@@ -98,7 +98,7 @@ class Results(QWidget):
         self._connect()
         self._show_tab()
 
-    def show_sprites(self, made: SpritesColoured, asked: Asked) -> None:
+    def show_sprites(self, made: SpritesColoured, asked: DrawRequest) -> None:
         """Show what was made; the same sprites in other colours take the place of what they were."""
         before = self._batches.current
         batch = self._batches.add(made, asked)
@@ -110,7 +110,7 @@ class Results(QWidget):
             self.new_tab.setChecked(True)
             self._show_tab()
 
-    def asked(self) -> Asked | None:
+    def asked(self) -> DrawRequest | None:
         """What the new sprites are that are on show, or were last."""
         return self._batches.current.asked if self._batches.current is not None else None
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import formatting
-from studio.data.files.source_files import Refused
+from studio.data.files.source_files import UnreadableFile
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing.sheet_preview import Sheet
 from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions, SpritesImported
@@ -78,7 +78,7 @@ def _outcome(count: int, words: str, side: int) -> Outcome:
         )
     try:
         check_count(count)
-    except Refused as refused:
+    except UnreadableFile as refused:
         return Outcome(0, f"The sheet {refused.reason}.")
     return Outcome(count, words or formatting.count(count, "sprite"), side)
 

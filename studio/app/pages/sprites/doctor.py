@@ -23,7 +23,7 @@ from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
 from studio.data.doctor.findings import Finding, Fix
 from studio.data.doctor.mending import harden

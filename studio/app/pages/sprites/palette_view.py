@@ -15,7 +15,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches, hex_code
 from studio.core import formatting
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.colour.palette import Palette, display_order
 from studio.data.colour.usage import ColourUse
 from studio.data.sprites import Sprites

@@ -12,7 +12,7 @@ from studio.app.background.worker import JobEnded, JobPaused
 from studio.app.pages import run_words
 from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
-from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, RolledBack, Validated
 from studio.core.metrics import LOSS, title_of
 from studio.engine.runs.history import HistoryRead
 
@@ -100,7 +100,7 @@ def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
     plot.add_mark(event.step, "checkpoint")
 
 
-def _mark_setback(plot: LossPlot, event: SteppedBack) -> None:
+def _mark_setback(plot: LossPlot, event: RolledBack) -> None:
     """Where the curve goes on at a lower rate."""
     plot.add_mark(event.step, "incident", f"Back from step {formatting.number(event.failed_step)}, at half the rate")
 
@@ -138,7 +138,7 @@ _DRAWN: dict[type[Event], Callable[[LossPlot, Any], None]] = {
     Validated: _add_validation,
     QualityMeasured: _add_qualities,
     CheckpointSaved: _mark_checkpoint,
-    SteppedBack: _mark_setback,
+    RolledBack: _mark_setback,
     Advised: _mark_best,
     JobPaused: _catch_up,
     JobEnded: _catch_up,

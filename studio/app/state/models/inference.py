@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, model_jobs, sprite_jobs
-from studio.app.background.job_queue import JobQueue, Place
+from studio.app.background.job_queue import JobQueue, WorkerName
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
+from studio.core.arrays import Rgba
 from studio.core.config import Config
 from studio.core.events import (
     Classified,
@@ -25,7 +26,6 @@ from studio.core.events import (
     JobFailed,
     NumbersPredicted,
     Progress,
-    Rgba,
     Verified,
 )
 from studio.data.colour.recolouring import ColourChoice
@@ -158,7 +158,9 @@ class Inference(QObject):
         if self._job is not None:
             self._job_queue.cancel(self._job)
 
-    def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
+    def _begin(
+        self, place: WorkerName, title: str, events: Events, receive: Callable[[Event], None] | None = None
+    ) -> None:
         self._job_queue.give_up(self._job)
         receive = partial(self._receive, receive or self._hand_on)
         self._job = self._job_queue.start(place, title, events, receive, kind=title)

@@ -11,7 +11,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from studio.core import file_systems, files, paths
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.pixels.editing import Edit, KeptEdit, NamedSprite
 
 _MOST = 1000  # the oldest go

@@ -13,7 +13,7 @@ from studio.exports import sheets
 _MOST_FILES = 64  # a drag waits until they are written; more are carried as one sheet
 
 
-class CarriedFiles:
+class DragFiles:
     """PNG files in a temporary folder, which is made when it is needed."""
 
     def __init__(self, settings: Settings) -> None:

@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject, Signal
 from studio.app.background import job_events, sprite_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.core.events import Event, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import Event
 
 if TYPE_CHECKING:
     from studio.data.colour.palette import Palette

@@ -31,7 +31,7 @@ _COST_TIME = {"batch_size", "optimizer", "threads", "data_on_device"}
 
 
 @dataclass(eq=False)
-class _OfRecipe:
+class RecipeChoice:
     """What is chosen for one recipe."""
 
     config: TrainingConfig  # the last sound settings
@@ -56,9 +56,9 @@ class TrainingSetup(QObject):
         self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
         self.uses_all_cards = settings.text("all_cards") == "yes"  # where there are several
-        self._chosen: dict[str, _OfRecipe] = {}  # by its name
-        self._followed: dict[
-            str, _OfRecipe
+        self._chosen: dict[str, RecipeChoice] = {}  # by its name
+        self._shown_run: dict[
+            str, RecipeChoice
         ] = {}  # what is shown instead: a run's that goes on, until sprites are opened
         self.parents = ParentChoice(settings, open_sprites, runs)
         self.measurements = Measurements()
@@ -91,12 +91,12 @@ class TrainingSetup(QObject):
     @property
     def is_following(self) -> bool:
         """Whether `config` is that of a run which goes on, and not what the user has chosen."""
-        return self.recipe is not None and self.recipe.name in self._followed
+        return self.recipe is not None and self.recipe.name in self._shown_run
 
     @property
-    def _own(self) -> _OfRecipe | None:
+    def _own(self) -> RecipeChoice | None:
         recipe = self.recipe
-        return None if recipe is None else self._followed.get(recipe.name) or self._chosen.get(recipe.name)
+        return None if recipe is None else self._shown_run.get(recipe.name) or self._chosen.get(recipe.name)
 
     @property
     def device(self) -> Device | None:
@@ -115,17 +115,17 @@ class TrainingSetup(QObject):
         assert own is not None
         self._suit_parent(recipe, own)
         own.config = self._preset_configs.get(own.preset, own.config)
-        self._settle()
+        self._update_preset()
 
     def choose_preset(self, title: str) -> None:
         """Train with the settings of this preset."""
-        self._adopt().preset = title
+        self._take_over().preset = title
         self.set_config(self._preset_configs[title])
 
     def choose_parent(self, source: ParentSource, *, remember: bool = True) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
         assert self.recipe is not None
-        self._adopt().invalid = ""
+        self._take_over().invalid = ""
         self.parents.choose(self.recipe, source, remember=remember)
         self._offer_presets()
 
@@ -150,8 +150,8 @@ class TrainingSetup(QObject):
             config = recipe.Config.from_json(record.config)
             self.choose_recipe(recipe.name)
             self.parents.follow(recipe, record)
-            self._followed[recipe.name] = _OfRecipe(config, self.parents.of(recipe))
-            self._settle()
+            self._shown_run[recipe.name] = RecipeChoice(config, self.parents.of(recipe))
+            self._update_preset()
 
     def start_from(self, run: Path, record: RunRecord) -> None:
         """Train a run's recipe, starting from its model. Raises UsageError where the recipe is not known here."""
@@ -192,11 +192,11 @@ class TrainingSetup(QObject):
         """Train with these settings of the chosen recipe."""
         assert self._own is not None
         self._own.config, self._own.invalid = config, ""
-        self._settle()
+        self._update_preset()
 
     def type_config(self, config: TrainingConfig) -> None:
         """Train with the chosen recipe's settings as the user has changed them."""
-        self.set_config(config.as_typed(self._adopt().config))
+        self.set_config(config.as_typed(self._take_over().config))
 
     def refuse_config(self, problem: str) -> None:
         """Settings were typed that can't be; nothing is trained until they are others."""
@@ -264,7 +264,7 @@ class TrainingSetup(QObject):
     @Slot()
     def _take_sprites(self) -> None:
         self.parents.unfollow()
-        self._followed.clear()
+        self._shown_run.clear()
         self._offer_presets()
 
     @Slot()
@@ -280,7 +280,7 @@ class TrainingSetup(QObject):
         if self.preset in self._preset_configs:
             self.set_config(self._preset_configs[self.preset])
         else:
-            self._settle()
+            self._update_preset()
 
     @Slot()
     def _forget_lost_parents(self) -> None:
@@ -303,14 +303,14 @@ class TrainingSetup(QObject):
         if fastest and not self._catalog.is_measuring() and not self._training.has_own_run():
             self.choose_device(fastest)
 
-    def _adopt(self) -> _OfRecipe:
+    def _take_over(self) -> RecipeChoice:
         """What is on show for the recipe, which the user is about to change: a run's settings become the user's own."""
         assert self.recipe is not None and self._own is not None
         self._chosen[self.recipe.name] = own = self._own
-        self._followed.pop(self.recipe.name, None)
+        self._shown_run.pop(self.recipe.name, None)
         return own
 
-    def _suit_parent(self, recipe: Recipe, own: _OfRecipe) -> None:
+    def _suit_parent(self, recipe: Recipe, own: RecipeChoice) -> None:
         """Bring the user's own settings to what a training starts from, where that is something else than before."""
         source = self.parents.of(recipe)
         if source != own.suited:
@@ -319,7 +319,7 @@ class TrainingSetup(QObject):
             own.config = own.config.replace(**{name: getattr(usual, name) for name in named})
             own.suited = source
 
-    def _settle(self) -> None:
+    def _update_preset(self) -> None:
         """Say which preset the settings are, and forget measurements that they make wrong."""
         recipe, own = self.recipe, self._own
         if recipe is not None and own is not None and not own.invalid:
@@ -346,16 +346,16 @@ class TrainingSetup(QObject):
         cards = self.processes(device)
         return training_budget(recipe, self._open_sprites.sprites, device, given, cards)
 
-    def _of_last_time(self, recipe: Recipe) -> _OfRecipe:
+    def _of_last_time(self, recipe: Recipe) -> RecipeChoice:
         """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
         values, title = self._settings.values(recipe.name), self._settings.text(f"{recipe.name} preset")
         with contextlib.suppress(UsageError):  # settings that this version does not know
             if values and not title:
                 suited_starter = self._settings.text(f"{recipe.name} suited") == STARTER
-                return _OfRecipe(recipe.Config.from_json(values), STARTER if suited_starter else None)
+                return RecipeChoice(recipe.Config.from_json(values), STARTER if suited_starter else None)
         means = self._means(recipe)
         usual: TrainingConfig = recipe.defaults(means).replace(**recipe.usual_changes(means))
-        return _OfRecipe(self._preset_configs.get(title, usual), self.parents.of(recipe))
+        return RecipeChoice(self._preset_configs.get(title, usual), self.parents.of(recipe))
 
 
 class Measurements:

@@ -12,10 +12,10 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from studio.app.background import watch_jobs
 from studio.app.background.job_events import RunDescribed, RunKept
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.worker import Job, JobEnded, JobRests
-from studio.core.events import Event, Events, Halted, JobFailed, RunFinished
+from studio.app.background.worker import Job, JobEnded, JobIdle
+from studio.core.events import Blocked, Event, Events, JobFailed, RunFinished
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import Live
+from studio.engine.control.protocol import Heartbeat
 from studio.engine.control.watcher import TrainingSeen
 from studio.engine.distributed.launching import TrainingProcesses
 
@@ -37,7 +37,7 @@ class Watched:
     many train it that this window has started; 0: somebody else has.
     """
 
-    live: Live | None = None
+    live: Heartbeat | None = None
     silent_s: float = 0.0
     processes: int = 0
 
@@ -118,7 +118,7 @@ class WindowTrainer:
         if isinstance(event, RunDescribed):
             self._has_begun = True
             return "training" if state == "starting" else state
-        return "paused" if isinstance(event, Halted) else state
+        return "paused" if isinstance(event, Blocked) else state
 
     def why_no_pause(self, state: State) -> str:
         return _SAVING if state == "stopping" else ""
@@ -253,7 +253,7 @@ class ProcessTrainer(QObject):
                 self._is_pause_asked = False
         elif isinstance(event, RunFinished):
             self._has_ended = True
-        elif isinstance(event, JobRests):
+        elif isinstance(event, JobIdle):
             self._timer.start()
         self._receive(event)
 

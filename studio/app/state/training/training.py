@@ -16,10 +16,10 @@ from studio.app.state.training.trainers import TRAINING, ProcessTrainer, State, 
 from studio.core.config import TrainingConfig
 from studio.core.events import (
     Advised,
+    Blocked,
     CheckpointSaved,
     Event,
     Events,
-    Halted,
     JobFailed,
     LossChunk,
     RunFinished,
@@ -68,7 +68,7 @@ class CurrentTraining(QObject):
         self.heldout: Mapping[str, float] = {}  # the newest figures on held-out sprites
         self.advice: Advised | None = None
         self.has_checkpoint = False
-        self.halted: Halted | None = None  # why it is paused, if nobody wanted that
+        self.halted: Blocked | None = None  # why it is paused, if nobody wanted that
         self.failure: JobFailed | None = None  # what ended the run
         self.end: RunFinished | None = None  # how it has ended otherwise
         self.is_left = False  # it is being ended because the window closes
@@ -247,7 +247,7 @@ class CurrentTraining(QObject):
             self._trainer = self.control = None
             self._set_state("idle")
         elif self._trainer is not None:
-            self._set_state(self._trainer.state_after(event, self.state), is_news=isinstance(event, Halted))
+            self._set_state(self._trainer.state_after(event, self.state), is_news=isinstance(event, Blocked))
 
     def _note(self, event: Event) -> None:
         """Keep what an event says."""
@@ -270,7 +270,7 @@ class CurrentTraining(QObject):
                 self._describe(event.record)
             case CheckpointSaved():
                 self.has_checkpoint = True
-            case Halted():
+            case Blocked():
                 self.halted = event
             case JobFailed():
                 self.failure = event

@@ -16,7 +16,7 @@ from studio.app.widgets.editor.canvas import PixelCanvas
 from studio.app.widgets.editor.previews import actual_size, tiled
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.colour.palette import display_order, palette_of, spread
 from studio.data.pixels.editing import Edit, History, KeptEdit, Mask, Place, Stroke, Tool
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image, checkerboard
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 _SIDE, _WIDEST = 104, 256  # logical pixels
 _TILES, _FEWEST_TILES = 3, 2

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar, QWidget
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.overlay import SheetPart
 from studio.app.widgets.sprites.painting import as_image, checkerboard
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 _NO_SHEET: Rgba = np.zeros((0, 0, 4), np.uint8)
 ZOOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

@@ -13,7 +13,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.painting import draw_sprite
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 _SIDE = 40  # logical pixels
 

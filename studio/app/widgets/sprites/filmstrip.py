@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QSizePolicy, QSlider, QToolTip, QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import draw_sprite, factor_for
-from studio.core.events import Rgba, SamplesReady
+from studio.core.arrays import Rgba
+from studio.core.events import SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames

@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 from studio.app import theme
 from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import draw_sprite
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 ZOOMS = range(1, 9)
 _MARGIN = 4  # logical pixels around a sprite

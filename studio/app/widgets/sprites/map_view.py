@@ -25,7 +25,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image
 from studio.core import formatting
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 Floats = NDArray[np.float32]
 Groups = NDArray[np.int64]

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from studio.app import theme
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 _CHECKER = 8  # logical pixels a field
 _TILE = 8  # fields a side of the picture that the checkerboard is made of: few large copies instead of many small ones

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from studio.app import theme
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core import formatting
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 _SPRITE, _BARS, _GAP = 64, 200, 8
 _MOST_CLASSES, _MOST_NUMBERS = 3, 4  # lines beside a sprite

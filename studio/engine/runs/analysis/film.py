@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from studio.core import pictures
+from studio.core.arrays import Rgba
 from studio.core.errors import RunError, UsageError
-from studio.core.events import Rgba, SamplesReady
+from studio.core.events import SamplesReady
 from studio.core.formatting import count
 from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
 from studio.engine.runs.history import read_samples

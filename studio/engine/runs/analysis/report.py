@@ -13,9 +13,10 @@ import numpy as np
 from PIL import Image
 
 from studio.core import files, pictures
+from studio.core.arrays import Rgba
 from studio.core.curves import MOST_LINES
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Notice, Progress, Rgba
+from studio.core.events import Event, Events, Notice, Progress
 from studio.core.formatting import count, number
 from studio.engine.runs.analysis.comparison import (
     NOTHING_DIFFERS,

@@ -12,7 +12,7 @@ from studio.app.background import job_events
 from studio.app.background.worker import JobPaused
 from studio.app.pages.train.monitor import Monitor
 from studio.app.state.session import Session
-from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, SamplesSpaced, SteppedBack, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, RolledBack, SamplesSpaced, Validated
 from studio.core.metrics import Quality
 from studio.engine.runs.history import Curve, History, HistoryRead
 from tests.app.conftest import LONG_MS, chunk, endless
@@ -36,7 +36,7 @@ def said() -> list[Event]:
         Validated(8, {"loss": 0.25}),
         CheckpointSaved(9, Path("run/checkpoints/9")),
         chunk(10, 5),
-        SteppedBack(14, 9, 0.5),
+        RolledBack(14, 9, 0.5),
         chunk(9, 1),
         QualityMeasured(9, Quality(0.25, 0.01, 0.0, 0.0, 0.0)),
         Advised(9, "copying", "Copies.", 3),

@@ -20,7 +20,8 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
-from studio.core.events import JobFailed, Rgba
+from studio.core.arrays import Rgba
+from studio.core.events import JobFailed
 from studio.data.colour.palette import Palette
 from studio.data.colour.true_pixels import style_of
 from studio.data.colour.usage import colour_use

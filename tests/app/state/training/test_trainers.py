@@ -23,7 +23,7 @@ from studio.core.errors import UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished
 from studio.engine.control.control import Control
 from studio.engine.control.protocol import ask, read_live
-from studio.engine.control.server import heeding
+from studio.engine.control.server import with_run_control
 from studio.engine.control.watcher import RunWatcher
 from studio.engine.devices.types import Device, DevicesFound
 from studio.engine.distributed.launching import TrainingProcesses
@@ -52,7 +52,7 @@ class Elsewhere:
 
     def __init__(self, run: Path, events: Callable[[Control], Iterator[Event]], *, can_pause: bool = True) -> None:
         self.run, self.control, self.failed = run, Control(), False
-        self._events = heeding(events(self.control), self.control, can_pause=can_pause)  # type: ignore[arg-type]
+        self._events = with_run_control(events(self.control), self.control, can_pause=can_pause)  # type: ignore[arg-type]
         self._leaves, self._trains = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._train, daemon=True)
         self._thread.start()

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.editor.previews import tiled
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 from studio.data.colour.palette import oklab
 from studio.data.pixels.editing import Edit, History, KeptEdit, Place, connected, line, rectangle, same_colour
 from tests.app.widgets.tools import NO_KEY, shown, turn_wheel

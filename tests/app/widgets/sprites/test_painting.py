@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
 from studio.app.widgets.sprites.painting import draw_sprite, factor_for
-from studio.core.events import Rgba
+from studio.core.arrays import Rgba
 
 
 def _drawn(sprite: Rgba, box: QRect, ratio: float) -> Rgba:

@@ -1,0 +1,8 @@
+"""Type aliases of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rgba = NDArray[np.uint8]  # [..., H, W, 4], straight alpha
