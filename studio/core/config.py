@@ -33,7 +33,7 @@ class Setting:
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
-    absent: Value | None  # what it was where it is not given: before there was this setting; None: it always is given
+    legacy_default: Value | None  # the value in files older than this setting; None: every file holds the setting
 
     def check(self, value: object) -> Value:
         """Return `value` as this setting's type. Raises UsageError when it has another type or is out of bounds."""
@@ -94,13 +94,15 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     advanced: bool = False,
-    absent: Value | None = None,
+    legacy_default: Value | None = None,
+    absent: Value | None = None,  # its name until 0.3, for plug-ins
 ) -> Any:
-    """Declare a config field: its default, one sentence of help, and what values it takes.
+    """Declare a config field: its default, one sentence of help, and the values it takes.
 
-    A setting that is added later says with `absent` what runs did before: their run.json does not hold it.
+    legacy_default: for a setting added after a release, the value that older runs used. Their run.json lacks it.
     """
-    extra = {"help": help, "label": label, "unit": unit, "low": low, "high": high, "absent": absent}
+    legacy_default = absent if legacy_default is None else legacy_default
+    extra = {"help": help, "label": label, "unit": unit, "low": low, "high": high, "legacy_default": legacy_default}
     return dataclasses.field(default=default, metadata={**extra, "choices": choices, "advanced": advanced})
 
 
@@ -134,7 +136,8 @@ class Config:
 
         Raises UsageError for an unknown name, a missing one or a bad value.
         """
-        given = {item.name: item.absent for item in settings_of(cls) if item.absent is not None} | dict(values)
+        older = {item.name: item.legacy_default for item in settings_of(cls) if item.legacy_default is not None}
+        given = older | dict(values)
         unknown = sorted(set(values) - {item.name for item in settings_of(cls)})
         if unknown:
             raise UsageError(
@@ -192,14 +195,14 @@ class TrainingConfig(Config):
         "Train until each sprite was seen this often, instead of the minutes; with steps, what comes first counts.",
         low=0,
         high=1_000_000,
-        absent=0,
+        legacy_default=0,
     )
     stop_early: bool = setting(
         False,
         "End once the advice by measured sprites has been 'good enough' or 'starting to copy' for a while, after a "
         "tenth of the time at the earliest; the loss alone ends nothing. A model that ends before its learning rate "
         "falls may be a little worse.",
-        absent=False,
+        legacy_default=False,
         label="Stop when good enough or copying",
     )
     batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
@@ -210,7 +213,7 @@ class TrainingConfig(Config):
         "adam is the tutorials' own, without weight decay.",
         choices=("muon", "adamw", "adam"),
         advanced=True,
-        absent="adamw",
+        legacy_default="adamw",
     )
     precision: str = setting(
         "auto",
@@ -285,7 +288,7 @@ class TrainingConfig(Config):
         "would not leave the device enough room. Either way the same is learnt.",
         choices=("auto", "yes", "no"),
         advanced=True,
-        absent="auto",
+        legacy_default="auto",
         label="Data on the device",
     )
     watch_layers: bool = setting(
@@ -293,7 +296,7 @@ class TrainingConfig(Config):
         "Now and then, note for each layer how far a step moves its weights, how long its gradient is and how many of "
         "its units are dead, for 'Layers' in the Lab. Costs less than 1 % of the time; the same is learnt.",
         advanced=True,
-        absent=False,
+        legacy_default=False,
         label="Watch the layers",
     )
     sample_every_s: float = setting(

@@ -71,7 +71,7 @@ class GeneratorConfig(TrainingConfig):
         256, "How many of your sprites' colours the model chooses from, pixel by pixel. 0 lets it mix any colour: for "
         "painted art; pixel art comes out speckled.",
         unit="colours", label="Palette",
-        low=0, high=1024, absent=0, advanced=True,
+        low=0, high=1024, legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
         -0.3, "Where on the way from noise to sprite training looks most: negative is nearer to noise.",
@@ -81,7 +81,7 @@ class GeneratorConfig(TrainingConfig):
 
     filling: float = setting(
         0.33, "In the last fifth, share of sprites of which a part is given: teaches the model to fill in the rest.",
-        low=0.0, high=1.0, absent=0.0, advanced=True,
+        low=0.0, high=1.0, legacy_default=0.0, advanced=True,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

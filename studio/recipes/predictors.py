@@ -33,7 +33,7 @@ class PredictorConfig(TrainingConfig):
         "studio is a small residual network for sprites; perceptron is that of the tutorials, 128 and 64 features of "
         "each pixel's grey; the others are torchvision's, untrained, and take far longer.",
         choices=(OWN, TUTORIAL, *TORCHVISION),
-        absent=OWN,
+        legacy_default=OWN,
     )
     width: int = setting(32, "Channels of the first level of the studio's network.", low=16, high=512)
     dropout: float = setting(

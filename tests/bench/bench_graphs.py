@@ -75,7 +75,7 @@ def main() -> None:
     for width in chosen.widths:
         for batch in chosen.batches:
             compare(catalog.recipe(chosen.recipe), sprites, device.id, device.precision, width, batch)
-            give_back_memory(torch.device(device.id))
+            give_back_memory(device.torch)
 
 
 if __name__ == "__main__":

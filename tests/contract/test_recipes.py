@@ -51,7 +51,7 @@ def test_it_introduces_itself(recipe: Recipe) -> None:
             assert preset.help.endswith(".")
     for item in settings_of(recipe.Config):
         assert item.help.endswith(".") and item.label
-        assert item.absent is None or item.check(item.absent) == item.absent
+        assert item.legacy_default is None or item.check(item.legacy_default) == item.legacy_default
 
 
 def _output(model: TrainedModel, sprites: Sprites) -> np.ndarray:

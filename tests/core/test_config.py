@@ -70,15 +70,23 @@ def test_what_is_written_can_be_parsed() -> None:
             assert item.parse(str(item.default)) == item.default
 
 
-def test_a_setting_that_is_not_there_is_what_it_was_before_there_was_one() -> None:
+def test_missing_setting_gets_its_legacy_default() -> None:
     @dataclass(frozen=True)
     class Grown(Example):
-        speed: str = setting("fast", "How fast.", choices=("fast", "slow"), absent="slow")
+        speed: str = setting("fast", "How fast.", choices=("fast", "slow"), legacy_default="slow")
 
     assert Grown().speed == "fast" and Grown.from_json(Example().to_json()).speed == "slow"
     assert Grown.from_json(Grown().to_json()) == Grown()
     with pytest.raises(UsageError, match="no value for count, mode"):
         Grown.from_json({"rate": 1.0, "on": False})
+
+
+def test_legacy_default_is_accepted_under_its_former_name() -> None:
+    @dataclass(frozen=True)
+    class Plugin(Example):
+        speed: int = setting(3, "How fast.", absent=0)
+
+    assert Plugin.from_json(Example().to_json()).speed == 0
 
 
 def test_a_run_of_before_muon_goes_on_as_it_was() -> None:

@@ -222,16 +222,15 @@ def _probed(device: Device) -> Device:
     device = replace(device, probed=True)
     if device.problem:
         return device
-    torch_device = torch.device(device.id)
     fp32 = bf16 = 0.0
     for _ in range(_PROBES):
         try:
-            fp32 = max(fp32, probe_step(torch_device, "fp32"))
+            fp32 = max(fp32, probe_step(device.torch, "fp32"))
         except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
             return replace(device, problem=f"A training step failed: {_first_line(error)}")
-        bf16 = max(bf16, _speed(torch_device, "bf16"))
+        bf16 = max(bf16, _speed(device.torch, "bf16"))
     found = replace(device, mixed="bf16" if bf16 else "", steps_per_s=max(fp32, bf16))
-    if bf16 and _computes_in_bf16(torch_device):
+    if bf16 and _computes_in_bf16(device.torch):
         return replace(found, precision="bf16")
     if device.kind != "cpu":
         return _with_fastest_precision(found)
@@ -246,8 +245,8 @@ def _with_fastest_precision(device: Device) -> Device:
     speeds = dict.fromkeys(("fp32", "bf16", "fp16"), 0.0)
     for _ in range(_PROBES):
         for precision, speed in speeds.items():
-            speeds[precision] = max(speed, _speed(torch.device(device.id), precision, _RACE_BATCH))
-    give_back_memory(torch.device(device.id))
+            speeds[precision] = max(speed, _speed(device.torch, precision, _RACE_BATCH))
+    give_back_memory(device.torch)
     for mixed in ("bf16", "fp16"):
         if speeds[mixed] > _FASTER * speeds["fp32"] > 0:
             return replace(device, precision=mixed, mixed=mixed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from studio.core.config import Config, setting
 from studio.core.events import Event
 from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
 from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from torch import device as TorchDevice
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 NOTHING: Final = "nothing"
@@ -39,6 +42,13 @@ class Device:
     steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
     problem: str = ""
     probed: bool = True  # else precision, mixed and steps_per_s say nothing yet
+
+    @property
+    def torch(self) -> TorchDevice:
+        """The torch.device with this id. The first use imports torch."""
+        import torch
+
+        return torch.device(self.id)
 
 
 @dataclass(frozen=True)
@@ -112,17 +122,17 @@ class GenerateSettings(Config):
         "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'. Put a class with a comma in "
         "double quotes.",
         label="Mixture",
-        absent="",
+        legacy_default="",
     )
     best_of: int = setting(
         1, "Of so many new sprites, give the one that is most like those you liked before; 1 gives all as they come.",
-        label="Best of", low=1, high=16, absent=1,
+        label="Best of", low=1, high=16, legacy_default=1,
     )  # fmt: skip
     corner_tiles: bool = setting(
         False,
         "Of two mixed classes of tiles, the 16 in which each corner is of one or the other: any fits any other with "
         "the same corners.",
-        absent=False,
+        legacy_default=False,
     )
     seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
     strength: float = setting(
@@ -130,7 +140,7 @@ class GenerateSettings(Config):
         "How much of a sprite that is started from may change: 0 leaves it as it is, 1 forgets it.",
         low=0.0,
         high=1.0,
-        absent=0.5,
+        legacy_default=0.5,
     )
     guidance: float = setting(
         1.5,
@@ -142,19 +152,19 @@ class GenerateSettings(Config):
     quick: bool = setting(
         False,
         "Draw with the distilled network: about four times as fast, with the guidance that it was taught.",
-        absent=False,
+        legacy_default=False,
     )
     mirror: str = setting(
         NONE, "Draw sprites whose one half is the mirror image of the other.",
-        choices=MIRRORS, advanced=True, absent=NONE,
+        choices=MIRRORS, advanced=True, legacy_default=NONE,
     )  # fmt: skip
     seamless: str = setting(
         NONE, "Draw sprites that go on across their borders: tiles that can be laid side by side.",
-        choices=SEAMLESS, advanced=True, absent=NONE,
+        choices=SEAMLESS, advanced=True, legacy_default=NONE,
     )  # fmt: skip
     outline: str = setting(
         NONE, "One colour for all pixels at the rim: 'dark' takes the sprite's darkest, or name one such as '#1a1c2c'.",
-        advanced=True, absent=NONE,
+        advanced=True, legacy_default=NONE,
     )  # fmt: skip
     true_pixels: bool = setting(
         True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."

@@ -38,7 +38,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     chosen, info, tensors, notices = load_weights(run, checkpoint, recipe)
     network = recipe.build(config, spec).eval().requires_grad_(False)
     checkpoints.load_into(network, tensors, chosen.name)
-    target = torch.device(device.id)
+    target = device.torch
     precision = precision_of(record, device, config.precision)
     distilled = None
     if DISTILLED in info.sha256:

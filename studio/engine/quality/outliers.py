@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from studio.core import paths
@@ -40,7 +39,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     split = split_by_group((yield from grouped(sprites, paths.cache())), config.holdout, config.seed)
     training = subsample(sprites, split.training)
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
-        target, precision = torch.device(device.id), detection.resolve_precision(device, config.precision)
+        target, precision = device.torch, detection.resolve_precision(device, config.precision)
         parts = []
         with detection.faults(target):
             features = yield from features_of(training, target, precision)

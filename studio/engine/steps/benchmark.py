@@ -39,14 +39,14 @@ def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) 
 
     Raises DeviceError.
     """
-    with detection.faults(torch.device(device.id)):
+    with detection.faults(device.torch):
         yield from _measured(recipe, config, spec, device)
 
 
 def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
-    target = torch.device(device.id)
+    target = device.torch
     rng = np.random.default_rng(0)
     count = config.batch_size
     rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)

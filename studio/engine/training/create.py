@@ -260,7 +260,7 @@ def _assemble(
     """
     if device.kind == "cpu":
         torch.set_num_threads(ranks.threads(config.threads or device.threads))
-    target = torch.device(device.id)
+    target = device.torch
     precision = precision or precision_of(record, device, config.precision)
     split = split_of(record, config, sprites)
     heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))

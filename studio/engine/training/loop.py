@@ -76,7 +76,7 @@ def train_along(device: Device, control: Control, ranks: Group) -> None:
 
     Raises StudioError, and KeyboardInterrupt as `Group.receive_command` does.
     """
-    target = torch.device(device.id)
+    target = device.torch
     while (said := ranks.receive_command(control)) is not None:
         if isinstance(said, StartCommand):  # else it is the end of a training that was not finite
             with detection.faults(target):
@@ -262,7 +262,7 @@ def _run_with_recovery(
     time. No room for the optimizers' work: in smaller micro-batches, which leave more to it; several ranks do so when
     torchrun has started all of them again.
     """
-    target = torch.device(device.id)
+    target = device.torch
     prepare: Callable[[Training], None] = Training.note_micro_batches
     if was_full := ranks.take_oom_report():
         prepare = functools.partial(Training.split_micro_batches, why=was_full)

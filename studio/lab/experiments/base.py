@@ -99,7 +99,7 @@ class ExperimentContext:
     @property
     def target(self) -> torch.device:
         """The device as torch knows it."""
-        return torch.device(self.device.id)
+        return self.device.torch
 
     def precision(self) -> str:
         """That of the settings, or what suits the device. Raises DeviceError."""

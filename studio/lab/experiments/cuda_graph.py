@@ -7,8 +7,6 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass
 
-import torch
-
 from studio.core.errors import DeviceFullError
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, number, percent, rate
@@ -89,7 +87,7 @@ class CudaGraph(Experiment):
     plain = _CODE
 
     def obstacle(self, device: Device) -> str:
-        return "" if can_record(torch.device(device.id)) else "Only NVIDIA's cards have CUDA graphs."
+        return "" if can_record(device.torch) else "Only NVIDIA's cards have CUDA graphs."
 
     def run(self, bench: ExperimentContext) -> Events:
         precision, found = bench.precision(), list[_Measured]()

@@ -83,7 +83,7 @@ class Devices(Experiment):
         for place, (device, precision) in enumerate(kinds):
             yield Progress(place, len(kinds), f"devices and precisions; {device.name} in {precision}")
             try:
-                with detection.faults(torch.device(device.id)):
+                with detection.faults(device.torch):
                     found.append((yield from _measure(bench, device, precision, bench.seconds / len(kinds))))
             except DeviceError as error:
                 failed.append(f"{device.name} in {precision}: {error.title}")
@@ -102,7 +102,7 @@ def _measure(
 ) -> Generator[Progress, None, _Measured]:
     if device.kind == "cpu":
         torch.set_num_threads(bench.config.threads or device.threads or torch.get_num_threads())
-    target, start_s = torch.device(device.id), time.perf_counter()
+    target, start_s = device.torch, time.perf_counter()
     training = BenchmarkTrainer(bench.recipe, bench.config, bench.sprites, target, precision)
     steps: list[StepTimes] = []
     while len(steps) < _WARM_UP_STEPS + _LEAST_STEPS or time.perf_counter() - start_s < seconds / 2:

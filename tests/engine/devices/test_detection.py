@@ -204,7 +204,7 @@ def test_a_card_is_listed_and_used(monkeypatch: pytest.MonkeyPatch, kind: str) -
     card, *_, cpu = detect()
     assert (card.id, card.kind, card.name) == (f"{kind}:0", kind, "a card") and choose((card, cpu), kind) is card
     assert (card.memory_free_bytes, card.memory_total_bytes) == (2_400, 10_000)  # what torch keeps is free
-    target = torch.device(card.id)
+    target = card.torch
     assert detection.memory_in_use(target) == 300
     calls.reset_mock()
     for device in (target, torch.device("cpu")):

@@ -94,10 +94,8 @@ class Row:
 
 def settings_in_words(record: RunRecord) -> dict[str, str]:
     """The settings of a run by their names for people, also those that are newer than the run."""
-    newer = {
-        name: item.absent for name, item in _SETTINGS.items() if item.absent is not None and name not in record.config
-    }
-    return {_label(name): _setting(name, value) for name, value in {**record.config, **newer}.items()}
+    older = {name: item.legacy_default for name, item in _SETTINGS.items() if item.legacy_default is not None}
+    return {_label(name): _setting(name, value) for name, value in {**record.config, **older, **record.config}.items()}
 
 
 def origins_in_words(record: RunRecord) -> dict[str, str]:
