@@ -30,7 +30,10 @@ def add_settings(
     advanced = parser.add_argument_group(f"{title}, advanced")
     for item in settings_of(config_type):
         if item.name not in skip:
-            _add(advanced if item.advanced else plain, item, (renamed or {}).get(item.name, item.name))
+            group = advanced if item.advanced else plain
+            _add(group, item, (renamed or {}).get(item.name, item.name))
+            if item.former_name:
+                _add(group, item, item.former_name, hidden=True)
 
 
 def given(args: argparse.Namespace, config_type: type[Config]) -> dict[str, Value]:
@@ -40,22 +43,25 @@ def given(args: argparse.Namespace, config_type: type[Config]) -> dict[str, Valu
     return {name: values[_PREFIX + name] for name in names if _PREFIX + name in values}
 
 
-def _add(group: argparse._ArgumentGroup, item: Setting, name: str) -> None:
-    flag = f"--{name.replace('_', '-')}"
-    dest, absent = _PREFIX + item.name, argparse.SUPPRESS
+def _add(group: argparse._ArgumentGroup, item: Setting, name: str, *, hidden: bool = False) -> None:
+    flag, dest, suppress = f"--{name.replace('_', '-')}", _PREFIX + item.name, argparse.SUPPRESS
+    help_text = suppress if hidden else _escaped(_help_of(item))
     if item.kind is bool:
-        help_text = f"{item.help} (default: {'on' if item.default else 'off'})"
-        group.add_argument(
-            flag, dest=dest, default=absent, action=argparse.BooleanOptionalAction, help=_escaped(help_text)
-        )
+        group.add_argument(flag, dest=dest, default=suppress, action=argparse.BooleanOptionalAction, help=help_text)
         return
+    metavar = "{" + ",".join(map(quoted, item.choices)) + "}" if item.choices else _KINDS[item.kind]
+    group.add_argument(flag, dest=dest, default=suppress, type=_reader(item), metavar=metavar, help=help_text)
+
+
+def _help_of(item: Setting) -> str:
+    """Return the setting's help with its default and bounds."""
+    if item.kind is bool:
+        return f"{item.help} (default: {'on' if item.default else 'off'})"
     bounds = f", {item.bounds()}" if item.bounds() and (item.high or 0) < _BEYOND_REACH else ""
     default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
     word = item.unit.removesuffix("s") if item.default == 1 and len(item.unit) > 2 else item.unit
     unit = f" {word}" if word else ""
-    help_text = f"{item.help} (default: {default or 'none'}{unit}{bounds})"
-    metavar = "{" + ",".join(map(quoted, item.choices)) + "}" if item.choices else _KINDS[item.kind]
-    group.add_argument(flag, dest=dest, default=absent, type=_reader(item), metavar=metavar, help=_escaped(help_text))
+    return f"{item.help} (default: {default or 'none'}{unit}{bounds})"
 
 
 def _reader(item: Setting) -> Callable[[str], Value]:

@@ -33,7 +33,8 @@ class Setting:
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
-    legacy_default: Value | None  # the value in files older than this setting; None: every file holds the setting
+    legacy_default: Value | None  # value of runs older than the setting; None: every run has the setting
+    former_name: str  # still read from files and accepted as a hidden flag; empty if never renamed
 
     def check(self, value: object) -> Value:
         """Return `value` as this setting's type. Raises UsageError when it has another type or is out of bounds."""
@@ -95,15 +96,19 @@ def setting(
     choices: tuple[str, ...] = (),
     advanced: bool = False,
     legacy_default: Value | None = None,
-    absent: Value | None = None,  # its name until 0.3, for plug-ins
+    former_name: str = "",
+    absent: Value | None = None,
 ) -> Any:
-    """Declare a config field: its default, one sentence of help, and the values it takes.
+    """Declare a config field: its default, one sentence of help, and the values that it accepts.
 
-    legacy_default: for a setting added after a release, the value that older runs used. Their run.json lacks it.
+    legacy_default: value for runs that were written before the setting existed; their run.json lacks the setting.
+    former_name: old name of a renamed setting. absent: old name of `legacy_default`, for plug-ins.
     """
-    legacy_default = absent if legacy_default is None else legacy_default
-    extra = {"help": help, "label": label, "unit": unit, "low": low, "high": high, "legacy_default": legacy_default}
-    return dataclasses.field(default=default, metadata={**extra, "choices": choices, "advanced": advanced})
+    metadata = {
+        "help": help, "label": label, "unit": unit, "low": low, "high": high, "choices": choices, "advanced": advanced,
+        "legacy_default": absent if legacy_default is None else legacy_default, "former_name": former_name,
+    }  # fmt: skip
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def with_default(owner: type[Config], name: str, default: Value) -> Any:
@@ -132,13 +137,12 @@ class Config:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Make a config from what `to_json` gave, also before a setting was added.
+        """Return the config that `to_json` wrote, in this version of the studio or an older one.
 
-        Raises UsageError for an unknown name, a missing one or a bad value.
+        Raises UsageError for an unknown name, a missing setting or an invalid value.
         """
-        older = {item.name: item.legacy_default for item in settings_of(cls) if item.legacy_default is not None}
-        given = older | dict(values)
-        unknown = sorted(set(values) - {item.name for item in settings_of(cls)})
+        given = legacy_defaults(cls) | with_current_names(cls, values)
+        unknown = sorted(set(given) - {item.name for item in settings_of(cls)})
         if unknown:
             raise UsageError(
                 f"There is no setting named {', '.join(unknown)}.",
@@ -164,6 +168,17 @@ def settings_of(config_type: type[Config]) -> tuple[Setting, ...]:
 
 
 _settings: dict[type[Config], tuple[Setting, ...]] = {}
+
+
+def legacy_defaults(config_type: type[Config]) -> dict[str, Value]:
+    """Return the values of settings that runs older than the setting used, by name."""
+    return {item.name: item.legacy_default for item in settings_of(config_type) if item.legacy_default is not None}
+
+
+def with_current_names(config_type: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values`, settings by name as an older version wrote them, under the current names of the settings."""
+    current = {item.former_name: item.name for item in settings_of(config_type) if item.former_name}
+    return {current.get(name, name): value for name, value in values.items()}
 
 
 def _read_settings(config_type: type[Config]) -> tuple[Setting, ...]:
@@ -291,13 +306,14 @@ class TrainingConfig(Config):
         legacy_default="auto",
         label="Data on the device",
     )
-    watch_layers: bool = setting(
+    log_layer_stats: bool = setting(
         False,
         "Now and then, note for each layer how far a step moves its weights, how long its gradient is and how many of "
         "its units are dead, for 'Layers' in the Lab. Costs less than 1 % of the time; the same is learnt.",
         advanced=True,
         legacy_default=False,
-        label="Watch the layers",
+        label="Log layer statistics",
+        former_name="watch_layers",
     )
     sample_every_s: float = setting(
         10.0,

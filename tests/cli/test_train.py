@@ -103,6 +103,13 @@ def test_a_length_that_is_asked_for_is_not_a_preset_s(
     assert (config.minutes, config.epochs) == (minutes, epochs)
 
 
+def test_former_flag_of_a_setting_is_hidden_and_still_accepted(studio: Studio) -> None:
+    args = parse(["train", "sprites", "--recipe", "classifier", "--watch-layers"])
+    assert chosen_config(catalog.recipe("classifier"), args, TrainingBudget(200, 5000.0)).log_layer_stats
+    shown = studio("train", "--recipe", "classifier", "--help").out
+    assert "--log-layer-stats" in shown and "--watch-layers" not in shown
+
+
 def test_more_minutes_go_on_with_a_finished_run(
     run_path: Path, folder: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:

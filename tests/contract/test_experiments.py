@@ -56,7 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
         for name, train in made.items():
-            returned(train(folder / name, sprites, watch_layers=True))
+            returned(train(folder / name, sprites, log_layer_stats=True))
     return {name: folder / name for name in made}
 
 

@@ -89,6 +89,12 @@ def test_legacy_default_is_accepted_under_its_former_name() -> None:
     assert Plugin.from_json(Example().to_json()).speed == 0
 
 
+def test_former_name_of_a_setting_is_still_read() -> None:
+    before = TrainingConfig(log_layer_stats=True).to_json()
+    before["watch_layers"] = before.pop("log_layer_stats")
+    assert TrainingConfig.from_json(before) == TrainingConfig(log_layer_stats=True)
+
+
 def test_a_run_of_before_muon_goes_on_as_it_was() -> None:
     kept = {name: value for name, value in TrainingConfig().to_json().items() if name != "optimizer"}
     assert TrainingConfig().optimizer == "muon" and TrainingConfig.from_json(kept).optimizer == "adamw"

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, sprites = tmp_path_factory.mktemp("inside"), make_sprites(size=16)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        returned(train_generator(made / "generator", sprites, watch_layers=True))
+        returned(train_generator(made / "generator", sprites, log_layer_stats=True))
         returned(train_classifier(made / "classifier", sprites, steps=3))
         returned(train_classifier(made / "perceptron", sprites, steps=3, network="perceptron"))
         returned(train_classifier(made / "all learnt", sprites, steps=3, holdout=0.0))

@@ -84,7 +84,7 @@ class Training:
 
     def __post_init__(self) -> None:
         self.loss = _Loss(self.recipe, self.network, self.config)
-        self.watch = LayerWatch(self.network, is_on=self.config.watch_layers and self.ranks.is_first)
+        self.watch = LayerWatch(self.network, is_on=self.config.log_layer_stats and self.ranks.is_first)
         self.side_work = SideWork(self.device, self.notices)
 
     def join(self) -> None:

@@ -52,7 +52,7 @@ for name, values in given.items():
 
 
 class Layers(Experiment):
-    """Lists what a network is made of, and shows what `watch_layers` recorded of its training."""
+    """Lists what a network is made of, and shows what `log_layer_stats` recorded of its training."""
 
     name = "layers"
     title = "Layers"
@@ -228,7 +228,7 @@ def _about_learning(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Ite
 
 
 def _how_to_record(config: TrainingConfig) -> str:
-    label = next(item.label for item in settings_of(type(config)) if item.name == "watch_layers")
+    label = next(item.label for item in settings_of(type(config)) if item.name == "log_layer_stats")
     return (
         f"How the layers learnt was not recorded. Switch '{label}' on, among the advanced settings of the Train page "
         "(--watch-layers on the command line), for a plot of each layer's updates, gradients and dead units: it costs "

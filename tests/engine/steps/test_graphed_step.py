@@ -121,7 +121,7 @@ def test_a_step_that_is_looked_at_is_taken_as_it_is(
     monkeypatch.setattr("studio.engine.training.loop.TICK_S", 0.0)
     monkeypatch.setattr("studio.engine.training.layer_stats._EVERY_S", 0.0)
     monkeypatch.setattr("studio.engine.training.layer_stats._SHARE", 1.0)
-    list(train_classifier(run_path, make_sprites(), steps=20, watch_layers=True))
+    list(train_classifier(run_path, make_sprites(), steps=20, log_layer_stats=True))
     looks = len(read_history(run_path).layers["update"]["enter"].steps)
     assert looks > 2 and len(card.replayed) <= 20 - looks
 

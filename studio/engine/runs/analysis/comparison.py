@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.config import TrainingConfig, Value, settings_of
+from studio.core.config import TrainingConfig, Value, legacy_defaults, settings_of, with_current_names
 from studio.core.events import SamplesReady
 from studio.core.formatting import duration, number, percent, rate
 from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, title_of, written
@@ -94,8 +94,9 @@ class Row:
 
 def settings_in_words(record: RunRecord) -> dict[str, str]:
     """The settings of a run by their names for people, also those that are newer than the run."""
-    older = {name: item.legacy_default for name, item in _SETTINGS.items() if item.legacy_default is not None}
-    return {_label(name): _setting(name, value) for name, value in {**record.config, **older, **record.config}.items()}
+    config = with_current_names(TrainingConfig, record.config)
+    newer = {name: value for name, value in legacy_defaults(TrainingConfig).items() if name not in config}
+    return {_label(name): _setting(name, value) for name, value in {**config, **newer}.items()}
 
 
 def origins_in_words(record: RunRecord) -> dict[str, str]:

@@ -26,7 +26,7 @@ _ALL = {"scalars": 0, "images": 0, "tensors": 0}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = kept_run(tmp_path_factory, make_sprites(), steps=6, watch_layers=True)
+    path = kept_run(tmp_path_factory, make_sprites(), steps=6, log_layer_stats=True)
     list(keep(path, Evaluation(6, "", {"kid_heldout": 0.25}, {}, 20, 80, 64)))
     return path
 
