@@ -102,7 +102,7 @@ def main() -> None:
     recipe = catalog.recipe("generator")
     # One thread: with another number of them, the last bits are others.
     config = recipe.Config(
-        steps=chosen.steps, width=WIDTH, label_drop=CLASS_DROP, flip=True, seed=SEED, holdout=0.02, threads=1
+        steps=chosen.steps, width=WIDTH, class_dropout=CLASS_DROP, flip=True, seed=SEED, holdout=0.02, threads=1
     )
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"

@@ -62,10 +62,9 @@ class GeneratorConfig(TrainingConfig):
 
     learning_rate: float = with_default(TrainingConfig, "learning_rate", 4e-3)
     width: int = setting(64, "Channels of the network: more learn finer detail and train slower.", low=16, high=512)
-    label_drop: float = setting(
-        0.1, "Share of sprites shown without their class, which is what makes guidance possible.",
-        label="Class drop",
-        low=0.0, high=1.0, advanced=True,
+    class_dropout: float = setting(
+        0.1, "Share of sprites trained without their class, which classifier-free guidance needs.",
+        low=0.0, high=1.0, advanced=True, former_name="label_drop",
     )  # fmt: skip
     colours: int = setting(
         256, "How many of your sprites' colours the model chooses from, pixel by pixel. 0 lets it mix any colour: for "
@@ -79,9 +78,9 @@ class GeneratorConfig(TrainingConfig):
         low=-5.0, high=5.0, advanced=True,
     )  # fmt: skip
 
-    filling: float = setting(
-        0.33, "In the last fifth, share of sprites of which a part is given: teaches the model to fill in the rest.",
-        low=0.0, high=1.0, legacy_default=0.0, advanced=True,
+    inpaint_share: float = setting(
+        0.33, "Share of sprites with an inpainting mask in the last fifth of the training: teaches filling in.",
+        low=0.0, high=1.0, legacy_default=0.0, advanced=True, former_name="filling",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -93,7 +92,7 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
 _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
-_FILLING_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
+_INPAINT_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
 # How far from what is kept, in pixels, and how strongly what was filled in is drawn anew; more steps do worse.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6
 _BEFORE_SEAMS = 0.6  # of the steps: the rest is as long as the seams take
@@ -116,7 +115,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         {"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow", "distil"}
     )
     solver = CONSTANTS
-    stages = (_FILLING_FROM,)
+    stages = (_INPAINT_FROM,)
     fixed_by_weights = ("width", "colours")
     # At the usual rate, what they hold is soon forgotten. That it falls from the beginning leaves fewer copies.
     fine_tuning = MappingProxyType({"learning_rate": 1e-3, "lr_decay_share": 1.0})
@@ -143,12 +142,13 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
         t = torch.sigmoid(rng.randn() + config.time_mean)
-        label = torch.where(rng.rand() < config.label_drop, network.classes, batch.y)
+        label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
         noise = rng.randn(*batch.x.shape[1:])
-        filling = config.filling if batch.progress >= _FILLING_FROM else 0.0
+        share = config.inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # of sprites with a mask
         rows = some_rows(network.size, rng.rand(1))
-        error = _error(network, batch, noise, t, label, _some_kept(batch, filling, rng), rows)
-        return error / (1 - filling / 2)  # of what is filled in half is kept, on average: the curve has no step there
+        error = _error(network, batch, noise, t, label, _inpainting_mask(batch, share, rng), rows)
+        # A mask hides half of the pixels on average; the division keeps the loss curve without a step.
+        return error / (1 - share / 2)
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
         """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
@@ -286,23 +286,23 @@ def _redrawn(
     return solve(velocity, torch.lerp(noise, given.sprites, start), timesteps(fewer, start))
 
 
-def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:
+def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
     """Which pixels are shown as they are, 1 there: float32 [B, 1, S, S]; some of that share of the sprites.
 
     What is hidden is a box, all but a box, or blobs, of any size.
     """
-    if not filling:
+    if not share:
         return torch.zeros_like(batch.x[:, :1])
     size = batch.x.shape[-1]
     axis = torch.linspace(-1, 1, size, device=batch.x.device)
     x, y, slimness = rng.randn(3, 1, 1, 1).mul(0.5).unbind(1)
     box = torch.maximum((axis - x).abs() * slimness.exp(), (axis[:, None] - y).abs() / slimness.exp())
     blobs = F.interpolate(rng.randn(1, 5, 5), size=(size, size), mode="bicubic", align_corners=True)
-    kind, is_filled, share = rng.rand(3, 1, 1, 1).unbind(1)
+    kind, chosen, hidden = rng.rand(3, 1, 1, 1).unbind(1)
     depth = torch.where(kind < 0.5, blobs, torch.where(kind < 0.75, box, -box))
     in_order = depth.flatten(1).sort(1).values  # [B, S * S]
-    edge = in_order.gather(1, (share.flatten(1) * in_order.shape[1]).long())  # of so many pixels, all below are hidden
-    return ((depth >= edge.view_as(share)) & (is_filled < filling)).float()
+    edge = in_order.gather(1, (hidden.flatten(1) * in_order.shape[1]).long())  # of so many pixels, all below are hidden
+    return ((depth >= edge.view_as(hidden)) & (chosen < share)).float()
 
 
 def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor) -> Tensor:

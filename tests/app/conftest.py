@@ -169,7 +169,7 @@ def sprite_folder(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of a small generator that learnt to fill, trained once."""
-    return kept_run(tmp_path_factory, make_sprites(), steps=40, batch_size=8, lr_warmup_steps=0, filling=1.0)
+    return kept_run(tmp_path_factory, make_sprites(), steps=40, batch_size=8, lr_warmup_steps=0, inpaint_share=1.0)
 
 
 @pytest.fixture

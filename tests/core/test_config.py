@@ -123,3 +123,11 @@ def test_a_default_changes_and_nothing_else() -> None:
     (before, *_), (after, *_) = settings_of(Example), settings_of(Other)
     assert after.default == 8 and Other().count == 8
     assert (after.help, after.low, after.high, after.label) == (before.help, before.low, before.high, before.label)
+
+
+def test_a_setting_of_a_plugin_may_have_the_former_name_of_another() -> None:
+    @dataclass(frozen=True)
+    class Own(Config):
+        label_drop: float = setting(0.1, "Share of sprites shown without their class.", low=0.0, high=1.0)
+
+    assert Own.from_json({"label_drop": 0.5}) == Own(label_drop=0.5)

@@ -59,7 +59,7 @@ def test_the_parameters_are_listed_as_the_tutorials_print_them(folder: Path) -> 
     assert [row[0] for row in table.rows] == [name for name, _ in network.named_parameters()]
     sizes = [f"{weight.square().mean().sqrt().item():.3g}" for weight in network.parameters()]
     assert [f"{float(row[5]):.3g}" for row in table.rows] == sizes
-    assert not outcome.plots and "'Watch the layers'" in outcome.sentences[-1]
+    assert not outcome.plots and "'Log layer statistics'" in outcome.sentences[-1]
     recorded = _outcome(layers.Layers(), bench_of(folder / "generator"))
     assert len(recorded.plots) >= 2 and recorded.tables[0].rows[0][0] == "time.1"
     weights = sum(int(row[4].replace(",", "")) for row in recorded.tables[1].rows)

@@ -58,13 +58,13 @@ def test_pixels_that_are_kept_are_shown_and_marked_and_count_for_nothing(monkeyp
     network = UNet(12, classes=1, width=16)
     monkeypatch.setattr(network, "features", features)
     batch, recipe = _batch(40, 12), Generator()
-    loss = recipe.loss(network, batch, recipe.Config(filling=1.0), _rng(batch))
+    loss = recipe.loss(network, batch, recipe.Config(inpaint_share=1.0), _rng(batch))
     x, kept = seen["x"], seen["keep"] == 1
     assert torch.equal(x[kept], batch.x[kept]) and not torch.isclose(x, batch.x)[~kept].any()
     errors = (batch.x / (1 - seen["t"])[:, None, None, None]) ** 2
     assert float(loss) == pytest.approx(float(errors[~kept].sum() / (errors.numel() / 2)), rel=1e-4)
     early = dataclasses.replace(batch, progress=0.7)
-    recipe.loss(network, early, recipe.Config(filling=1.0), _rng(early))
+    recipe.loss(network, early, recipe.Config(inpaint_share=1.0), _rng(early))
     assert not seen["keep"].any()
 
 
@@ -86,7 +86,7 @@ def test_what_draws_is_told_an_earlier_time_and_what_learns_the_time_itself(monk
     torch.testing.assert_close(velocity, (sprite - batch.x) / (1 - times)[:, None, None, None])
     mixing(batch.x, times, batch.y)
     assert torch.equal(told[-1][1], times)
-    plain = Generator.Config(filling=0.0)
+    plain = Generator.Config(inpaint_share=0.0)
     Generator().loss(network, batch, plain, _rng(batch))
     x, t = told[-1]
     rng = _rng(batch)
@@ -98,7 +98,7 @@ def test_what_draws_is_told_an_earlier_time_and_what_learns_the_time_itself(monk
 
 def test_a_share_of_the_sprites_show_any_part_of_themselves() -> None:
     batch = _batch(3000, 16)
-    shares = generator._some_kept(batch, 0.33, _rng(batch)).mean((1, 2, 3))
+    shares = generator._inpainting_mask(batch, 0.33, _rng(batch)).mean((1, 2, 3))
     some = shares[shares > 0]
     assert len(some) / len(shares) == pytest.approx(0.33, abs=0.03)
     assert torch.histc(some, 4, 0, 1).min() > 0.2 * len(some)  # a quarter each of little, some, more and much
@@ -161,7 +161,7 @@ def test_what_it_learns_is_the_nearest_colour_of_each_pixel_that_is_drawn() -> N
 
     network.features = features  # type: ignore[method-assign,assignment]
     assert network.head is not None
-    loss = Generator().loss(network, batch, Generator.Config(filling=1.0), _rng(batch))
+    loss = Generator().loss(network, batch, Generator.Config(inpaint_share=1.0), _rng(batch))
     ((x, t, label, changes, keep),) = seen
     total, palette, known = 0.0, network.head.palette, network.head.known()
     pixels = inner(x, t, label, changes, keep).permute(0, 2, 3, 1)

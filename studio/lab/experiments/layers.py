@@ -230,7 +230,7 @@ def _about_learning(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Ite
 def _how_to_record(config: TrainingConfig) -> str:
     label = next(item.label for item in settings_of(type(config)) if item.name == "log_layer_stats")
     return (
-        f"How the layers learnt was not recorded. Switch '{label}' on, among the advanced settings of the Train page "
-        "(--watch-layers on the command line), for a plot of each layer's updates, gradients and dead units: it costs "
-        "less than 1 % of the time."
+        f"This run has no layer statistics. Turn on '{label}' in the advanced settings of the Train page, or pass "
+        "--log-layer-stats on the command line, to plot each layer's updates, gradients and dead units. Logging them "
+        "costs less than 1 % of the time."
     )

@@ -80,7 +80,7 @@ def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
 ) -> None:
     """Filling is learnt in the last fifth, and the best may come before it: the picture says which one has drawn."""
     control = Control()
-    for event in train_generator(run_path, sprites, control, steps=10, filling=1.0, batch_size=8):
+    for event in train_generator(run_path, sprites, control, steps=10, inpaint_share=1.0, batch_size=8):
         control.checkpoint_now = isinstance(event, LossChunk)
     first, *_, last = [info.step for _, info in find(run_path / "checkpoints")]
     add_metrics(run_path / "checkpoints", first, {**FIGURES, "kid": 0.1})

@@ -38,7 +38,7 @@ HALF = np.arange(SIZE)[:, None].repeat(SIZE, 1) < SIZE // 2
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, SPRITES, steps=40, learning_rate=0.01, filling=1.0)
+    return kept_run(tmp_path_factory, SPRITES, steps=40, learning_rate=0.01, inpaint_share=1.0)
 
 
 @pytest.fixture(scope="module")

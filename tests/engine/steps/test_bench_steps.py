@@ -23,7 +23,7 @@ UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_s
 
 @pytest.mark.parametrize("recipe", [Generator(), Classifier(), Regression()], ids=lambda recipe: recipe.name)
 def test_the_losses_are_those_of_a_run(recipe: Recipe, run_path: Path) -> None:
-    changes = UNSCHEDULED | ({"filling": 0.0} if recipe.name == "generator" else {})
+    changes = UNSCHEDULED | ({"inpaint_share": 0.0} if recipe.name == "generator" else {})
     sprites = with_numbers(make_sprites())
     events = list(_train(recipe, run_path, sprites, **changes))
     losses = np.concatenate([event.losses for event in of_kind(events, LossChunk)])

@@ -110,9 +110,9 @@ def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
 
 
 def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
-    first = of_kind(trained(run_path, lr_decay_share=0.0, filling=0.0), QualityMeasured)[0]
+    first = of_kind(trained(run_path, lr_decay_share=0.0, inpaint_share=0.0), QualityMeasured)[0]
     until_then = run_path.with_name("until then")
-    trained(until_then, steps=first.step, lr_decay_share=0.0, filling=0.0)
+    trained(until_then, steps=first.step, lr_decay_share=0.0, inpaint_share=0.0)
     sprites = packed.load(RunDir(run_path).data)
     split = split_of(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
     training, heldout = sprites.take(split.training), sprites.take(split.validation)
