@@ -163,7 +163,7 @@ def fill_in(studio: Studio) -> None:
     sprites = session.open_sprites.sprites
     assert sprites is not None
     number = int((sprites.labels == sprites.class_names.index("potions")).argmax())
-    page.editing.take(NamedSprite(sprites.rgba[number].copy(), "potion", "potions"))
+    page.editing.open_sprite(NamedSprite(sprites.rgba[number].copy(), "potion", "potions"))
     editor = page.editing.editor
     edit, side = editor.edit(), sprites.size
     editor.replace(edit.kept(rectangle((0, 0), (side - 1, side // 2), side), stays=False))

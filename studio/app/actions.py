@@ -37,7 +37,7 @@ class Menus(QObject):
     page_wanted: a page's name. recent_chosen: a folder. scheme_chosen: 'system', 'light' or 'dark'.
     """
 
-    page_wanted = Signal(str)
+    page_requested = Signal(str)
     recent_chosen = Signal(str)
     scheme_chosen = Signal(str)
 
@@ -117,7 +117,7 @@ class Menus(QObject):
         """What would be undone, and what done again; empty for nothing."""
         page, opened = self._undoing(), self._session.open_sprites.opened
         if page is not None:
-            return page.undoable(), page.redoable()
+            return page.undo_title(), page.redo_title()
         return "".join(step.title for step in opened.past[-1:]), "".join(step.title for step in opened.future[:1])
 
     @Slot()
@@ -195,7 +195,7 @@ class Menus(QObject):
 
     @Slot(QAction)
     def _choose_page(self, action: QAction) -> None:
-        self.page_wanted.emit(action.data())
+        self.page_requested.emit(action.data())
 
 
 def _enable(action: QAction, reason_against: str) -> None:
@@ -214,7 +214,7 @@ class Rail(QFrame):
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QToolButton] = {}
         for number, name in enumerate(PAGES, 1):
-            button = factory.tool(name, name.capitalize(), f"{_TIPS[name]} (Ctrl+{number})")
+            button = factory.tool_button(name, name.capitalize(), f"{_TIPS[name]} (Ctrl+{number})")
             button.setText(name.capitalize())
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
             button.setIconSize(QSize(24, 24))

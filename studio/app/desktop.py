@@ -19,7 +19,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.app.state.settings import Settings
 from studio.app.state.training.training import CurrentTraining
 from studio.core import paths
@@ -230,7 +230,7 @@ class RunAnnouncer(QObject):
         elif training.failure is not None:
             self._say(f"'{training.title}' ended with an error", training.failure.title)
         elif self._is_finished:
-            self._say(f"'{training.title}' is trained", run_words.state(training))
+            self._say(f"'{training.title}' is trained", run_texts.state(training))
 
     def _say(self, title: str, text: str) -> None:
         is_active = QGuiApplication.applicationState() == Qt.ApplicationState.ApplicationActive

@@ -242,6 +242,6 @@ class HelpSheet(QDialog):
         close.clicked.connect(self.reject)
         heading = factory.heading
         content = factory.column(heading("First steps"), steps, heading("Shortcuts"), keys, 1)
-        sheet, margin = factory.scrolling(factory.panel(content)), 3 * factory.GRID
+        sheet, margin = factory.scroll_area(factory.panel(content)), 3 * factory.GRID
         self.setLayout(factory.column(sheet, factory.row(1, close), margin=margin))
         self.resize(*_SHEET_PX)

@@ -50,7 +50,7 @@ class NoticeCard(QFrame):
         self.setAccessibleName(f"{title} {hint}")
         self._text = QPlainTextEdit(details)
         self._text.setReadOnly(True)
-        factory.describe(self._text, "Details of the error", "What a developer needs to find the fault.")
+        factory.set_name_and_tip(self._text, "Details of the error", "What a developer needs to find the fault.")
         self._text.setFixedHeight(160)
         self._text.hide()
         self._more = factory.button("Details", "Show what a developer needs to find the fault.")
@@ -73,7 +73,7 @@ class NoticeCard(QFrame):
         headline, advice = factory.text(title, "heading"), factory.text(hint, "muted")
         for label in (headline, advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        close = factory.tool("close", "Close message", "Close this message.")
+        close = factory.tool_button("close", "Close message", "Close this message.")
         close.clicked.connect(self.closed)
         words = factory.column(headline, advice, spacing=2)
         line = factory.row(sign, words, self._act, self._other, self._more, self._copy, close)

@@ -48,7 +48,7 @@ class NoticeBar(QWidget):
         self._act = factory.button("Act", "First action for this message.")
         self._other = factory.button("Other", "Second action for this message.")
         self._more = factory.button("More", "Read this message, and those before it, in full.", role="flat")
-        self._close = factory.tool("close", "Close message", "Close this message.")
+        self._close = factory.tool_button("close", "Close message", "Close this message.")
         self._close.setIconSize(QSize(16, 16))
         self._panel = NoticePanel(self)
         self._lay_out()
@@ -57,7 +57,7 @@ class NoticeBar(QWidget):
         self._more.clicked.connect(self._open_panel)
         self._close.clicked.connect(self._close_shown)
         self._panel.closed.connect(self._count_down)
-        factory.keep_space(self)
+        factory.retain_size_when_hidden(self)
         self.hide()
 
     def _lay_out(self) -> None:
@@ -179,8 +179,8 @@ class NoticeBar(QWidget):
             for button, words in ((self._act, card.button), (self._other, card.other)):
                 button.setVisible(bool(words))
                 if words:
-                    factory.describe(button, words, f"{words}.")
-                    factory.relabel(button, words)
+                    factory.set_name_and_tip(button, words, f"{words}.")
+                    factory.set_button_text(button, words)
             self._offer_more()
         else:
             self._panel.hide()
@@ -200,7 +200,7 @@ class NoticeBar(QWidget):
             return
         room = self._line.width() + (self._more.width() if self._more.isVisible() else 0)
         many = len(self._cards)
-        factory.relabel(self._more, f"{many} messages" if many > 1 else "More")
+        factory.set_button_text(self._more, f"{many} messages" if many > 1 else "More")
         self._more.setVisible(many > 1 or bool(card.details) or self._line.width_of_all() > room)
 
     @Slot()

@@ -34,11 +34,11 @@ class StatusLine(QStatusBar):
         self._session = session
         self._shown: Job | None = None
         self._said = ""
-        self._text = factory.RunningLabel()
+        self._text = factory.ElidedLabel()
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(160)
-        factory.describe(self._bar, "Progress", "How far the running job is.")
+        factory.set_name_and_tip(self._bar, "Progress", "How far the running job is.")
         self._cancel = factory.button(
             "Cancel", "End this job; what is done is kept where that makes sense.", role="flat"
         )
@@ -99,13 +99,13 @@ class StatusLine(QStatusBar):
         self._cancel.setVisible(job is not None and job.cancellable and not job.is_cancelled)
         self._bar.setRange(0, 0)
         if job is None:
-            self._text.say("Ready")
+            self._text.show_text("Ready")
         elif job.is_cancelled:
-            self._text.say(f"Cancelling: {job.title}…")
+            self._text.show_text(f"Cancelling: {job.title}…")
         elif job.background and self._session.training.is_busy():
             self._show_training()
         else:
-            self._text.say(self._said or f"{job.title}…", job.about)
+            self._text.show_text(self._said or f"{job.title}…", job.about)
 
     @Slot(object, object)
     def _show_progress(self, job: Job, progress: Progress) -> None:
@@ -116,7 +116,7 @@ class StatusLine(QStatusBar):
         if not self._patience.isActive():
             self._bar.setRange(0, progress.total)
             self._bar.setValue(progress.done)
-            self._text.say(self._said, job.about)
+            self._text.show_text(self._said, job.about)
 
     @Slot(object)
     def _follow_training(self, event: Event) -> None:
@@ -136,7 +136,7 @@ class StatusLine(QStatusBar):
             if chunk.eta_s + chunk.elapsed_s > 0:
                 self._bar.setRange(0, 1000)
                 self._bar.setValue(round(1000 * chunk.elapsed_s / (chunk.eta_s + chunk.elapsed_s)))
-        self._text.say(": ".join([words[0], ", ".join(words[1:])]) if words[1:] else f"{words[0]}…")
+        self._text.show_text(": ".join([words[0], ", ".join(words[1:])]) if words[1:] else f"{words[0]}…")
 
     @Slot()
     def _show_memory(self) -> None:

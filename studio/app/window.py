@@ -70,7 +70,7 @@ class Window(QMainWindow):
         self._stack = QStackedWidget()
         for page in self.pages.values():
             self._stack.addWidget(page)
-            page.page_wanted.connect(self.show_page)
+            page.page_requested.connect(self.show_page)
         body = factory.row(self.rail, factory.column(self.notices, self._stack, spacing=0), spacing=0)
         body.setStretch(1, 1)
         self.setCentralWidget(factory.panel(body))
@@ -99,7 +99,7 @@ class Window(QMainWindow):
         session, menus = self.session, self.menus
         self._theme.changed.connect(self._dress)
         self._commands.open_wanted.connect(self.open_paths)
-        menus.page_wanted.connect(self.show_page)
+        menus.page_requested.connect(self.show_page)
         menus.save.triggered.connect(self._save)
         menus.export.triggered.connect(self._export)
         menus.start.triggered.connect(self._start)
@@ -122,8 +122,8 @@ class Window(QMainWindow):
         self.close_guard.ready.connect(self._close_now)
         self.close_guard.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
-        self.runs.model_wanted.connect(self._use_run)
-        self.train.model_wanted.connect(self._use_model)
+        self.runs.model_requested.connect(self._use_run)
+        self.train.model_requested.connect(self._use_model)
         self._commands.watched.connect(self._show_training)
         for page in self.pages.values():
             page.undo_changed.connect(menus.refresh)
@@ -136,7 +136,7 @@ class Window(QMainWindow):
     def show_page(self, name: str) -> None:
         """Show the page of that name."""
         page = self.pages[name]
-        page.arrive()
+        page.before_show()
         self.rail.show_page(name)
         self._stack.setCurrentWidget(page)
         self.menus.follow(page)
@@ -263,9 +263,9 @@ class Window(QMainWindow):
         for page in self.pages.values():
             try:
                 if leaving:
-                    page.leave()
+                    page.save_before_close()
                 else:
-                    page.keep()
+                    page.save_state()
             except OSError as error:
                 failed = error
         before, self._unstored = self._unstored, str(failed or "")

@@ -313,7 +313,7 @@ def test_the_chosen_format_shows_its_settings_and_others_say_why_not(
     decimals.setValue(3)
     click(shown.start)
     assert asked == [("rounded", Path(shown.path.text()), RoundedConfig(decimals=3))]
-    shown._show_result(Exported((Path("a.rounded"),), 0.0123, {"Python": "import", "C": "#include"}, 3 << 20))
+    shown._on_exported(Exported((Path("a.rounded"),), 0.0123, {"Python": "import", "C": "#include"}, 3 << 20))
     assert "the same (within 1.2 %)" in shown.outcome.text() and "3 MB" in shown.outcome.text()
     assert shown.snippet.toPlainText() == "import"
     shown.language.setCurrentText("C")

@@ -171,7 +171,7 @@ def test_generate_on_the_train_page_opens_the_run_on_show(
     settled.session.runs.list_runs()
     choice, training = settled.generate.choice, settled.session.training
     qtbot.waitUntil(lambda: choice.models.count() == 2, timeout=LONG_MS)
-    settled.runs.model_wanted.emit(other)
+    settled.runs.model_requested.emit(other)
     assert choice.run() == other
     training.path, training.has_checkpoint = own_run, True
     training.record = RunDir(own_run).record()

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.background import jobs
 from studio.app.background.job_events import RunDescribed
-from studio.app.widgets.plot.series import Buffer
+from studio.app.widgets.plot.series import GrowingArray
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
 from studio.core.events import (
@@ -104,7 +104,7 @@ class Heart(QObject):
         series = [tab.raw for tab in monitor.plot.tabs.values()] + [monitor.plot.validation]
         buffers = [buffer for one in series for buffer in (one._steps, one._values)]
         buffers += [curve._values for tab in monitor.plot.tabs.values() for curve in tab.smoothed]
-        known = sum(buffer._room.nbytes for buffer in buffers if isinstance(buffer, Buffer)) + self.film_bytes()
+        known = sum(buffer._room.nbytes for buffer in buffers if isinstance(buffer, GrowingArray)) + self.film_bytes()
         self.looks.append((psutil.Process().memory_info().rss - known, len(gc.get_objects())))
 
     def film_bytes(self) -> int:

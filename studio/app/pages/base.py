@@ -20,9 +20,9 @@ _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
 
 class Page(QWidget):
-    """A page of the window. page_wanted: the name of another page to show. undo_changed: `undoable` is another."""
+    """A page of the window. page_wanted: the name of another page to show. undo_changed: `undo_title` is another."""
 
-    page_wanted = Signal(str)
+    page_requested = Signal(str)
     undo_changed = Signal()
     has_undo = False  # of its own: what was done to the open sprites is then undone on other pages alone
 
@@ -50,29 +50,29 @@ class Page(QWidget):
         if chosen is not None:
             self.session.inference.save_film(run, *chosen)
 
-    def arrive(self) -> None:
+    def before_show(self) -> None:
         """The page is about to be shown."""
 
-    def undoable(self) -> str:
+    def undo_title(self) -> str:
         """What Undo takes back on this page; empty for nothing. For a page that `has_undo`, as all of these."""
         return ""
 
     def undo(self) -> None:
         """Take it back."""
 
-    def redoable(self) -> str:
+    def redo_title(self) -> str:
         """What Redo does again on this page; empty for nothing."""
         return ""
 
     def redo(self) -> None:
         """Do it again."""
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Store layouts, settings and work that changed; the window calls this about twice a second. Raises OSError."""
 
-    def leave(self) -> None:
+    def save_before_close(self) -> None:
         """Store all changes, half-typed texts too, before the window closes. Raises OSError."""
-        self.keep()
+        self.save_state()
 
     def save_samples(self) -> bool:
         """Save the sprites that the page shows, asking where. False when it shows none to save."""

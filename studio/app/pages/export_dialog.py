@@ -65,7 +65,7 @@ class ExportDialog(QDialog):
         self.snippet = QPlainTextEdit()
         self._bar = QProgressBar()
         self._stages = QStackedWidget()
-        self._scroll = factory.scrolling(self.formats)
+        self._scroll = factory.scroll_area(self.formats)
         self.setWindowTitle(f"Export {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(640)
@@ -82,26 +82,26 @@ class ExportDialog(QDialog):
 
     def _connect(self) -> None:
         self.formats.format_chosen.connect(self._suggest_path)
-        self.formats.format_chosen.connect(self._soon_scroll)
-        self.formats.edited.connect(self._look)
-        self.browse.clicked.connect(self._browse)
-        self.start.clicked.connect(self._start)
+        self.formats.format_chosen.connect(self._on_format_chosen)
+        self.formats.edited.connect(self._refresh_buttons)
+        self.browse.clicked.connect(self._on_browse_clicked)
+        self.start.clicked.connect(self._on_export_clicked)
         self.cancel.clicked.connect(self.reject)
         self.stop.clicked.connect(self.reject)
-        self.path.textChanged.connect(self._forget_reasons)
-        self.path.textChanged.connect(self._look)
+        self.path.textChanged.connect(self._clear_errors)
+        self.path.textChanged.connect(self._refresh_buttons)
         self.done_button.clicked.connect(self.accept)
         self.copy.clicked.connect(self._copy)
         self.language.currentTextChanged.connect(self._show_snippet)
-        self._session.inference.exported.connect(self._show_result)
-        self._session.inference.failed.connect(self._show_failure)
-        self._session.inference.progressed.connect(self._show_progress)
-        self._session.inference.busy_changed.connect(self._look)
+        self._session.inference.exported.connect(self._on_exported)
+        self._session.inference.failed.connect(self._on_failed)
+        self._session.inference.progressed.connect(self._on_progressed)
+        self._session.inference.busy_changed.connect(self._refresh_buttons)
         self._suggest_path()
-        self._look()
+        self._refresh_buttons()
 
     def _choosing(self, title: str) -> QWidget:
-        factory.describe(self.path, "File", _WHERE)
+        factory.set_name_and_tip(self.path, "File", _WHERE)
         where = factory.row(self.path, self.browse)
         buttons = factory.row(1, self.cancel, self.start)
         return factory.panel(
@@ -126,14 +126,14 @@ class ExportDialog(QDialog):
         self.snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.snippet.setMinimumHeight(200)
-        factory.describe(self.snippet, "How to use it", "Lines that load and use the file.")
+        factory.set_name_and_tip(self.snippet, "How to use it", "Lines that load and use the file.")
         head = factory.row(factory.heading("How to use it in"), self.language, 1, self.copy)
         return factory.panel(
             factory.column(factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
         )
 
     @Slot()
-    def _soon_scroll(self) -> None:
+    def _on_format_chosen(self) -> None:
         QTimer.singleShot(0, self, self._scroll_to_chosen)  # when its settings have got their room
 
     @Slot()
@@ -153,7 +153,7 @@ class ExportDialog(QDialog):
         return Path(self._session.settings.text("last_save_folder", str(Path.home())))
 
     @Slot()
-    def _browse(self) -> None:
+    def _on_browse_clicked(self) -> None:
         form = self.formats.chosen()
         kinds = f"{form.title} (*{form.suffix})" if form is not None else ""
         name = Path(self.path.text()).name
@@ -162,24 +162,24 @@ class ExportDialog(QDialog):
             self.path.setText(str(chosen))
 
     @Slot()
-    def _start(self) -> None:
+    def _on_export_clicked(self) -> None:
         form = self.formats.chosen()
         path = self._folder() / Path(self.path.text().strip()).expanduser()
         reason = files.why_not_written(path)
-        self._forget_reasons()
-        self.path_reason.say(reason)
+        self._clear_errors()
+        self.path_reason.show_reason(reason)
         if form is not None and not reason:
             self._bar.setRange(0, 0)
             self._stages.setCurrentIndex(_WRITING)
             self._session.inference.export(self._source, self._device, form.name, path, self.formats.config())
 
     @Slot()
-    def _forget_reasons(self) -> None:
-        self.path_reason.say("")
+    def _clear_errors(self) -> None:
+        self.path_reason.show_reason("")
         self.failure.hide()
 
     @Slot(object)
-    def _show_failure(self, failed: JobFailed) -> None:
+    def _on_failed(self, failed: JobFailed) -> None:
         """Go back to the choices with the reason, so that the user can choose another path or format."""
         if self._stages.currentIndex() == _WRITING:
             self.failure.setText(f"{failed.title} {failed.hint}".strip())
@@ -187,13 +187,13 @@ class ExportDialog(QDialog):
             self._stages.setCurrentIndex(_CHOOSING)
 
     @Slot(object)
-    def _show_progress(self, progress: Progress) -> None:
+    def _on_progressed(self, progress: Progress) -> None:
         if self._stages.currentIndex() == _WRITING:
             self._bar.setRange(0, progress.total)
             self._bar.setValue(progress.done)
 
     @Slot(object)
-    def _show_result(self, exported: Exported) -> None:
+    def _on_exported(self, exported: Exported) -> None:
         """Show what this dialog asked for: an earlier one's export may end after it was closed."""
         if self._stages.currentIndex() != _WRITING:
             return
@@ -207,11 +207,11 @@ class ExportDialog(QDialog):
         self._stages.setCurrentIndex(_DONE)
 
     @Slot()
-    def _look(self) -> None:
+    def _refresh_buttons(self) -> None:
         """Enable Export when an export can start; close the dialog when the status bar cancelled the export."""
         busy = self._session.inference.is_busy()
         why_not = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
-        factory.enable(self.start, "A model is busy. Try again shortly." if busy else why_not, _START)
+        factory.set_enabled(self.start, "A model is busy. Try again shortly." if busy else why_not, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
             super().reject()
 

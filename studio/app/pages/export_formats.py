@@ -42,7 +42,7 @@ class ExportFormats(QWidget):
         if usable:
             usable[0].setChecked(True)
         self._show_settings()
-        self._choice.idClicked.connect(self._choose)
+        self._choice.idClicked.connect(self._on_format_clicked)
 
     def chosen(self) -> ModelExport | None:
         """The chosen format; None where none can be written."""
@@ -71,7 +71,7 @@ class ExportFormats(QWidget):
         radio = QRadioButton(form.title)
         opened_by = f" Opened by {form.opened_by}." if form.opened_by else ""
         against = form.missing() or (form.problem(self._recipe) if self._recipe is not None else "")
-        factory.describe(radio, form.title, against or form.help)
+        factory.set_name_and_tip(radio, form.title, against or form.help)
         radio.setEnabled(not against)
         self._choice.addButton(radio, number)
         below: list[QWidget] = [factory.caption(f"{form.help}{opened_by}")]
@@ -87,7 +87,7 @@ class ExportFormats(QWidget):
         return factory.panel(factory.column(radio, indented, spacing=factory.GRID // 2))
 
     @Slot()
-    def _choose(self) -> None:
+    def _on_format_clicked(self) -> None:
         self._show_settings()
         self.format_chosen.emit()
 

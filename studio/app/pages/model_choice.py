@@ -49,20 +49,22 @@ class ModelChoice(QWidget):
         )
         self.models = factory.combo(*what)
         self.checkpoints = QComboBox()
-        factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
+        factory.set_name_and_tip(
+            self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites."
+        )
         for control in (self.models, self.checkpoints):
-            factory.scroll_past(control)
+            factory.need_focus_for_wheel(control)
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
         model = factory.labelled(what[0], self.models)
         self.setLayout((factory.row if only_runs else factory.column)(model, self._checkpoint_box))
-        self.models.activated.connect(self._user_chose)
-        self.models.currentIndexChanged.connect(self._model_chosen)
-        self.checkpoints.activated.connect(self._user_chose_checkpoint)
-        self.checkpoints.currentIndexChanged.connect(self._checkpoint_chosen)
+        self.models.activated.connect(self._on_model_activated)
+        self.models.currentIndexChanged.connect(self._on_model_changed)
+        self.checkpoints.activated.connect(self._on_checkpoint_activated)
+        self.checkpoints.currentIndexChanged.connect(self._on_checkpoint_changed)
         session.runs.listed.connect(self.refresh)
         session.catalog.ready.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
-        session.inference.checkpoints_listed.connect(self._show_checkpoints)
+        session.inference.checkpoints_listed.connect(self._on_checkpoints_listed)
         self.refresh()
 
     def source(self) -> SavedModel | Control | None:
@@ -143,7 +145,7 @@ class ModelChoice(QWidget):
         self.models.setCurrentIndex(max(0, self.models.findData(wanted)))
         self.models.blockSignals(False)
         if self.models.currentData() != before:
-            self._model_chosen()
+            self._on_model_changed()
         else:
             self.changed.emit()
 
@@ -156,15 +158,15 @@ class ModelChoice(QWidget):
         return self._first is not None and (recipe is None or self._first not in recipe.can)
 
     @Slot()
-    def _user_chose(self) -> None:
+    def _on_model_activated(self) -> None:
         self._wanted = self.models.currentData() or ""
 
     @Slot()
-    def _user_chose_checkpoint(self) -> None:
+    def _on_checkpoint_activated(self) -> None:
         self._checkpoints[self.models.currentData()] = self.checkpoints.currentData()
 
     @Slot()
-    def _model_chosen(self) -> None:
+    def _on_model_changed(self) -> None:
         chosen = self.models.currentData()
         self.checkpoints.clear()
         self._quick = ()
@@ -173,7 +175,7 @@ class ModelChoice(QWidget):
         self.changed.emit()
 
     @Slot(object)
-    def _show_checkpoints(self, listed: CheckpointsListed) -> None:
+    def _on_checkpoints_listed(self, listed: CheckpointsListed) -> None:
         if str(listed.path) != self.models.currentData():
             return
         self._quick = listed.quick
@@ -192,5 +194,5 @@ class ModelChoice(QWidget):
         self.changed.emit()
 
     @Slot()
-    def _checkpoint_chosen(self) -> None:
+    def _on_checkpoint_changed(self) -> None:
         self.changed.emit()

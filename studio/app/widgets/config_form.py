@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Disclosure
+from studio.app.widgets.layout import Collapsible
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
 
@@ -55,9 +55,9 @@ class ConfigForm(QWidget):
         box.setSpacing(factory.GRID)
         box.addLayout(self._rows([item for item in self._settings if not item.advanced]))
         advanced = self._rows([item for item in self._settings if item.advanced])
-        self._disclosure = Disclosure("Advanced", factory.panel(advanced)) if advanced.count() else None
-        if self._disclosure is not None:
-            box.addWidget(self._disclosure)
+        self._advanced = Collapsible("Advanced", factory.panel(advanced)) if advanced.count() else None
+        if self._advanced is not None:
+            box.addWidget(self._advanced)
         self.set_config(initial)
 
     def config(self) -> Config:
@@ -73,18 +73,18 @@ class ConfigForm(QWidget):
         self._showing = False
         self._mark_invalid()
 
-    def stops(self) -> list[QWidget]:
+    def tab_order(self) -> list[QWidget]:
         """Where Tab stops, in the order of the eye."""
         plain, advanced = (
             [self._controls[one.name] for one in self._settings if one.advanced == is_advanced]
             for is_advanced in (False, True)
         )
-        return [*plain, *([self._disclosure.heading()] if self._disclosure is not None else []), *advanced]
+        return [*plain, *([self._advanced.heading()] if self._advanced is not None else []), *advanced]
 
-    def say_advanced(self, words: str) -> None:
+    def set_advanced_summary(self, words: str) -> None:
         """What to know of the advanced settings while they are folded away."""
-        if self._disclosure is not None:
-            self._disclosure.say(words)
+        if self._advanced is not None:
+            self._advanced.set_summary(words)
 
     def problem(self) -> str:
         """What is wrong with the values, in a sentence; empty when `config` will give one."""
@@ -94,11 +94,11 @@ class ConfigForm(QWidget):
             return error.title
         return ""
 
-    def refuse(self, name: str, reason: str) -> None:
+    def show_error(self, name: str, reason: str) -> None:
         """Show at the field of a setting why its value can't be used, until the next edit; unfold a hidden field."""
-        self._reasons[name].say(reason)
-        if self._disclosure is not None and any(item.name == name and item.advanced for item in self._settings):
-            self._disclosure.set_open(True)
+        self._reasons[name].show_reason(reason)
+        if self._advanced is not None and any(item.name == name and item.advanced for item in self._settings):
+            self._advanced.set_open(True)
 
     def set_locked(self, locked: bool, names: Collection[str]) -> None:
         """Make the controls of these settings read-only or editable; labels stay readable."""
@@ -106,7 +106,7 @@ class ConfigForm(QWidget):
             self._controls[name].setEnabled(not locked)
 
     @Slot()
-    def _edited(self) -> None:
+    def _on_edited(self) -> None:
         if not self._showing:
             self._mark_invalid()
             self.changed.emit()
@@ -135,16 +135,16 @@ class ConfigForm(QWidget):
     def _control(self, item: Setting) -> QWidget:
         control = _make(item)
         control.setObjectName(item.name)
-        factory.describe(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
-        factory.scroll_past(control)
+        factory.set_name_and_tip(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
+        factory.need_focus_for_wheel(control)
         if isinstance(control, QSpinBox | NumberBox):
-            control.lineEdit().textChanged.connect(self._edited)
+            control.lineEdit().textChanged.connect(self._on_edited)
         elif isinstance(control, QLineEdit):
-            control.textChanged.connect(self._edited)
+            control.textChanged.connect(self._on_edited)
         elif isinstance(control, QComboBox):
-            control.currentIndexChanged.connect(self._edited)
+            control.currentIndexChanged.connect(self._on_edited)
         elif isinstance(control, QCheckBox):
-            control.toggled.connect(self._edited)
+            control.toggled.connect(self._on_edited)
         return control
 
     def _read(self, item: Setting) -> Value:
@@ -166,7 +166,7 @@ class ConfigForm(QWidget):
         """Mark each invalid value, and show the reason under its field."""
         for item in self._settings:
             if item.name in self._reasons:
-                self._reasons[item.name].say(self._problem_of(item))
+                self._reasons[item.name].show_reason(self._problem_of(item))
 
     def _problem_of(self, item: Setting) -> str:
         """Return why a setting's value is invalid, alone or with the other settings; empty for a valid value."""
@@ -190,10 +190,10 @@ def _make(item: Setting) -> QWidget:
         line = QLineEdit()
         line.setMaxLength(_LARGEST_INT)  # names of very many sprites to leave out
         return line
-    return whole_box(item) if item.kind is int else _number_box(item)
+    return int_box(item) if item.kind is int else _number_box(item)
 
 
-def whole_box(item: Setting) -> QSpinBox:
+def int_box(item: Setting) -> QSpinBox:
     """A box for a setting that is a whole number."""
     box = QSpinBox()
     low = -_LARGEST_INT if item.low is None else int(item.low)
@@ -217,7 +217,7 @@ def _finish(box: QSpinBox | NumberBox, item: Setting) -> None:
         box.setSuffix(f" {item.unit}")
     box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
     box.setCorrectionMode(QAbstractSpinBox.CorrectionMode.CorrectToNearestValue)
-    factory.indent(box)
+    factory.pad_spin_box(box)
     _fit(box)
 
 

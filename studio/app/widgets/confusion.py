@@ -229,10 +229,10 @@ class ConfusionView(QWidget):
         layout.setContentsMargins(0, _PAD, 0, 0)
         layout.addWidget(self._words)
         layout.addWidget(self._area, 1)
-        self.matrix.cell_described.connect(self._describe)
+        self.matrix.cell_described.connect(self._on_cell_described)
         for bar in (self._area.horizontalScrollBar(), self._area.verticalScrollBar()):
-            bar.valueChanged.connect(self._redraw)
-        self.matrix.cell_reached.connect(self._show_cell)
+            bar.valueChanged.connect(self._on_scrolled)
+        self.matrix.cell_reached.connect(self._on_cell_reached)
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Show int64 [K, K] counts of [true class, predicted class]."""
@@ -244,16 +244,16 @@ class ConfusionView(QWidget):
         self.set_confusion(np.zeros((0, 0), np.int64), ())
 
     @Slot(str)
-    def _describe(self, words: str) -> None:
+    def _on_cell_described(self, words: str) -> None:
         self._words.setText(words or self._hint)
 
     @Slot()
-    def _redraw(self) -> None:
+    def _on_scrolled(self) -> None:
         """The names stay where they are while the cells move: all is to be drawn anew."""
         self.matrix.update()
 
     @Slot(QRect)
-    def _show_cell(self, cell: QRect) -> None:
+    def _on_cell_reached(self, cell: QRect) -> None:
         hidden = self.matrix.cell_rect(0, 0).topLeft()  # what the names cover
         middle = cell.center()
         self._area.ensureVisible(middle.x(), middle.y(), hidden.x() + cell.width(), hidden.y() + cell.height())

@@ -49,8 +49,8 @@ class DevicePicker(QWidget):
         foot = factory.row(self._button, self._progress)
         foot.setStretch(1, 1)
         self.setLayout(factory.column(self._box, foot))
-        self._group.idToggled.connect(self._toggled)
-        self._button.clicked.connect(self._press)
+        self._group.idToggled.connect(self._on_device_toggled)
+        self._button.clicked.connect(self._on_button_clicked)
         self._enable()
 
     def set_devices(self, devices: Sequence[Device]) -> None:
@@ -89,7 +89,7 @@ class DevicePicker(QWidget):
         self._progress.setText(progress if measuring else "")
         self._button.setText("Cancel" if measuring else "Measure")
         self._button.setIcon(theme.icon("close" if measuring else "measure"))
-        factory.describe(self._button, self._button.text(), _CANCEL if measuring else _MEASURE)
+        factory.set_name_and_tip(self._button, self._button.text(), _CANCEL if measuring else _MEASURE)
         self._enable()
 
     def set_measurements(self, measured: Sequence[DeviceMeasured]) -> None:
@@ -112,17 +112,17 @@ class DevicePicker(QWidget):
         for row in self._rows.values():
             row.enable(_LOCKED if self._locked else "")
         locked = _LOCKED if self._locked else "" if self._selected else "Devices are still being looked for."
-        factory.enable(self._button, "" if self._measuring else locked, _CANCEL if self._measuring else _MEASURE)
+        factory.set_enabled(self._button, "" if self._measuring else locked, _CANCEL if self._measuring else _MEASURE)
 
     @Slot(int, bool)
-    def _toggled(self, index: int, checked: bool) -> None:
+    def _on_device_toggled(self, index: int, checked: bool) -> None:
         chosen = list(self._rows)[index]
         if checked and chosen != self._selected:
             self._selected = chosen
             self.selected_changed.emit(chosen)
 
     @Slot()
-    def _press(self) -> None:
+    def _on_button_clicked(self) -> None:
         (self.cancel_requested if self._measuring else self.measure_requested).emit()
 
 
@@ -134,7 +134,7 @@ class DeviceRow(QWidget):
         self.works = not device.problem
         self.radio = ElidedRadio(device.name)
         self.bars = SpeedBars()
-        factory.describe(self.radio, device.name, device.problem or f"Train on {device.name}.")
+        factory.set_name_and_tip(self.radio, device.name, device.problem or f"Train on {device.name}.")
         facts = factory.caption(_facts(device))
         below = factory.column(facts, self.bars, spacing=4)
         below.setContentsMargins(_INDENT, 0, 0, 0)
@@ -147,7 +147,7 @@ class DeviceRow(QWidget):
 
     def enable(self, reason_against: str) -> None:
         """Enable a device that works; with a reason against any choice, disable the device and show the reason."""
-        factory.enable(self.radio, reason_against, self._about)
+        factory.set_enabled(self.radio, reason_against, self._about)
         self.radio.setEnabled(self.works and not reason_against)
 
     def check_quietly(self) -> None:

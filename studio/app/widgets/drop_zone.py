@@ -78,7 +78,7 @@ class DropZone(QWidget):
             button.setToolTip(f"Open {path} again.")
             button.setProperty("path", path)
             theme.set_role(button, "flat")
-            button.clicked.connect(self._choose_recent)
+            button.clicked.connect(self._on_recent_clicked)
             self._recent_list.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
             self._recent.append(button)
         self._recent_title.setVisible(bool(self._recent))
@@ -113,7 +113,7 @@ class DropZone(QWidget):
         self.update()
 
     @Slot()
-    def _choose_recent(self) -> None:
+    def _on_recent_clicked(self) -> None:
         self.recent_chosen.emit(str(self.sender().property("path")))
 
     def changeEvent(self, event: QEvent) -> None:

@@ -36,23 +36,23 @@ def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushB
         made.setIconSize(QSize(18, 18))
     if role:
         theme.set_role(made, role)
-    describe(made, text, tip)
-    relabel(made, text)
+    set_name_and_tip(made, text, tip)
+    set_button_text(made, text)
     return made
 
 
-def relabel(made: QPushButton, text: str) -> None:
+def set_button_text(made: QPushButton, text: str) -> None:
     """Change a button's text; beside an icon it begins a space further on, where Qt leaves too little."""
     made.setText(text if made.icon().isNull() else f" {text}")
     made.setAccessibleName(text)
 
 
-def tool(icon: str, name: str, tip: str) -> QToolButton:
+def tool_button(icon: str, name: str, tip: str) -> QToolButton:
     """A button that is an icon only."""
     made = QToolButton()
     made.setIcon(theme.icon(icon))
     made.setIconSize(QSize(18, 18))
-    describe(made, name, tip)
+    set_name_and_tip(made, name, tip)
     return made
 
 
@@ -61,25 +61,25 @@ def combo(name: str, tip: str) -> QComboBox:
     made = QComboBox()
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     made.setMinimumContentsLength(20)
-    describe(made, name, tip)
+    set_name_and_tip(made, name, tip)
     return made
 
 
-def indent(box: QAbstractSpinBox) -> None:
+def pad_spin_box(box: QAbstractSpinBox) -> None:
     """Room before the number: Qt drops the left padding that a stylesheet gives a spin box."""
     box.lineEdit().setTextMargins(GRID, 0, 0, 0)
 
 
-def describe(widget: QWidget, name: str, tip: str) -> None:
+def set_name_and_tip(widget: QWidget, name: str, tip: str) -> None:
     """Give a control its accessible name and its tool tip."""
     widget.setAccessibleName(name)
     widget.setToolTip(tip)
 
 
-def enable(widget: QWidget, reason_against: str, tip: str) -> None:
+def set_enabled(widget: QWidget, reason: str, tip: str) -> None:
     """Enable a control, or disable it with the reason as its tool tip."""
-    widget.setEnabled(not reason_against)
-    widget.setToolTip(reason_against or tip)
+    widget.setEnabled(not reason)
+    widget.setToolTip(reason or tip)
 
 
 class FieldError(QLabel):
@@ -94,7 +94,7 @@ class FieldError(QLabel):
         theme.set_role(self, "error")
         self.hide()
 
-    def say(self, reason: str) -> None:
+    def show_reason(self, reason: str) -> None:
         """Mark the field and show the reason; an empty reason clears both."""
         self._field.setToolTip(reason or self._tip)
         self._field.setAccessibleDescription(reason)
@@ -120,10 +120,10 @@ def title(words: str) -> QLabel:
     return text(words, "title", wrap=False)
 
 
-def elided_title(words: str = "") -> RunningLabel:
+def elided_title(words: str = "") -> ElidedLabel:
     """Return a page title that shortens a long name in the middle."""
-    made = RunningLabel("title", Qt.TextElideMode.ElideMiddle)
-    made.say(words)
+    made = ElidedLabel("title", Qt.TextElideMode.ElideMiddle)
+    made.show_text(words)
     return made
 
 
@@ -168,7 +168,7 @@ def panel(layout: QLayout) -> QWidget:
     return made
 
 
-class _Scrolling(QScrollArea):
+class _ScrollArea(QScrollArea):
     """Qt scrolls below the least height of the content, but does not count what wraps into more lines there."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -189,9 +189,9 @@ class _Scrolling(QScrollArea):
             content.setMinimumHeight(layout.minimumHeightForWidth(self.viewport().width()) if wraps else 0)
 
 
-def scrolling(content: QWidget) -> QScrollArea:
+def scroll_area(content: QWidget) -> QScrollArea:
     """Let a part of a page scroll up and down where the window is low."""
-    made = _Scrolling()
+    made = _ScrollArea()
     made.setWidgetResizable(True)
     made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Tab stops where something can be done
     made.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -200,14 +200,14 @@ def scrolling(content: QWidget) -> QScrollArea:
     return made
 
 
-def keep_space(widget: QWidget) -> None:
+def retain_size_when_hidden(widget: QWidget) -> None:
     """Keep a hidden widget's place, so that nothing jumps when it appears."""
     policy: QSizePolicy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
 
 
-class _WheelPast(QObject):
+class _WheelFilter(QObject):
     """The wheel scrolls the page; it changes a control only where the user has gone."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -217,13 +217,13 @@ class _WheelPast(QObject):
         return super().eventFilter(watched, event)
 
 
-def scroll_past(widget: QWidget) -> None:
+def need_focus_for_wheel(widget: QWidget) -> None:
     """Let the wheel over a control scroll what it is in, unless the user has gone to the control."""
     widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus
-    widget.installEventFilter(_WheelPast(widget))
+    widget.installEventFilter(_WheelFilter(widget))
 
 
-class RunningLabel(QLabel):
+class ElidedLabel(QLabel):
     """A line that changes often: nothing beside it moves with its length.
 
     A text that doesn't fit is shortened, and its tool tip shows the whole text. elide: where the ellipsis goes.
@@ -236,7 +236,7 @@ class RunningLabel(QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         theme.set_role(self, role)
 
-    def say(self, text: str, tip: str = "") -> None:
+    def show_text(self, text: str, tip: str = "") -> None:
         """Show this from now on; the tool tip says more of it."""
         self._whole, self._tip = text, tip
         self._fit()

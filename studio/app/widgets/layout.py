@@ -9,7 +9,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 
 
-class Disclosure(QWidget):
+class Collapsible(QWidget):
     """A heading with a chevron; a click shows or hides what is under it. In its place there can be a line about it."""
 
     toggled = Signal(bool)
@@ -24,8 +24,8 @@ class Disclosure(QWidget):
         self._heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._heading.setToolTip(f"Show or hide: {text.lower()}.")
         self.setLayout(factory.column(self._heading, self._about, content))
-        self._heading.toggled.connect(self._unfold)
-        self._unfold(False)
+        self._heading.toggled.connect(self._on_toggled)
+        self._on_toggled(False)
 
     def is_open(self) -> bool:
         """Whether the content is shown."""
@@ -35,7 +35,7 @@ class Disclosure(QWidget):
         """What is pressed to show or hide the content."""
         return self._heading
 
-    def say(self, words: str) -> None:
+    def set_summary(self, words: str) -> None:
         """What to know of the content while it is hidden; nothing when empty."""
         self._about.setText(words)
         self._about.setVisible(bool(words) and not self.is_open())
@@ -45,14 +45,14 @@ class Disclosure(QWidget):
         self._heading.setChecked(opened)
 
     @Slot(bool)
-    def _unfold(self, opened: bool) -> None:
+    def _on_toggled(self, opened: bool) -> None:
         self._heading.setIcon(theme.icon("chevron-down" if opened else "chevron-right"))
         self._content.setVisible(opened)
         self._about.setVisible(not opened and bool(self._about.text()))
         self.toggled.emit(opened)
 
 
-class Flow(QLayout):
+class FlowLayout(QLayout):
     """Widgets in rows, each as wide as it needs to be."""
 
     def __init__(self, across: int, down: int) -> None:

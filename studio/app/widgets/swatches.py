@@ -74,7 +74,7 @@ class Swatches(CellView):
         self.setAccessibleName("Palette")
         self.resize_cells(_CELL)
         if choosable:
-            self.clicked.connect(self._press)
+            self.clicked.connect(self._on_swatch_clicked)
             self.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -124,12 +124,12 @@ class Swatches(CellView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Space and Enter take the colour that the arrow keys have come to."""
         if event.key() in _TAKE and self.currentIndex().isValid():
-            self._press(self.currentIndex())
+            self._on_swatch_clicked(self.currentIndex())
         else:
             super().keyPressEvent(event)
 
     @Slot(QModelIndex)
-    def _press(self, index: QModelIndex) -> None:
+    def _on_swatch_clicked(self, index: QModelIndex) -> None:
         self.colour_pressed.emit(index.row())
 
 

@@ -185,8 +185,8 @@ def test_a_model_is_taught_to_draw_quickly(
     qtbot: QtBot, own_run: Path, opened: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     page, quick = opened.generate, opened.generate.request.quick
-    opened.runs.model_wanted.emit(own_run)
-    qtbot.waitUntil(lambda: quick.teach.isEnabled() and quick.teach.isVisible(), timeout=LONG_MS)
+    opened.runs.model_requested.emit(own_run)
+    qtbot.waitUntil(lambda: quick.prepare.isEnabled() and quick.prepare.isVisible(), timeout=LONG_MS)
     assert not quick.box.isEnabled() and "can be taught" in quick._about.text()
     asked = page.request.next_settings()
     assert not asked.quick
@@ -194,15 +194,15 @@ def test_a_model_is_taught_to_draw_quickly(
     monkeypatch.setattr(distil, "_COMPARED", 4)
     monkeypatch.setattr(distil, "_PASSES", 1)
     with qtbot.waitSignal(opened.session.inference.progressed, timeout=LONG_MS):
-        click(quick.teach)
-    assert not quick.teach.isEnabled()
+        click(quick.prepare)
+    assert not quick.prepare.isEnabled()
     click(page.cancel)
-    qtbot.waitUntil(quick.teach.isEnabled, timeout=LONG_MS)
+    qtbot.waitUntil(quick.prepare.isEnabled, timeout=LONG_MS)
     with qtbot.waitSignal(opened.session.inference.distilled, timeout=LONG_MS):
-        click(quick.teach)
+        click(quick.prepare)
     qtbot.waitUntil(lambda: quick.box.isEnabled() and quick.box.isChecked(), timeout=LONG_MS)
     qtbot.waitUntil(lambda: not opened.session.inference.is_busy(), timeout=LONG_MS)
-    assert not quick.teach.isVisible() and "times as many" in quick._about.text()
+    assert not quick.prepare.isVisible() and "times as many" in quick._about.text()
     form = page.request._form
     assert form is not None and not form._controls["guidance"].isEnabled() and form._controls["count"].isEnabled()
     assert page.request.next_settings().quick

@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 from studio.app.pages.train.monitor import Readings
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
-from studio.app.widgets.factory import RunningLabel
-from studio.app.widgets.layout import Disclosure, Flow
+from studio.app.widgets.factory import ElidedLabel
+from studio.app.widgets.layout import Collapsible, FlowLayout
 from studio.app.widgets.sprites import filmstrip
 from studio.app.widgets.sprites.filmstrip import Filmstrip, SpriteSheetView
 from studio.app.widgets.sprites.predictions import PredictionsView
@@ -243,7 +243,7 @@ def test_predictions_name_the_most_probable_first_and_numbers_beside_the_true_on
 
 def test_a_section_folds(qtbot: QtBot) -> None:
     content = QLabel("inside")
-    section = Disclosure("Advanced", content)
+    section = Collapsible("Advanced", content)
     qtbot.addWidget(section)
     section.show()
     assert not content.isVisible()
@@ -264,7 +264,7 @@ def test_setting_texts_keeps_the_count_of_none(qtbot: QtBot) -> None:
 
 
 def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:
-    host, flow = QWidget(), Flow(8, 4)
+    host, flow = QWidget(), FlowLayout(8, 4)
     qtbot.addWidget(host)
     buttons = [QPushButton(text) for text in ("one", "two", "three")]
     for button in buttons:
@@ -280,15 +280,15 @@ def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:
 
 
 def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
-    label, window = RunningLabel(), QWidget()
+    label, window = ElidedLabel(), QWidget()
     window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
     qtbot.addWidget(window)
     window.resize(400, 40)
     window.show()
     words = "300,000 of 300,000 sprites kept for the next time, and more words than there is room for"
-    label.say("1 file")
+    label.show_text("1 file")
     before = label.geometry(), window.minimumSizeHint()
-    label.say(words)
+    label.show_text(words)
     qtbot.wait(0)
     assert (label.geometry(), window.minimumSizeHint()) == before
     assert label.text().endswith("…") and words.startswith(label.text()[:-1])
@@ -302,7 +302,7 @@ def test_a_scrolling_part_keeps_its_height_when_no_text_wraps_any_more(qtbot: Qt
     label, box = factory.text("A few words."), QWidget()
     box.setFixedHeight(50)
     content = factory.panel(factory.column(label, box))
-    area = shown(qtbot, factory.scrolling(content), 200, 100)
+    area = shown(qtbot, factory.scroll_area(content), 200, 100)
     qtbot.waitUntil(lambda: content.minimumHeight() > 50)
     label.hide()
     box.setFixedHeight(400)

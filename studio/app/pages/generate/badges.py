@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 
 if TYPE_CHECKING:
     from studio.app.background.job_events import SpritesColoured
@@ -21,11 +21,11 @@ class Badges(QWidget):
         super().__init__()
         self.labels: list[QLabel] = []
         self.note = factory.text("", "warning")
-        self._flow = Flow(factory.GRID // 2, factory.GRID // 2)
+        self._flow = FlowLayout(factory.GRID // 2, factory.GRID // 2)
         self.setLayout(factory.column(self.note, self._flow, spacing=4))
-        self.say(None)
+        self.show_result(None)
 
-    def say(self, made: SpritesColoured | None) -> None:
+    def show_result(self, made: SpritesColoured | None) -> None:
         """Speak of these sprites; None: of none."""
         for label in self.labels:
             self._flow.removeWidget(label)
@@ -47,5 +47,5 @@ def _badge(badge: Badge) -> QLabel:
     elif fails:
         words, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Checked on each of these sprites."
     made = factory.badge(words)
-    factory.describe(made, words, tip)
+    factory.set_name_and_tip(made, words, tip)
     return made

@@ -44,7 +44,7 @@ class DrawRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownSprites:
     """Sprites in the grid: uint8 [N, S, S, 4], a name, a class and a source of each (as in NamedSprite), and what is
     said of them all.
 
@@ -61,7 +61,7 @@ class Shown:
     is_animation: bool = False
 
 
-class Batch:
+class ResultBatch:
     """Sprites that were drawn together, as they were made and as they are shown, and which were rejected since."""
 
     def __init__(self, asked: DrawRequest, made: SpritesColoured) -> None:
@@ -79,20 +79,20 @@ class Batch:
         return f"{words}, {len(self.rejected):,} rejected" if self.rejected else words
 
 
-class Batches:
+class ResultHistory:
     """Those that memory is meant to hold, the oldest first. current: the one on show; None before there is any."""
 
     def __init__(self) -> None:
-        self.current: Batch | None = None
-        self._batches: list[Batch] = []
+        self.current: ResultBatch | None = None
+        self._batches: list[ResultBatch] = []
 
-    def add(self, made: SpritesColoured, asked: DrawRequest) -> Batch:
+    def add(self, made: SpritesColoured, asked: DrawRequest) -> ResultBatch:
         """The batch of these sprites: a new one, which is on show then, or one that has come in other colours."""
         for batch in self._batches:
             if batch.made.labels is made.labels:
                 batch.recolour(made)
                 return batch
-        self.current = Batch(asked, made)
+        self.current = ResultBatch(asked, made)
         self._batches = recent([*self._batches, self.current], lambda batch: batch.made.sprites.nbytes)
         return self.current
 
@@ -104,7 +104,7 @@ class Batches:
         """Go to it."""
         self.current = self._batches[self._place() + steps]
 
-    def show(self, batch: Batch) -> bool:
+    def show(self, batch: ResultBatch) -> bool:
         """Go to this one; False where it is no longer held."""
         if batch in self._batches:
             self.current = batch
@@ -114,7 +114,7 @@ class Batches:
         return self._batches.index(self.current) if self.current is not None else -1
 
 
-def _as_shown(made: SpritesColoured, asked: DrawRequest) -> Shown:
+def _as_shown(made: SpritesColoured, asked: DrawRequest) -> ShownSprites:
     """New sprites, named after what they came from, else after their classes."""
     known = asked.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in made.labels]
@@ -128,14 +128,14 @@ def _as_shown(made: SpritesColoured, asked: DrawRequest) -> Shown:
     about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
     name = asked.origin or f"{made.model.replace(',', '')} seed {made.seed}"
     sources, is_animation = [made.source] * len(names), asked.kind == "between"
-    return Shown(made.sprites, names, classes, sources, about, name, made.colours, is_animation)
+    return ShownSprites(made.sprites, names, classes, sources, about, name, made.colours, is_animation)
 
 
-def shown_of(kept: Sequence[KeptEdit]) -> Shown:
+def shown_kept(kept: Sequence[KeptEdit]) -> ShownSprites:
     """Kept sprites of one size, at least one."""
     sprites = np.stack([each.edit.sprite for each in kept])
     names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
-    return Shown(sprites, names, classes, sources, {}, "kept sprites")
+    return ShownSprites(sprites, names, classes, sources, {}, "kept sprites")
 
 
 def origin_of(chosen: Sequence[NamedSprite]) -> str:

@@ -54,15 +54,15 @@ class ColourPanel(QWidget):
         self.dither = QCheckBox("Dither missing colours")
         self.dither.setAccessibleName("Dither missing colours")
         self.swatches = Swatches()
-        factory.describe(self.swatches, "Colours of new sprites", "The colours that new sprites are made of.")
+        factory.set_name_and_tip(self.swatches, "Colours of new sprites", "The colours that new sprites are made of.")
         self._about = factory.caption("")
         self.setLayout(factory.column(factory.labelled("Colours", self.box), self.dither, self.swatches, self._about))
         self.dither.setChecked(bool(session.settings.text("generate_dither")))
-        self.box.activated.connect(self._choose)
-        self.dither.toggled.connect(self._dither_toggled)
-        models.changed.connect(self._ask_for_own)
-        session.palettes.loaded.connect(self._take_file)
-        session.palettes.styled.connect(self._take_own)
+        self.box.activated.connect(self._on_kind_activated)
+        self.dither.toggled.connect(self._on_dither_toggled)
+        models.changed.connect(self._on_model_changed)
+        session.palettes.loaded.connect(self._on_palette_loaded)
+        session.palettes.styled.connect(self._on_style_read)
         self._show()
 
     def choice(self) -> ColourChoice:
@@ -79,7 +79,7 @@ class ColourPanel(QWidget):
         if path:
             self._session.palettes.load(Path(path))
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the file and whether to dither."""
         path = str(self._file.path) if self._file is not None and self._kind == _FILE else ""
         self._session.settings.keep_text("generate_palette", path)
@@ -99,7 +99,7 @@ class ColourPanel(QWidget):
     def _show(self) -> None:
         """Bring all controls to what is chosen."""
         self.box.setCurrentIndex(self.box.findData(self._kind))
-        factory.enable(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
+        factory.set_enabled(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
         if self._kind == _FILE and self._file is not None:
             palette = self._file.palette
             names = palette.colour_names[:_MOST_SHOWN]
@@ -116,7 +116,7 @@ class ColourPanel(QWidget):
         self._about.setVisible(bool(len(shown)))
 
     @Slot(int)
-    def _choose(self, index: int) -> None:
+    def _on_kind_activated(self, index: int) -> None:
         kind = self.box.itemData(index)
         if kind == _OPEN:
             self.box.setCurrentIndex(self.box.findData(self._kind))  # until there is a palette
@@ -129,11 +129,11 @@ class ColourPanel(QWidget):
             self.changed.emit()
 
     @Slot()
-    def _dither_toggled(self) -> None:
+    def _on_dither_toggled(self) -> None:
         self.changed.emit()
 
     @Slot(object)
-    def _take_file(self, loaded: PaletteLoaded) -> None:
+    def _on_palette_loaded(self, loaded: PaletteLoaded) -> None:
         before = self.box.findData(_FILE)
         if before >= 0:
             self.box.removeItem(before)
@@ -143,7 +143,7 @@ class ColourPanel(QWidget):
         self.changed.emit()
 
     @Slot()
-    def _ask_for_own(self) -> None:
+    def _on_model_changed(self) -> None:
         """The colours that the chosen model learnt from, to be shown."""
         source = self._models.source()
         if isinstance(source, SavedModel):
@@ -155,7 +155,7 @@ class ColourPanel(QWidget):
             self._show_own(source.live.style.palette)
 
     @Slot(object)
-    def _take_own(self, read: StyleRead) -> None:
+    def _on_style_read(self, read: StyleRead) -> None:
         if read.run == self._asked:
             self._show_own(read.colours)
 

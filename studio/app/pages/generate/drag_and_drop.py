@@ -19,7 +19,7 @@ from studio.exports import sheets
 _SHOWN = 64  # logical pixels, under the mouse
 
 
-def mime_of(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
+def mime_data(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
     """What other programs take: a file of each sprite, and the picture of one, or of all as a sheet. Raises OSError."""
     data, written = QMimeData(), carried.write(picked)
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in written])
@@ -32,13 +32,13 @@ def mime_of(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
 
 def copy(picked: SpriteSelection, carried: DragFiles) -> None:
     """Put sprites into the clipboard. Raises OSError."""
-    QGuiApplication.clipboard().setMimeData(mime_of(picked, carried))
+    QGuiApplication.clipboard().setMimeData(mime_data(picked, carried))
 
 
 def drag(picked: SpriteSelection, carried: DragFiles, source: QWidget) -> None:
     """Let the user drop sprites somewhere; ends when that is done. Raises OSError."""
     dragged = QDrag(source)
-    dragged.setMimeData(mime_of(picked, carried))
+    dragged.setMimeData(mime_data(picked, carried))
     zoom = max(1, _SHOWN // len(picked.sprites[0]))
     shown = QPixmap.fromImage(as_image(np.ascontiguousarray(picked.sprites[0].repeat(zoom, 0).repeat(zoom, 1))))
     dragged.setPixmap(shown)
@@ -46,7 +46,7 @@ def drag(picked: SpriteSelection, carried: DragFiles, source: QWidget) -> None:
     dragged.exec(Qt.DropAction.CopyAction)
 
 
-class Carrier(QObject):
+class SpriteDragger(QObject):
     """Takes the selected sprites of a list into other programs. failed: what went wrong (OSError)."""
 
     failed = Signal(object)

@@ -19,7 +19,7 @@ from studio.data.pixels.editing import NamedSprite
 from studio.engine.devices.types import FEWEST_LIKED, GenerateSettings
 
 
-class Drawing(QObject):
+class DrawController(QObject):
     """Draws with the chosen model and the settings of the page; a message says why a request is impossible."""
 
     def __init__(

@@ -15,7 +15,7 @@ from studio.app import dialogs
 from studio.app.background.job_events import PictureRead
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
 from studio.app.pages.generate.batches import origin_of
-from studio.app.pages.generate.size_question import SizeQuestion
+from studio.app.pages.generate.resize_prompt import ResizePrompt
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
@@ -49,7 +49,7 @@ class EditorPanel(QWidget):
     draw_wanted: candidates are. changed: there is a sprite or a question, or none any more.
     """
 
-    draw_wanted = Signal()
+    draw_requested = Signal()
     changed = Signal()
 
     def __init__(self, session: Session) -> None:
@@ -66,15 +66,15 @@ class EditorPanel(QWidget):
         self.copy = factory.button("Copy", "Copy the sprite here, to paste it in another program.", "copy")
         self.close_editor = factory.button("Close", _CLOSE)
         self.shape = QCheckBox("Inside its shape")
-        factory.describe(self.shape, "Inside its shape", _SHAPE)
+        factory.set_name_and_tip(self.shape, "Inside its shape", _SHAPE)
         self.strength = QSlider(Qt.Orientation.Horizontal)
         self.strength.setRange(0, 100)
-        factory.describe(self.strength, "Strength", _STRENGTH)
-        self._title, self._class = factory.RunningLabel("heading"), factory.RunningLabel("muted")
+        factory.set_name_and_tip(self.strength, "Strength", _STRENGTH)
+        self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self._about = factory.caption("")
         self._strength_words = factory.text("", "muted", wrap=False)
         self.editor = SpriteEditor(self._options(), factory.panel(factory.column(self._about, self.draw)))
-        self.question = SizeQuestion()
+        self.question = ResizePrompt()
         head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
         head.setStretch(0, 1)
         head.setStretch(1, 1)
@@ -83,7 +83,7 @@ class EditorPanel(QWidget):
         body.setStretch(2, 1)
         self.setLayout(body)
         self._connect()
-        self._show()
+        self._on_sprite_changed()
 
     def is_open(self) -> bool:
         """Whether there is a sprite in the editor."""
@@ -99,7 +99,7 @@ class EditorPanel(QWidget):
         self._can_edit = "vary" in can
         self._size = size
         if self._waiting is not None and self._fits(self._waiting.rgba):
-            self.take(self._waiting)
+            self.open_sprite(self._waiting)
         self._refresh()
 
     def set_problem(self, problem: str) -> None:
@@ -125,7 +125,7 @@ class EditorPanel(QWidget):
         assert current is not None
         return NamedSprite(self.editor.edit().sprite, current.name, current.class_name, current.source)
 
-    def take(self, sprite: NamedSprite) -> None:
+    def open_sprite(self, sprite: NamedSprite) -> None:
         """Edit this sprite; ask first how to fit one of another size."""
         if self._fits(sprite.rgba):
             self._session.editing.open(sprite)
@@ -136,10 +136,10 @@ class EditorPanel(QWidget):
     @Slot()
     def begin_blank(self) -> None:
         """Edit a sprite of which nothing can be seen yet, of the model's size."""
-        self.take(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
+        self.open_sprite(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
         self.editor.choose_layer("paint")
 
-    def take_candidate(self, rgba: Rgba) -> None:
+    def use_candidate(self, rgba: Rgba) -> None:
         """Go on from one of the candidates; undo brings back what was there before."""
         self.editor.replace(Edit(rgba, self.editor.edit().keep))
 
@@ -155,16 +155,16 @@ class EditorPanel(QWidget):
         """Take the picture that is in the clipboard."""
         if not self._can_edit:
             self._say_not_edited("The chosen model can't edit sprites.", self._cannot_edit)
-        elif not self.take_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
+        elif not self.open_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
             self._session.notify("There is no picture in the clipboard.", "Copy a sprite in another program first.")
 
-    def take_mime(self, data: QMimeData, name: str) -> bool:
+    def open_mime(self, data: QMimeData, name: str) -> bool:
         """Take a picture, or a picture file, that was dropped or pasted. False where it is none."""
         path = picture_in(data)
         if path is not None:
             self._session.editing.read_file(path)
         elif data.hasImage():
-            self.take(NamedSprite(_pixels(QImage(data.imageData())), name))
+            self.open_sprite(NamedSprite(_pixels(QImage(data.imageData())), name))
         return path is not None or data.hasImage()
 
     def _say_not_edited(self, title: str, holds: Callable[[], bool]) -> None:
@@ -186,20 +186,20 @@ class EditorPanel(QWidget):
 
     def _connect(self) -> None:
         editing = self._session.editing
-        editing.changed.connect(self._show)
-        editing.read.connect(self._take_picture)
+        editing.changed.connect(self._on_sprite_changed)
+        editing.read.connect(self._on_picture_read)
         self.editor.changed.connect(editing.take_step)
         self.shape.toggled.connect(self._refresh)
-        self.strength.valueChanged.connect(self._strength_moved)
-        self.save.clicked.connect(self._save)
-        self.copy.clicked.connect(self._copy)
+        self.strength.valueChanged.connect(self._on_strength_changed)
+        self.save.clicked.connect(self._on_save_clicked)
+        self.copy.clicked.connect(self._on_copy_clicked)
         self.close_editor.clicked.connect(editing.close)
-        self.draw.clicked.connect(self.draw_wanted)
+        self.draw.clicked.connect(self.draw_requested)
         self.question.fitted.connect(editing.open)
-        self.question.left.connect(self._show)
+        self.question.cancelled.connect(self._on_sprite_changed)
 
     @Slot()
-    def _save(self) -> None:
+    def _on_save_clicked(self) -> None:
         sprite = self.sprite()
         name, kinds = f"{origin_of([sprite])}.png", "PNG picture (*.png)"
         path = dialogs.for_new_file(self, self._session.settings, "Save the sprite in the editor", name, kinds)
@@ -209,7 +209,7 @@ class EditorPanel(QWidget):
             self._session.editing.note_saved()
 
     @Slot()
-    def _copy(self) -> None:
+    def _on_copy_clicked(self) -> None:
         sprite = np.ascontiguousarray(self.editor.edit().sprite)
         QGuiApplication.clipboard().setImage(as_image(sprite).copy())
         self._session.notify("The sprite is in the clipboard.")
@@ -249,14 +249,14 @@ class EditorPanel(QWidget):
         return height == width and self._size in (0, width)
 
     @Slot()
-    def _show(self) -> None:
+    def _on_sprite_changed(self) -> None:
         """Another sprite, another step of it, or none; what waited does so no longer."""
         self._waiting = None
         current, history = self._session.editing.current, self._session.editing.history
         if current is not None and history is not None:
             self.editor.set_history(history)
-            self._title.say(current.name)
-            self._class.say(current.class_name)
+            self._title.show_text(current.name)
+            self._class.show_text(current.class_name)
             if self._session.runs.are_known and not self._can_edit:
                 title = f"{current.name} waits in the editor: the chosen model can't edit sprites."
                 self._say_not_edited(title, self._hides_sprite)
@@ -268,7 +268,7 @@ class EditorPanel(QWidget):
         if asked is None and self.is_open() and not self._fits(self.editor.edit().sprite):
             asked = self.sprite()
         size = self._size if asked is None else self._size or max(asked.rgba.shape[:2])
-        self.question.ask(asked, size, is_new=self.is_asking())
+        self.question.show_sprite(asked, size, is_new=self.is_asking())
         self._head.setVisible(self.is_open() and not self.is_asking())
         self.editor.setVisible(self.is_open() and asked is None)
         before, self._shown = self._shown, (self.is_open(), self.is_asking())
@@ -277,8 +277,8 @@ class EditorPanel(QWidget):
         if not self.is_open():
             return
         problem, (title, words) = self.problem(), self._promise()
-        factory.relabel(self.draw, title)
-        factory.enable(self.draw, problem, words)
+        factory.set_button_text(self.draw, title)
+        factory.set_enabled(self.draw, problem, words)
         self._about.setText(problem or words)
         self.strength.blockSignals(True)
         self.strength.setValue(self._strengths[self._kind()])
@@ -286,13 +286,13 @@ class EditorPanel(QWidget):
         self._strength_words.setText(f"Strength {self.strength.value()} %")
 
     @Slot(int)
-    def _strength_moved(self, value: int) -> None:
+    def _on_strength_changed(self, value: int) -> None:
         self._strengths[self._kind()] = value
         self._strength_words.setText(f"Strength {value} %")
 
     @Slot(object)
-    def _take_picture(self, picture: PictureRead) -> None:
-        self.take(NamedSprite(picture.rgba, escape_unprintable(picture.path.name)))
+    def _on_picture_read(self, picture: PictureRead) -> None:
+        self.open_sprite(NamedSprite(picture.rgba, escape_unprintable(picture.path.name)))
 
 
 def picture_in(data: QMimeData) -> Path | None:

@@ -25,7 +25,7 @@ _REST = "Select one sprite: here is how it looks tiled, and what it is nearest t
 _OWN = "None is so near that it would be a copy."
 
 
-class Neighbours(QWidget):
+class NeighboursPanel(QWidget):
     """One sprite, or a set of tiles, looked at closely. Its place is kept while there is neither: no sprite moves."""
 
     def __init__(self, inference: Inference) -> None:
@@ -39,20 +39,20 @@ class Neighbours(QWidget):
         self._caption = factory.caption("")
         nearest, pictures = factory.row(*self.previews, 1), (self.tiled, self.laid_out)
         content = factory.column(self._caption, *pictures, self._heading, nearest, self.verdict, 1, spacing=4)
-        self.setLayout(factory.column(factory.scrolling(factory.panel(content))))
-        inference.neighbours_found.connect(self._show)
-        self.rest()
+        self.setLayout(factory.column(factory.scroll_area(factory.panel(content))))
+        inference.neighbours_found.connect(self._on_neighbours_found)
+        self.show_hint()
 
-    def rest(self) -> None:
+    def show_hint(self) -> None:
         """Say what is shown here once there is something to look at."""
         self._begin(_REST, None)
 
-    def look_at(self, sprite: Rgba) -> None:
+    def show_tiled(self, sprite: Rgba) -> None:
         """Show uint8 [S, S, 4]; what is nearest follows."""
         self.tiled.show_sprite(sprite)
         self._begin("The selected one, tiled", self.tiled)
 
-    def lay_out(self, tiles: Rgba) -> None:
+    def show_corner_tiles(self, tiles: Rgba) -> None:
         """Show a set of corner tiles uint8 [16, S, S, 4]."""
         self.laid_out.show_sprite(joined(tiles)[0])
         self._begin("Laid out", self.laid_out)
@@ -64,7 +64,7 @@ class Neighbours(QWidget):
             widget.setVisible(widget is picture)
 
     @Slot(object)
-    def _show(self, found: NeighboursFound) -> None:
+    def _on_neighbours_found(self, found: NeighboursFound) -> None:
         if self.tiled.isHidden():  # it was asked for a sprite that is no longer looked at
             return
         for number, preview in enumerate(self.previews):

@@ -16,9 +16,9 @@ from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
 from studio.app.pages.generate.batches import DrawRequest
-from studio.app.pages.generate.drawing import Drawing
+from studio.app.pages.generate.drawing import DrawController
 from studio.app.pages.generate.editing import EditorPanel, picture_in
-from studio.app.pages.generate.neighbours import Neighbours
+from studio.app.pages.generate.neighbours import NeighboursPanel
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
@@ -43,11 +43,11 @@ class GeneratePage(Page):
         super().__init__(session)
         self.choice = ModelChoice(session, before=session.settings.text(_MODEL))
         self.request = RequestPanel(session, self.choice)
-        self.neighbours = Neighbours(session.inference)
+        self.neighbours = NeighboursPanel(session.inference)
         self.results = Results(session.kept, session.carried, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
-        self.drawing = Drawing(session, self.choice, self.request, self.results, self.editing, self)
+        self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing, self)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = factory.button("Cancel", "Stop generating.")
         self._reason = factory.text("", "muted")
@@ -62,9 +62,9 @@ class GeneratePage(Page):
         self._connect()
         self._refresh()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Store the settings, the splitters, the sprite in the editor and the kept sprites. Raises OSError."""
-        self.request.keep()
+        self.request.save_state()
         model = self.choice.run()
         if model is not None:
             self.session.settings.keep_text(_MODEL, str(model))
@@ -94,41 +94,41 @@ class GeneratePage(Page):
         models = self.session.inference
         self.generate.clicked.connect(self.drawing.draw)
         self.cancel.clicked.connect(models.cancel)
-        self.results.save_files.clicked.connect(self._save_files)
+        self.results.save_files.clicked.connect(self._on_save_files_clicked)
         self.results.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
         self.results.open.clicked.connect(self.editing.browse)
         self.results.blank.clicked.connect(self.editing.begin_blank)
-        self.results.edit_wanted.connect(self._edit)
-        self.results.between_wanted.connect(self.drawing.draw_between)
-        self.results.like_wanted.connect(self.drawing.draw_like)
-        self.results.roll_wanted.connect(self.drawing.draw_again)
+        self.results.edit_requested.connect(self._on_edit_requested)
+        self.results.between_requested.connect(self.drawing.draw_between)
+        self.results.like_requested.connect(self.drawing.draw_like)
+        self.results.roll_requested.connect(self.drawing.draw_again)
         self.results.failed.connect(self.session.report)
-        self.results.grid.selection_changed.connect(self._look_around)
-        self.results.undo_changed.connect(self._note_rejected)
-        self.editing.draw_wanted.connect(self.drawing.draw_from_sprite)
+        self.results.grid.selection_changed.connect(self._on_selection_changed)
+        self.results.undo_changed.connect(self._on_rejected)
+        self.editing.draw_requested.connect(self.drawing.draw_from_sprite)
         self.editing.changed.connect(self._refresh)
-        self.session.editing.changed.connect(self._note_edited)
-        self.session.editing.closed.connect(self._leave_editor)
+        self.session.editing.changed.connect(self._on_edited)
+        self.session.editing.closed.connect(self._on_editor_closed)
         paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
         paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         paste.activated.connect(self.editing.paste)
-        self.request.recoloured.connect(self._recolour)
+        self.request.recoloured.connect(self._on_recoloured)
         self.request.edited.connect(self._refresh_busy)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
         self.session.catalog.ready.connect(self._refresh)
-        self.session.catalog.ready.connect(self._order_tabs)
+        self.session.catalog.ready.connect(self._set_tab_order)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
-        models.progressed.connect(self._show_progress)
-        models.generated.connect(self._show_results)
+        models.progressed.connect(self._on_progressed)
+        models.generated.connect(self._on_generated)
 
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
         form = factory.column(factory.title("Generate"), self.choice, self.request, 1, spacing=2 * factory.GRID)
         form.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, factory.GRID)
-        scroll = factory.scrolling(factory.panel(form))
-        factory.keep_space(self._bar)
+        scroll = factory.scroll_area(factory.panel(form))
+        factory.retain_size_when_hidden(self._bar)
         buttons = factory.column(self._reason, self._bar, self.generate, self.cancel)
         buttons.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID)
         side = factory.column(scroll, buttons, spacing=0)
@@ -142,7 +142,7 @@ class GeneratePage(Page):
         self._drawn.restoreState(self.session.settings.layout("generate_editor"))
         self.editing.setMinimumHeight(_LOWEST_EDITOR)
         self.results.setMinimumHeight(_LOWEST_RESULTS)
-        for view in (factory.scrolling(self._drawn), self.predict):
+        for view in (factory.scroll_area(self._drawn), self.predict):
             self._right.addWidget(self._padded(view))
         self._splitter.addWidget(left)
         self._splitter.addWidget(self._right)
@@ -192,7 +192,7 @@ class GeneratePage(Page):
         hidden.setVisible(False)
         self._bar.setVisible(busy)
         self._bar.setRange(0, 0)
-        factory.enable(self.generate, problem, _GENERATE)
+        factory.set_enabled(self.generate, problem, _GENERATE)
         self.editing.set_problem(problem)
         self._reason.setText(problem)
         self._reason.setVisible(bool(problem))
@@ -204,54 +204,54 @@ class GeneratePage(Page):
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Take the picture that was dropped."""
-        if self.editing.take_mime(event.mimeData(), "dropped sprite"):
+        if self.editing.open_mime(event.mimeData(), "dropped sprite"):
             event.acceptProposedAction()
 
     @Slot(object)
-    def _show_progress(self, progress: Progress) -> None:
+    def _on_progressed(self, progress: Progress) -> None:
         self._bar.setRange(0, progress.total)
         self._bar.setValue(progress.done)
 
     @Slot(object)
-    def _show_results(self, made: SpritesColoured) -> None:
+    def _on_generated(self, made: SpritesColoured) -> None:
         self.results.show_sprites(
             made, self.drawing.asked or DrawRequest(GenerateSettings(), None, "", "", made.model, ())
         )
-        self._look_around()
+        self._on_selection_changed()
 
     @Slot()
-    def _look_around(self) -> None:
+    def _on_selection_changed(self) -> None:
         """Ask what is nearest to the one sprite that is selected; lay out a set of tiles of which none is."""
         source, selected = self.choice.source(), self.results.grid.selected()
         run = source.path if isinstance(source, SavedModel) else self.session.training.path
         tiles = None if selected else self.results.corner_tiles()
         if tiles is not None:
-            self.neighbours.lay_out(tiles)
+            self.neighbours.show_corner_tiles(tiles)
         elif len(selected) != 1:
-            self.neighbours.rest()
+            self.neighbours.show_hint()
         if len(selected) == 1:
             sprite = self.results.sprite(selected[0]).rgba
-            self.neighbours.look_at(sprite)
+            self.neighbours.show_tiled(sprite)
             if source is not None and run is not None:
                 self.session.inference.find_neighbours(run, sprite)
 
     @Slot(int)
-    def _edit(self, number: int) -> None:
+    def _on_edit_requested(self, number: int) -> None:
         sprite = self.results.sprite(number)
         asked = self.results.asked()
         are_candidates = asked is not None and asked.kind == "redraw"
         if are_candidates and self.editing.is_open() and self.editing.sprite().rgba.shape == sprite.rgba.shape:
-            self.editing.take_candidate(sprite.rgba)
+            self.editing.use_candidate(sprite.rgba)
         else:
-            self.editing.take(sprite)
+            self.editing.open_sprite(sprite)
 
     @Slot()
-    def _recolour(self) -> None:
+    def _on_recoloured(self) -> None:
         made = self.results.made() if not self.session.inference.is_busy() else None
         self.session.inference.recolour(self.request.colour_choice(), made.labels if made is not None else None)
 
     @Slot()
-    def _save_files(self) -> None:
+    def _on_save_files_clicked(self) -> None:
         picked, settings, inference = self.results.to_save(), self.session.settings, self.session.inference
         if picked is None:
             return
@@ -267,11 +267,11 @@ class GeneratePage(Page):
             inference.save_files(folder, picked)
 
     @Slot()
-    def _leave_editor(self) -> None:
+    def _on_editor_closed(self) -> None:
         """What the keyboard was in is gone: it goes to the sprites, not to whatever comes next."""
         self.results.grid.setFocus()
 
-    def undoable(self) -> str:
+    def undo_title(self) -> str:
         """What was done last: a step in the editor, which may be to close it, or sprites that were rejected."""
         return next((title for title, _ in self._undos() if title), "")
 
@@ -281,7 +281,7 @@ class GeneratePage(Page):
         if undo is not None:
             undo()
 
-    def redoable(self) -> str:
+    def redo_title(self) -> str:
         """The step in the editor that was taken back last."""
         return self.session.editing.redo_title()
 
@@ -292,22 +292,22 @@ class GeneratePage(Page):
     def _undos(self) -> list[tuple[str, Callable[[], None]]]:
         """What can be undone, empty for nothing, and how: what changed last comes first."""
         editing, results = self.session.editing, self.results
-        found = [(editing.undo_title(), editing.undo), (results.undoable(), results.undo)]
+        found = [(editing.undo_title(), editing.undo), (results.undo_title(), results.undo)]
         return found if self._has_edited_last else found[::-1]
 
     @Slot()
-    def _note_edited(self) -> None:
+    def _on_edited(self) -> None:
         self._has_edited_last = True
         self.undo_changed.emit()
 
     @Slot()
-    def _note_rejected(self) -> None:
+    def _on_rejected(self) -> None:
         self._has_edited_last = False
         self.undo_changed.emit()
 
     @Slot()
-    def _order_tabs(self) -> None:
+    def _set_tab_order(self) -> None:
         """By Tab as by eye: the model, what to draw, the buttons under it."""
-        stops = [self.choice.models, self.choice.checkpoints, *self.request.stops(), self.generate, self.cancel]
-        for before, after in pairwise(stops):
+        tab_order = [self.choice.models, self.choice.checkpoints, *self.request.tab_order(), self.generate, self.cancel]
+        for before, after in pairwise(tab_order):
             QWidget.setTabOrder(before, after)

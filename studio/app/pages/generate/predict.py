@@ -15,7 +15,7 @@ from studio.app import dialogs
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core import formatting
 from studio.core.events import Classified, NumbersPredicted
@@ -43,16 +43,16 @@ class PredictPanel(QWidget):
         empty = factory.caption("Drop sprites here and the model says what it takes them for.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
-        self._stack.addWidget(factory.scrolling(self.view))
-        buttons = Flow(factory.GRID, factory.GRID)
+        self._stack.addWidget(factory.scroll_area(self.view))
+        buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.browse, self.open_sprites):
             buttons.addWidget(button)
         head = factory.row(self._title, buttons)
         head.setStretch(0, 1)
         self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))
-        self.browse.clicked.connect(self._choose_files)
-        self.open_sprites.clicked.connect(self._take_open_sprites)
-        session.inference.predicted.connect(self._show_answer)
+        self.browse.clicked.connect(self._on_browse_clicked)
+        self.open_sprites.clicked.connect(self._on_open_sprites_clicked)
+        session.inference.predicted.connect(self._on_predicted)
         session.open_sprites.imported.connect(self._refresh)
         session.inference.busy_changed.connect(self._refresh)
         self._refresh()
@@ -60,19 +60,19 @@ class PredictPanel(QWidget):
     @Slot()
     def _refresh(self) -> None:
         waits = _WAITS if self._session.inference.is_busy() else ""
-        factory.enable(self.browse, waits, _BROWSE)
+        factory.set_enabled(self.browse, waits, _BROWSE)
         none = "" if self._session.open_sprites.sprites else "No sprites are open."
-        factory.enable(self.open_sprites, waits or none, _OPEN)
+        factory.set_enabled(self.open_sprites, waits or none, _OPEN)
 
     @Slot()
-    def _choose_files(self) -> None:
-        self._ask(dialogs.for_files(self, self._session.settings, "Choose sprites"))
+    def _on_browse_clicked(self) -> None:
+        self._predict(dialogs.for_files(self, self._session.settings, "Choose sprites"))
 
     @Slot()
-    def _take_open_sprites(self) -> None:
-        self._ask(self._session.open_sprites.paths, self._session.open_sprites.options)
+    def _on_open_sprites_clicked(self) -> None:
+        self._predict(self._session.open_sprites.paths, self._session.open_sprites.options)
 
-    def _ask(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
+    def _predict(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
         """Ask the model about files. options: of their import; None reads them as the training read its sprites."""
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if self._session.inference.is_busy():
@@ -85,7 +85,7 @@ class PredictPanel(QWidget):
             self._session.inference.predict(source, device, paths, chosen.replace(size=record.size))
 
     @Slot(object, object)
-    def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
+    def _on_predicted(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
         self._title.setText(formatting.count(len(sprites), "sprite"))
         if isinstance(answer, Classified):
             self.view.set_classes(sprites.rgba, answer.probabilities, answer.class_names)
@@ -94,7 +94,7 @@ class PredictPanel(QWidget):
         self._stack.setCurrentIndex(1)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept files; `_ask` tells the user why a prediction is impossible now."""
+        """Accept files; `_predict` tells the user why a prediction is impossible now."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
@@ -102,7 +102,7 @@ class PredictPanel(QWidget):
         """Look at what was dropped."""
         event.acceptProposedAction()
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-        self._ask(paths)
+        self._predict(paths)
 
 
 def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from studio.app.pages.generate.batches import Batch
+from studio.app.pages.generate.batches import ResultBatch
 from studio.app.state.models.kept import KeptSprites
 from studio.core import formatting
 from studio.data.pixels.editing import KeptEdit
@@ -15,7 +15,7 @@ from studio.data.pixels.editing import KeptEdit
 class Rejection:
     """Sprites that were taken away at once: numbers of a batch, or kept ones with their places."""
 
-    batch: Batch | None
+    batch: ResultBatch | None
     numbers: tuple[int, ...]
     kept: tuple[tuple[int, KeptEdit], ...] = ()
 
@@ -24,7 +24,7 @@ class Rejection:
         return f"Reject {formatting.count(len(self.numbers) + len(self.kept), 'sprite')}"
 
 
-class Rejections:
+class RejectionHistory:
     """All of them since the window was opened, the newest last."""
 
     def __init__(self, kept: KeptSprites) -> None:
@@ -35,7 +35,7 @@ class Rejections:
         """What Undo takes back; empty when there is nothing."""
         return self._done[-1].title() if self._done else ""
 
-    def reject(self, batch: Batch, numbers: Sequence[int]) -> None:
+    def reject(self, batch: ResultBatch, numbers: Sequence[int]) -> None:
         """Hide these of a batch."""
         batch.rejected |= set(numbers)
         self._done.append(Rejection(batch, tuple(numbers)))

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QSlider, QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
-from studio.app.pages.generate.quick import QuickDrawing
+from studio.app.pages.generate.fast_mode import FastMode
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -56,7 +56,7 @@ class RequestPanel(QWidget):
         super().__init__()
         self._session = session
         self.colours = ColourPanel(session, models)
-        self.quick = QuickDrawing(session, models)
+        self.quick = FastMode(session, models)
         self._form: ConfigForm | None = None
         self._can: frozenset[Ability] = frozenset()  # of the model, with the classes on show
         self.classes = factory.combo("Class", _CLASS_TIP)
@@ -64,10 +64,10 @@ class RequestPanel(QWidget):
         self.share = QSlider(Qt.Orientation.Horizontal)
         self.share.setRange(0, 100)
         self.share.setValue(50)
-        factory.describe(self.share, "Share", "How much of each class.")
+        factory.set_name_and_tip(self.share, "Share", "How much of each class.")
         self._share_words = factory.caption("")
         self.corners = QCheckBox("A set of 16 tiles")
-        factory.describe(self.corners, "A set of 16 tiles", _CORNERS_TIP)
+        factory.set_name_and_tip(self.corners, "A set of 16 tiles", _CORNERS_TIP)
         self._share_box = factory.panel(factory.column(self.share, self._share_words, self.corners, spacing=4))
         self._mix_help = factory.caption("")
         self._mix_box = factory.panel(
@@ -75,10 +75,10 @@ class RequestPanel(QWidget):
         )
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST_SEED)
-        factory.indent(self.seed)
-        factory.describe(self.seed, "Seed", "The same seed gives the same sprites.")
+        factory.pad_spin_box(self.seed)
+        factory.set_name_and_tip(self.seed, "Seed", "The same seed gives the same sprites.")
         self.lock = QCheckBox("Same seed again")
-        factory.describe(self.lock, "Same seed again", "Off, every press of Generate takes a new seed.")
+        factory.set_name_and_tip(self.lock, "Same seed again", "Off, every press of Generate takes a new seed.")
         self._form_box = factory.column()
         self._editing = factory.caption(_EDITING)
         self._model = ""  # the run whose sprites are asked for
@@ -98,15 +98,15 @@ class RequestPanel(QWidget):
             )
         )
         for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
-            factory.scroll_past(control)
+            factory.need_focus_for_wheel(control)
         self._editing.hide()
         self.colours.changed.connect(self.recoloured)
-        self.quick.changed.connect(self._lock_taught)
-        self.classes.currentIndexChanged.connect(self._offer_others)
-        self.mixed_with.currentIndexChanged.connect(self._show_mixture)
-        self.share.valueChanged.connect(self._show_mixture)
-        self.corners.toggled.connect(self._show_mixture)
-        session.catalog.ready.connect(self._make_form)
+        self.quick.changed.connect(self._lock_distilled_settings)
+        self.classes.currentIndexChanged.connect(self._on_class_changed)
+        self.mixed_with.currentIndexChanged.connect(self._refresh_mixture)
+        self.share.valueChanged.connect(self._refresh_mixture)
+        self.corners.toggled.connect(self._refresh_mixture)
+        session.catalog.ready.connect(self._on_engine_ready)
 
     def show_classes(self, names: tuple[str, ...], can: frozenset[Ability]) -> None:
         """Offer these classes, and what the model can do with them; the choice stays if it can."""
@@ -120,7 +120,7 @@ class RequestPanel(QWidget):
             self.classes.addItem(name, name)
         self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
         self.classes.blockSignals(False)
-        self._offer_others()
+        self._on_class_changed()
 
     def show_model(self, run: str) -> None:
         """Settings that hold by construction belong to a model: another one begins without them, or with its own."""
@@ -134,18 +134,18 @@ class RequestPanel(QWidget):
         self._built[was] = settings
         own, usual = self._built.get(run), GenerateSettings()
         self._form.set_config(settings.replace(**{name: getattr(own or usual, name) for name in _BUILT}))
-        self._say_built()
+        self._show_guarantees()
 
     def show_editing(self, *, is_editing: bool) -> None:
         """Say how many are drawn from the sprite in the editor, if there is one."""
         self._editing.setVisible(is_editing)
 
-    def stops(self) -> list[QWidget]:
+    def tab_order(self) -> list[QWidget]:
         """Where Tab stops, in the order of the eye."""
-        form = self._form.stops() if self._form is not None else []
+        form = self._form.tab_order() if self._form is not None else []
         return [
             self.classes, self.mixed_with, self.share, self.corners, self.seed, self.lock, *form,
-            self.quick.box, self.quick.teach, self.colours.box, self.colours.dither,
+            self.quick.box, self.quick.prepare, self.colours.box, self.colours.dither,
         ]  # fmt: skip
 
     def next_seed(self) -> int:
@@ -157,7 +157,7 @@ class RequestPanel(QWidget):
     def next_settings(self) -> GenerateSettings:
         """The settings on show, with a new seed unless it is locked. Raises UsageError."""
         chosen, settings = self.classes.currentData() or "", self._settings().replace(seed=self.next_seed())
-        if self.quick.is_wanted():
+        if self.quick.is_requested():
             usual = GenerateSettings()
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if chosen == _IN_PROPORTION:
@@ -174,12 +174,12 @@ class RequestPanel(QWidget):
         """What is wrong with the settings; empty when nothing is."""
         return self._form.problem() if self._form is not None else "The engine is still starting."
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the settings."""
         if not self.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
             self._session.settings.keep_values("generate", {**values, "class_name": ""})
-            self.colours.keep()
+            self.colours.save_state()
             self._session.settings.keep_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
     def _mixture(self) -> str:
@@ -200,21 +200,21 @@ class RequestPanel(QWidget):
         return settings.replace(true_pixels=self.colours.choice().true_pixels)
 
     @Slot()
-    def _lock_taught(self) -> None:
+    def _lock_distilled_settings(self) -> None:
         """A distilled network draws with what it was taught."""
         if self._form is not None:
-            self._form.set_locked(self.quick.is_wanted(), ("guidance", "steps"))
+            self._form.set_locked(self.quick.is_requested(), ("guidance", "steps"))
 
     @Slot()
-    def _say_built(self) -> None:
+    def _show_guarantees(self) -> None:
         """What has to hold by construction is seen where its settings are not."""
         if self._form is not None and not self._form.problem():
             settings = self._settings()
             on = [f"{name} {getattr(settings, name)}" for name in _BUILT if getattr(settings, name) != NONE]
-            self._form.say_advanced(f"On: {', '.join(on)}" if on else "")
+            self._form.set_advanced_summary(f"On: {', '.join(on)}" if on else "")
 
     @Slot()
-    def _offer_others(self) -> None:
+    def _on_class_changed(self) -> None:
         """The classes to mix with are all others; the choice stays if it can."""
         chosen, before = self.classes.currentData(), self.mixed_with.currentData()
         names = [self.classes.itemText(place) for place in range(_FIRST_CLASS, self.classes.count())]
@@ -226,10 +226,10 @@ class RequestPanel(QWidget):
                 self.mixed_with.addItem(name, name)
         self.mixed_with.setCurrentIndex(max(0, self.mixed_with.findData(before)))
         self.mixed_with.blockSignals(False)
-        self._show_mixture()
+        self._refresh_mixture()
 
     @Slot()
-    def _show_mixture(self) -> None:
+    def _refresh_mixture(self) -> None:
         chosen = self.classes.currentData()
         self._mix_help.setText(f"{_MIX_HELP}{_TILES_HELP if 'map' in self._can else ''}.")
         self._mix_help.setVisible(not self._mixture())
@@ -242,17 +242,17 @@ class RequestPanel(QWidget):
         self._share_words.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else words)
 
     @Slot()
-    def _make_form(self) -> None:
+    def _on_engine_ready(self) -> None:
         try:
             settings = GenerateSettings.from_json(self._session.settings.values("generate"))
         except UsageError:
             settings = GenerateSettings()
         self._form = ConfigForm(settings, exclude=_APART)
         self._form_box.addWidget(self._form)
-        self._form.changed.connect(self._say_built)
+        self._form.changed.connect(self._show_guarantees)
         self._form.changed.connect(self.edited)
-        self._say_built()
-        self._lock_taught()
+        self._show_guarantees()
+        self._lock_distilled_settings()
         self.seed.setValue(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
         self.colours.restore(true_pixels=settings.true_pixels)

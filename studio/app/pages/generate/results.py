@@ -13,13 +13,13 @@ from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.background.recent import MOST, MOST_MB
 from studio.app.pages.generate.badges import Badges
-from studio.app.pages.generate.batches import Batches, DrawRequest, Shown, shown_of
-from studio.app.pages.generate.drag_and_drop import Carrier
-from studio.app.pages.generate.rejections import Rejections
+from studio.app.pages.generate.batches import DrawRequest, ResultHistory, ShownSprites, shown_kept
+from studio.app.pages.generate.drag_and_drop import SpriteDragger
+from studio.app.pages.generate.rejections import RejectionHistory
 from studio.app.state.models.kept import KeptSprites
 from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import formatting
 from studio.core.arrays import Rgba
@@ -47,16 +47,17 @@ _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 
 
 class Results(QWidget):
-    """A grid of new sprites or of the kept ones, with what it takes to save them, or to go on from there.
+    """A grid of new or kept sprites, with buttons to keep, edit, copy and save them.
 
-    edit_wanted: the number of a sprite. between_wanted: how many frames. like_wanted: more like those selected.
-    roll_wanted: the same again, other sprites. failed: what went wrong (OSError). undo_changed: `undoable` is another.
+    edit_requested: the index of a sprite. between_requested: number of frames. like_requested, roll_requested: draw
+    sprites like the selected ones, or the same batch with another seed. failed: an OSError. undo_changed: `undo_title`
+    has changed.
     """
 
-    edit_wanted = Signal(int)
-    between_wanted = Signal(int)
-    like_wanted = Signal()
-    roll_wanted = Signal()
+    edit_requested = Signal(int)
+    between_requested = Signal(int)
+    like_requested = Signal()
+    roll_requested = Signal()
     failed = Signal(object)
     undo_changed = Signal()
 
@@ -65,17 +66,17 @@ class Results(QWidget):
         super().__init__()
         self._neighbours = neighbours
         self._kept = kept
-        self._batches = Batches()
-        self._rejections = Rejections(kept)
+        self._batches = ResultHistory()
+        self._rejections = RejectionHistory(kept)
         self._size = 0  # of the chosen model's sprites
         self._can: frozenset[Ability] = frozenset()
         self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
-        self._carrier = Carrier(self.grid.view, carried, self.to_save)
+        self._carrier = SpriteDragger(self.grid.view, carried, self.to_save)
         self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
-        self.back = factory.tool("chevron-left", "Back", _BACK)
-        self.forward = factory.tool("chevron-right", "Forward", _FORWARD)
+        self.back = factory.tool_button("chevron-left", "Back", _BACK)
+        self.forward = factory.tool_button("chevron-right", "Forward", _FORWARD)
         self.keep = factory.button("Keep", _KEEP)
         self.reject = factory.button("Reject", _REJECT)
         self.copy = factory.button("Copy", _COPY)
@@ -90,13 +91,13 @@ class Results(QWidget):
         for count in _FRAMES:
             self._frames.addAction(f"{count} frames").setData(count)
         self.between.setMenu(self._frames)
-        self._title, self._facts = factory.RunningLabel("heading"), factory.RunningLabel("muted")
+        self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
         self._empty = factory.caption(_EMPTY)
         self._stack = QStackedWidget()
         self._lay_out()
         self._connect()
-        self._show_tab()
+        self._refresh_grid()
 
     def show_sprites(self, made: SpritesColoured, asked: DrawRequest) -> None:
         """Show what was made; the same sprites in other colours take the place of what they were."""
@@ -108,7 +109,7 @@ class Results(QWidget):
             self._describe()
         elif batch is not before and batch is self._batches.current:
             self.new_tab.setChecked(True)
-            self._show_tab()
+            self._refresh_grid()
 
     def asked(self) -> DrawRequest | None:
         """What the new sprites are that are on show, or were last."""
@@ -118,7 +119,7 @@ class Results(QWidget):
         """The new sprites that are on show, or were last."""
         return self._batches.current.made if self._batches.current is not None else None
 
-    def undoable(self) -> str:
+    def undo_title(self) -> str:
         """What `undo` brings back; empty when there is nothing."""
         return self._rejections.title()
 
@@ -132,7 +133,7 @@ class Results(QWidget):
             shown = list(last.numbers) if self._batches.show(last.batch) else []
         if shown:
             (self.kept_tab if last.batch is None else self.new_tab).setChecked(True)
-            self._show_tab()
+            self._refresh_grid()
             self.grid.go_to(shown[0])
             if len(shown) > 1:
                 self.grid.select(shown)
@@ -144,7 +145,7 @@ class Results(QWidget):
         is_other = size != self._size
         self._can, self._size, self._is_editing = can, size, is_editing
         if is_other:
-            self._show_tab()
+            self._refresh_grid()
         self._refresh()
 
     def sprite(self, number: int) -> NamedSprite:
@@ -163,7 +164,7 @@ class Results(QWidget):
         shown = self._shown()
         if shown is None:
             return None
-        chosen = self.grid.selected() or self._standing()
+        chosen = self.grid.selected() or self._remaining()
         if not chosen:
             return None
         names, classes, sources = (
@@ -179,27 +180,27 @@ class Results(QWidget):
         shown = self._shown()
         return shown.name if shown is not None else "sprites"
 
-    def _shown(self) -> Shown | None:
+    def _shown(self) -> ShownSprites | None:
         """What is in the grid."""
         if self.new_tab.isChecked():
             return self._batches.current.shown if self._batches.current is not None else None
         kept = self._kept.of_size(self._size)
-        return shown_of(kept) if kept else None
+        return shown_kept(kept) if kept else None
 
-    def _standing(self) -> list[int]:
+    def _remaining(self) -> list[int]:
         """The sprites in the grid that were not rejected."""
         shown = self._shown()
         count = len(shown.sprites) if shown is not None else 0
-        gone = self._gone()
+        gone = self._rejected()
         return [number for number in range(count) if number not in gone]
 
-    def _gone(self) -> set[int]:
+    def _rejected(self) -> set[int]:
         """Those in the grid that were rejected."""
         batch = self._batches.current if self.new_tab.isChecked() else None
         return batch.rejected if batch is not None else set()
 
     @Slot()
-    def _show_tab(self) -> None:
+    def _refresh_grid(self) -> None:
         """Fill the grid anew."""
         shown = self._shown()
         self._stack.setCurrentIndex(0 if shown is None else 1)
@@ -208,7 +209,7 @@ class Results(QWidget):
                 f"{name} – {label}" if label else name for name, label in zip(shown.names, shown.classes, strict=True)
             ]
             self.grid.set_sprites(shown.sprites, names=captions)
-            self.grid.set_visible(self._standing() if self._gone() else None)
+            self.grid.set_visible(self._remaining() if self._rejected() else None)
         else:
             self.grid.set_sprites(_NOTHING)
         self._describe()
@@ -218,16 +219,16 @@ class Results(QWidget):
         """Say what is in the grid."""
         batch = self._batches.current if self.new_tab.isChecked() else None
         made = batch.made if batch is not None else None
-        self.badges.say(made)
+        self.badges.show_result(made)
         of = f", in the colours of {made.palette}" if made is not None and made.palette else ""
-        self._facts.say(f"{made.model}, seed {made.seed}{of}" if made is not None else "")
+        self._facts.show_text(f"{made.model}, seed {made.seed}{of}" if made is not None else "")
         self._mark_kept()
         if self.new_tab.isChecked():
-            self._title.say(batch.title() if batch is not None else "New sprites")
+            self._title.show_text(batch.title() if batch is not None else "New sprites")
             self._empty.setText(_EMPTY)
             return
         pixels = f"{self._size} x {self._size} pixels"
-        self._title.say(
+        self._title.show_text(
             f"{formatting.count(len(self._kept.of_size(self._size)), 'kept sprite')}, {self._size} x {self._size}"
         )
         others = self._kept.count_of_other_sizes(self._size)
@@ -246,7 +247,7 @@ class Results(QWidget):
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
         self._stack.addWidget(self.grid)
-        buttons = Flow(factory.GRID, factory.GRID)
+        buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (
             self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.copy,
             self.save_files, self.save_sheet,
@@ -267,26 +268,26 @@ class Results(QWidget):
 
     def _connect(self) -> None:
         self.grid.selection_changed.connect(self._refresh)
-        self.grid.activated.connect(self._edit)
+        self.grid.activated.connect(self._on_activated)
         self._carrier.failed.connect(self.failed)
         self.copy.clicked.connect(self._carrier.copy)
-        self.edit.clicked.connect(self._edit_selected)
-        self.like.clicked.connect(self.like_wanted)
-        self.keep.clicked.connect(self._keep_selected)
-        self.reject.clicked.connect(self._reject_selected)
-        self.back.clicked.connect(self._go_back)
-        self.forward.clicked.connect(self._go_forward)
-        self.new_tab.clicked.connect(self._show_tab)
-        self.kept_tab.clicked.connect(self._show_tab)
-        self._kept.changed.connect(self._show_kept)
-        self._frames.triggered.connect(self._ask_between)
+        self.edit.clicked.connect(self._on_edit_clicked)
+        self.like.clicked.connect(self.like_requested)
+        self.keep.clicked.connect(self._on_keep)
+        self.reject.clicked.connect(self._on_reject)
+        self.back.clicked.connect(self._on_back)
+        self.forward.clicked.connect(self._on_forward)
+        self.new_tab.clicked.connect(self._refresh_grid)
+        self.kept_tab.clicked.connect(self._refresh_grid)
+        self._kept.changed.connect(self._on_kept_changed)
+        self._frames.triggered.connect(self._on_frame_count_chosen)
         keys = (
-            ("K", self._keep_selected),
-            ("X", self._reject_selected),
-            ("R", self.roll_wanted),
+            ("K", self._on_keep),
+            ("X", self._on_reject),
+            ("R", self.roll_requested),
             ("Ctrl+C", self._carrier.copy),
-            ("Alt+Left", self._go_back),
-            ("Alt+Right", self._go_forward),
+            ("Alt+Left", self._on_back),
+            ("Alt+Right", self._on_forward),
         )
         for key, slot in keys:
             shortcut = QShortcut(QKeySequence(key), self)
@@ -294,20 +295,20 @@ class Results(QWidget):
             shortcut.activated.connect(slot)
 
     @Slot()
-    def _keep_selected(self) -> None:
+    def _on_keep(self) -> None:
         chosen = self.grid.selected()
         if self.new_tab.isChecked() and chosen:
             self._kept.add(map(self.sprite, chosen))
             self._go_on_after(chosen[-1])
 
     @Slot()
-    def _reject_selected(self) -> None:
+    def _on_reject(self) -> None:
         chosen, batch = self.grid.selected(), self._batches.current
         if not chosen:
             return
         if self.new_tab.isChecked() and batch is not None:
             self._rejections.reject(batch, chosen)
-            self.grid.set_visible(self._standing(), stays=True)
+            self.grid.set_visible(self._remaining(), stays=True)
             self._describe()
             self._go_on_after(chosen[-1])
         else:
@@ -318,17 +319,17 @@ class Results(QWidget):
 
     def _go_on_after(self, number: int) -> None:
         """Select the next sprite alone, the last one where there is none, so that the next key is for it."""
-        standing = self._standing()
+        standing = self._remaining()
         if standing:
             self.grid.go_to(next((other for other in standing if other > number), standing[-1]))
         self.grid.setFocus()
 
     @Slot()
-    def _go_back(self) -> None:
+    def _on_back(self) -> None:
         self._go(-1)
 
     @Slot()
-    def _go_forward(self) -> None:
+    def _on_forward(self) -> None:
         self._go(1)
 
     def _go(self, steps: int) -> None:
@@ -336,12 +337,12 @@ class Results(QWidget):
         if self._batches.can_go(steps):
             self._batches.go(steps)
             self.new_tab.setChecked(True)
-            self._show_tab()
+            self._refresh_grid()
 
     @Slot()
-    def _show_kept(self) -> None:
+    def _on_kept_changed(self) -> None:
         if self.kept_tab.isChecked():
-            self._show_tab()
+            self._refresh_grid()
         else:
             self._mark_kept()
         self._refresh()
@@ -356,44 +357,50 @@ class Results(QWidget):
         none = "" if selected else "Select some sprites first."
         count = len(self._kept.of_size(self._size))
         self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
-        factory.enable(self.keep, why_not or none or ("" if is_new else "They are kept."), _KEEP)
-        factory.enable(self.reject, why_not or none, _REJECT)
-        factory.enable(self.copy, why_not or none, _COPY)
-        factory.enable(self.save_files, why_not, _FILES)
-        factory.enable(self.save_sheet, why_not, _SHEET)
-        saved = selected or (len(self._standing()) if shown else 0)
-        factory.relabel(self.save_files, f"Save {formatting.count(saved, 'PNG file') if saved else 'PNG files'}…")
-        factory.relabel(self.save_sheet, f"Save {formatting.count(saved, 'sprite')} as…" if saved else "Save as…")
+        factory.set_enabled(self.keep, why_not or none or ("" if is_new else "They are kept."), _KEEP)
+        factory.set_enabled(self.reject, why_not or none, _REJECT)
+        factory.set_enabled(self.copy, why_not or none, _COPY)
+        factory.set_enabled(self.save_files, why_not, _FILES)
+        factory.set_enabled(self.save_sheet, why_not, _SHEET)
+        saved = selected or (len(self._remaining()) if shown else 0)
+        factory.set_button_text(
+            self.save_files, f"Save {formatting.count(saved, 'PNG file') if saved else 'PNG files'}…"
+        )
+        factory.set_button_text(
+            self.save_sheet, f"Save {formatting.count(saved, 'sprite')} as…" if saved else "Save as…"
+        )
         for button in (self.save_files, self.save_sheet):  # with what is selected, no other button moves
             button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
-        factory.enable(self.back, "" if self._batches.can_go(-1) else "Nothing is held that was drawn before.", _BACK)
-        factory.enable(self.forward, "" if self._batches.can_go(1) else "Nothing was drawn after these.", _FORWARD)
-        factory.enable(self.edit, why_not or ("" if selected == 1 else "Select one sprite first."), _EDIT)
+        factory.set_enabled(
+            self.back, "" if self._batches.can_go(-1) else "Nothing is held that was drawn before.", _BACK
+        )
+        factory.set_enabled(self.forward, "" if self._batches.can_go(1) else "Nothing was drawn after these.", _FORWARD)
+        factory.set_enabled(self.edit, why_not or ("" if selected == 1 else "Select one sprite first."), _EDIT)
         two = "" if selected == 2 or (selected == 1 and self._is_editing) else "Select two sprites first."
-        factory.enable(self.between, why_not or two, _BETWEEN)
-        factory.enable(self.like, why_not or ("" if selected > 1 else "Select two sprites or more first."), _LIKE)
+        factory.set_enabled(self.between, why_not or two, _BETWEEN)
+        factory.set_enabled(self.like, why_not or ("" if selected > 1 else "Select two sprites or more first."), _LIKE)
         for button in (self.open, self.blank, self.edit):
             button.setVisible("vary" in self._can)
         for button in (self.between, self.like):
             button.setVisible("blend" in self._can)
 
     @Slot(int)
-    def _edit(self, number: int) -> None:
+    def _on_activated(self, number: int) -> None:
         if "vary" in self._can:
-            self.edit_wanted.emit(number)
+            self.edit_requested.emit(number)
 
     @Slot()
-    def _edit_selected(self) -> None:
-        self._edit(self.grid.selected()[0])
+    def _on_edit_clicked(self) -> None:
+        self._on_activated(self.grid.selected()[0])
 
     @Slot(QAction)
-    def _ask_between(self, action: QAction) -> None:
-        self.between_wanted.emit(action.data())
+    def _on_frame_count_chosen(self, action: QAction) -> None:
+        self.between_requested.emit(action.data())
 
 
 def _tab(words: str, tip: str) -> QToolButton:
     made = QToolButton()
     made.setText(words)
     made.setCheckable(True)
-    factory.describe(made, words, tip)
+    factory.set_name_and_tip(made, words, tip)
     return made

@@ -17,7 +17,7 @@ from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.buttons import SpriteButtons
 from studio.app.widgets.sprites.map_view import MapView, group_colours
 from studio.core import formatting
@@ -43,7 +43,7 @@ _LARGE, _SMALL = 128, 80  # logical pixels
 _SIDE_WIDTH = 304
 
 
-class Walk(QWidget):
+class LatentWalk(QWidget):
     """The way from one sprite to another: both, and between them what is drawn for the place of the slider."""
 
     def __init__(self, sprite_map: SpriteMap) -> None:
@@ -55,13 +55,13 @@ class Walk(QWidget):
         self.last = Preview("B", "The sprite that the walk leads to.", zoom=8, side=_SMALL)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, _SLIDER)
-        factory.describe(self.slider, "Walk", _WALK)
+        factory.set_name_and_tip(self.slider, "Walk", _WALK)
         self._hint = factory.caption(_HOW_TO_WALK)
         self._way = factory.panel(
             factory.column(factory.row(self.first, 1, self.drawn, 1, self.last), self.slider, spacing=4)
         )
         self.setLayout(factory.column(factory.heading("Walk"), self._hint, self._way, spacing=4))
-        self.slider.valueChanged.connect(self._ask)
+        self.slider.valueChanged.connect(self._on_slider_moved)
         sprite_map.decoded.connect(self.drawn.show_sprite)
         self.clear()
 
@@ -81,14 +81,14 @@ class Walk(QWidget):
         self.last.show_sprite(shown.sprites.rgba[last])
         self._way.show()
         if self.slider.value() == _SLIDER // 2:
-            self._ask()
+            self._on_slider_moved()
         self.slider.setValue(_SLIDER // 2)
 
     def _can_walk(self) -> bool:
         return self._map.shown is None or self._map.shown.decodes
 
     @Slot()
-    def _ask(self) -> None:
+    def _on_slider_moved(self) -> None:
         shown = self._map.shown
         if shown is not None and self.ends is not None:
             share = self.slider.value() / _SLIDER
@@ -109,23 +109,23 @@ class MapPage(QWidget):
         self.cancel = factory.button("Cancel", _CANCEL, "close")
         self.progress = QProgressBar()
         self.view = MapView()
-        self.fit = factory.tool("fit", "Show all", "Show the whole map (Home, or a double click).")
-        self.zoom_in = factory.tool("zoom-in", "Zoom in", "Make the map larger (+, or the wheel).")
-        self.zoom_out = factory.tool("zoom-out", "Zoom out", "Make the map smaller (-, or the wheel).")
+        self.fit = factory.tool_button("fit", "Show all", "Show the whole map (Home, or a double click).")
+        self.zoom_in = factory.tool_button("zoom-in", "Zoom in", "Make the map larger (+, or the wheel).")
+        self.zoom_out = factory.tool_button("zoom-out", "Zoom out", "Make the map smaller (-, or the wheel).")
         self.large = Preview("Chosen sprite", "The sprite that is chosen on the map.", zoom=8, side=_LARGE)
-        self.name = factory.RunningLabel(elide=Qt.TextElideMode.ElideMiddle)
+        self.name = factory.ElidedLabel(elide=Qt.TextElideMode.ElideMiddle)
         self.about = factory.caption(_SELECT)
         self.neighbours, self.odd = SpriteButtons("Most like it"), SpriteButtons("Odd ones out")
-        self.walk = Walk(self._map)
+        self.walk = LatentWalk(self._map)
         self._said = factory.caption("")
-        self._legend = Flow(factory.GRID, factory.GRID // 2)
+        self._legend = FlowLayout(factory.GRID, factory.GRID // 2)
         self._stack, self._splitter = QStackedWidget(), QSplitter(Qt.Orientation.Horizontal)
         self._like = factory.caption("Most like it")
         self._lay_out()
         self._connect()
         self._refresh()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the splitter."""
         self._session.settings.keep_layout("map", self._splitter.saveState())
 
@@ -140,7 +140,7 @@ class MapPage(QWidget):
         self.view.select(index)
         self.large.show_sprite(sprites.rgba[index])
         self.large.show()
-        self.name.say(names[index])
+        self.name.show_text(names[index])
         far = f"{shown.apart[index]:.1f} times as far from those most like it as is usual."
         self.about.setText(f"Class: {sprites.class_names[sprites.labels[index]]}. It is {far}")
         self._neighbours = shown.neighbours[index, :_NEIGHBOURS_SHOWN]
@@ -163,7 +163,7 @@ class MapPage(QWidget):
     def _lay_out(self) -> None:
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(factory.GRID)
-        factory.keep_space(self.progress)
+        factory.retain_size_when_hidden(self.progress)
         buttons = factory.column(1, factory.row(self.show_map, self.cancel), spacing=0)
         head = factory.row(self.choice, buttons, self._said, spacing=2 * factory.GRID)
         head.setStretch(2, 1)
@@ -177,7 +177,7 @@ class MapPage(QWidget):
             self.odd, 1,
         )  # fmt: skip
         side.setContentsMargins(factory.GRID, 0, factory.GRID, 0)
-        scroll = factory.scrolling(factory.panel(side))
+        scroll = factory.scroll_area(factory.panel(side))
         scroll.setMinimumWidth(_SIDE_WIDTH)
         self._splitter.addWidget(factory.panel(left))
         self._splitter.addWidget(scroll)
@@ -202,17 +202,17 @@ class MapPage(QWidget):
         self.choice.changed.connect(self._refresh)
         session.catalog.devices_found.connect(self._refresh)
         self._map.changed.connect(self._refresh)
-        self._map.progressed.connect(self._show_progress)
-        self._map.made.connect(self._show_map)
-        self.show_map.clicked.connect(self._make)
+        self._map.progressed.connect(self._on_progressed)
+        self._map.made.connect(self._on_map_made)
+        self.show_map.clicked.connect(self._on_show_clicked)
         self.cancel.clicked.connect(self._map.cancel)
         self.fit.clicked.connect(self.view.fit)
         self.zoom_in.clicked.connect(self._zoom_in)
         self.zoom_out.clicked.connect(self._zoom_out)
         self.view.chosen.connect(self.select)
         self.view.end_chosen.connect(self.end_walk)
-        self.neighbours.chosen.connect(self._choose_neighbour)
-        self.odd.chosen.connect(self._choose_odd)
+        self.neighbours.chosen.connect(self._on_neighbour_chosen)
+        self.odd.chosen.connect(self._on_outlier_chosen)
 
     @Slot()
     def _refresh(self) -> None:
@@ -220,7 +220,7 @@ class MapPage(QWidget):
         problem = "" if source is not None else _NOTHING
         if not problem and self.choice.device() is None:
             problem = "Devices are still being looked for."
-        factory.enable(self.show_map, problem, _SHOW)
+        factory.set_enabled(self.show_map, problem, _SHOW)
         self.show_map.setVisible(not busy)
         self.cancel.setVisible(busy)
         self.progress.setVisible(busy)
@@ -228,18 +228,18 @@ class MapPage(QWidget):
             self.progress.setRange(0, 0)
 
     @Slot()
-    def _make(self) -> None:
+    def _on_show_clicked(self) -> None:
         source, device = self.choice.source(), self.choice.device()
         if isinstance(source, SavedModel) and device is not None:
             self._map.make(source, device)
 
     @Slot(object)
-    def _show_progress(self, progress: Progress) -> None:
+    def _on_progressed(self, progress: Progress) -> None:
         self.progress.setRange(0, progress.total)
         self.progress.setValue(progress.done)
 
     @Slot()
-    def _show_map(self) -> None:
+    def _on_map_made(self) -> None:
         shown = self._map.shown
         if shown is None:
             return
@@ -251,7 +251,7 @@ class MapPage(QWidget):
         self._selected = -1
         for widget in (self.large, self._like):
             widget.hide()
-        self.name.say("")
+        self.name.show_text("")
         self.about.setText(_SELECT)
         self.neighbours.show_sprites(sprites.rgba[:0], (), ())
         odd = shown.odd[:_ODD_SHOWN]
@@ -275,11 +275,11 @@ class MapPage(QWidget):
         self.view.mark({} if ends is None else {ends[0]: "A", ends[1]: "B"})
 
     @Slot(int)
-    def _choose_neighbour(self, place: int) -> None:
+    def _on_neighbour_chosen(self, place: int) -> None:
         self._visit(int(self._neighbours[place]))
 
     @Slot(int)
-    def _choose_odd(self, place: int) -> None:
+    def _on_outlier_chosen(self, place: int) -> None:
         if self._map.shown is not None:
             self._visit(int(self._map.shown.odd[place]))
 

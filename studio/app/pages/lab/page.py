@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplit
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
-from studio.app.pages.lab.findings import Findings
 from studio.app.pages.lab.map_page import MapPage
+from studio.app.pages.lab.result_view import ResultView
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -57,24 +57,24 @@ class LabPage(Page):
         self.result = factory.combo("Result", _RESULT)
         self.compared = factory.combo("Compare with", _COMPARE)
         self.report = factory.button("Save report…", _REPORT, "save")
-        self.findings = Findings()
-        self._scroll = factory.scrolling(self.findings)
+        self.findings = ResultView()
+        self._scroll = factory.scroll_area(self.findings)
         self._listed: list[Result] = []  # the results in `result`
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         self._connect()
-        self._list_experiments()
+        self._on_catalog_ready()
 
-    def arrive(self) -> None:
+    def before_show(self) -> None:
         """Look for results again: the command line may have found something out."""
         self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
         self.session.lab.list_results()
         self.run_choice.look_again()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the splitter."""
         self.session.settings.keep_layout("lab", self._splitter.saveState())
-        self.map.keep()
+        self.map.save_state()
 
     def experiment(self) -> Experiment | None:
         """The chosen one."""
@@ -82,13 +82,13 @@ class LabPage(Page):
         return self.session.catalog.experiments.get(item.data(_ROLE)) if item is not None else None
 
     def _lay_out(self) -> None:
-        factory.describe(self.experiments, "Experiments", "What can be found out.")
+        factory.set_name_and_tip(self.experiments, "Experiments", "What can be found out.")
         self.experiments.setWordWrap(True)
         self.experiments.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.experiments.setSpacing(2)
         self.progress.setTextVisible(False)
         self.progress.setFixedHeight(factory.GRID)
-        factory.keep_space(self.progress)
+        factory.retain_size_when_hidden(self.progress)
         self.progress.hide()
         self.cancel.hide()
         left = factory.column(factory.title("Lab"), factory.caption(_ABOUT), self.experiments, margin=2 * factory.GRID)
@@ -114,26 +114,26 @@ class LabPage(Page):
 
     def _connect(self) -> None:
         session, lab = self.session, self.session.lab
-        session.catalog.ready.connect(self._list_experiments)
+        session.catalog.ready.connect(self._on_catalog_ready)
         session.catalog.plots_ready.connect(self.findings.make_plots)
         session.setup.changed.connect(self._refresh)
         session.open_sprites.imported.connect(self._refresh)
         self.run_choice.changed.connect(self._refresh)
         lab.changed.connect(self._refresh)
-        lab.progressed.connect(self._show_progress)
-        lab.outcome_changed.connect(self._show_outcome)
-        lab.listed.connect(self._list_results)
-        lab.done.connect(self._show_result)
-        self.experiments.currentRowChanged.connect(self._choose)
-        self.start.clicked.connect(self._start)
+        lab.progressed.connect(self._on_progressed)
+        lab.outcome_changed.connect(self._on_outcome_changed)
+        lab.listed.connect(self._on_results_listed)
+        lab.done.connect(self._on_experiment_done)
+        self.experiments.currentRowChanged.connect(self._on_experiment_chosen)
+        self.start.clicked.connect(self._on_start_clicked)
         self.cancel.clicked.connect(lab.cancel)
-        self.result.currentIndexChanged.connect(self._show_chosen)
-        self.compared.currentIndexChanged.connect(self._show_chosen)
-        self.report.clicked.connect(self._save_report)
-        self.findings.use_wanted.connect(self._use)
+        self.result.currentIndexChanged.connect(self._refresh_result)
+        self.compared.currentIndexChanged.connect(self._refresh_result)
+        self.report.clicked.connect(self._on_save_report_clicked)
+        self.findings.use_requested.connect(self._on_use_requested)
 
     @Slot()
-    def _list_experiments(self) -> None:
+    def _on_catalog_ready(self) -> None:
         self.experiments.clear()
         known = self.session.catalog.experiments.values()
         inside = [experiment for experiment in known if experiment.subject == "run"]
@@ -145,7 +145,7 @@ class LabPage(Page):
         for experiment in inside:
             self._add(experiment)
         self.experiments.setCurrentRow(0)
-        self._choose()
+        self._on_experiment_chosen()
 
     def _add(self, experiment: Experiment) -> None:
         """List it after the others."""
@@ -161,13 +161,13 @@ class LabPage(Page):
         return source if is_inside and isinstance(source, SavedModel) else None
 
     @Slot()
-    def _choose(self) -> None:
+    def _on_experiment_chosen(self) -> None:
         """Another experiment was chosen."""
         experiment = self.experiment()
         self.run_choice.setVisible(experiment is not None and experiment.subject == "run")
         self.title.setText(experiment.title if experiment is not None else "")
         self.question.setText(experiment.question if experiment is not None else "The engine is still starting.")
-        self._list_results()
+        self._on_results_listed()
         self._refresh()
         self._scroll.verticalScrollBar().setValue(0)
 
@@ -179,11 +179,13 @@ class LabPage(Page):
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
         problem = lab.problem(experiment, self._source()) if experiment is not None else "The engine is still starting."
-        factory.enable(self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _LOOK)
+        factory.set_enabled(
+            self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _LOOK
+        )
         self.run_choice.setEnabled(not is_running)
         if not is_running:
             self.about.setText(problem or self._plan())
-        self._show_chosen()
+        self._refresh_result()
 
     def _plan(self) -> str:
         """What Start would do, in a line."""
@@ -201,14 +203,14 @@ class LabPage(Page):
         return f"{what}, on {device.name}: about {formatting.duration(experiment.seconds)}"
 
     @Slot()
-    def _start(self) -> None:
+    def _on_start_clicked(self) -> None:
         experiment = self.experiment()
         if experiment is not None:
             self.session.lab.start(experiment, self._source())
-            self._show_progress()
+            self._on_progressed()
 
     @Slot()
-    def _show_progress(self) -> None:
+    def _on_progressed(self) -> None:
         progress = self.session.lab.progress
         if self.session.lab.running is not self.experiment():
             return
@@ -220,19 +222,19 @@ class LabPage(Page):
         self.about.setText(words)
 
     @Slot()
-    def _show_outcome(self) -> None:
+    def _on_outcome_changed(self) -> None:
         if self.session.lab.running is self.experiment():
             self.findings.show_outcome(self.session.lab.outcome)
 
     @Slot(object)
-    def _show_result(self, result: Result) -> None:
+    def _on_experiment_done(self, result: Result) -> None:
         """An experiment has ended: show what it has found out, if it is the chosen one."""
         experiment = self.experiment()
         if experiment is not None and experiment.name == result.experiment:
             self.result.setCurrentIndex(0)
 
     @Slot()
-    def _list_results(self) -> None:
+    def _on_results_listed(self) -> None:
         """Offer the results of the chosen experiment; what was on show stays on show."""
         experiment, shown = self.experiment(), self._chosen()
         name = experiment.name if experiment is not None else ""
@@ -247,7 +249,7 @@ class LabPage(Page):
                 self.result.setCurrentIndex(self._listed.index(shown))
             if compared in self._listed:
                 self.compared.setCurrentIndex(1 + self._listed.index(compared))
-        self._show_chosen()
+        self._refresh_result()
 
     def _chosen(self) -> Result | None:
         """The result to show."""
@@ -259,14 +261,14 @@ class LabPage(Page):
         return self._listed[place] if 0 <= place < len(self._listed) else None
 
     @Slot()
-    def _show_chosen(self) -> None:
+    def _refresh_result(self) -> None:
         """The chosen result beside another; of an experiment that runs, what it has found out up to now."""
         lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
         is_running = lab.running is not None and lab.running is self.experiment()
         for combo in (self.result, self.compared):
             why_not = _RUNNING if is_running else "" if self._listed else _NOTHING
-            factory.enable(combo, why_not, _RESULT if combo is self.result else _COMPARE)
-        factory.enable(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
+            factory.set_enabled(combo, why_not, _RESULT if combo is self.result else _COMPARE)
+        factory.set_enabled(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
         if is_running:
             self.findings.show_outcome(lab.outcome)
         elif chosen is None:
@@ -275,13 +277,13 @@ class LabPage(Page):
             self.findings.show_result(chosen, None if compared is chosen else compared, *lab.suggestion(chosen))
 
     @Slot()
-    def _use(self) -> None:
+    def _on_use_requested(self) -> None:
         chosen = self._chosen()
         if chosen is not None:
             self.session.lab.use(chosen)
 
     @Slot()
-    def _save_report(self) -> None:
+    def _on_save_report_clicked(self) -> None:
         chosen, compared = self._chosen(), self._compared()
         if chosen is None:
             return

@@ -15,7 +15,7 @@ from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.core.curves import MOST_LINES
 from studio.core.errors import UsageError
 from studio.core.formatting import count, duration
@@ -44,8 +44,8 @@ _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 class RunActions(QWidget):
     """A row of buttons. train_wanted: show the Train page. use_wanted: (Path) the run whose model is to be used."""
 
-    train_wanted = Signal()
-    use_wanted = Signal(object)
+    train_requested = Signal()
+    use_requested = Signal(object)
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -63,27 +63,27 @@ class RunActions(QWidget):
         self._reports = QMenu(self.report)
         self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
         self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
-        row = Flow(factory.GRID, factory.GRID)
+        row = FlowLayout(factory.GRID, factory.GRID)
         first = (self.resume, self.watch, self.longer, self.anew)
         for button in (*first, self.use, self.export, self.report, self.folder, self.trash):
             row.addWidget(button)
         self.setLayout(row)
-        self.resume.clicked.connect(self._resume)
-        self.watch.clicked.connect(self._watch)
+        self.resume.clicked.connect(self._on_resume_clicked)
+        self.watch.clicked.connect(self._on_watch_clicked)
         for minutes in _LONGER_MIN:
             self._minutes.addAction(duration(60 * minutes)).setData(float(minutes))
-        self._minutes.triggered.connect(self._train_longer)
+        self._minutes.triggered.connect(self._on_train_longer)
         self.longer.setMenu(self._minutes)
-        self._ways.addAction("With these settings").triggered.connect(self._take_settings)
-        self._ways.addAction("From this model").triggered.connect(self._start_from)
+        self._ways.addAction("With these settings").triggered.connect(self._on_retrain_with_settings)
+        self._ways.addAction("From this model").triggered.connect(self._on_retrain_from_model)
         self.anew.setMenu(self._ways)
-        self.use.clicked.connect(self._use)
+        self.use.clicked.connect(self._on_use_clicked)
         self.export.clicked.connect(self.export_model)
-        self._reports.addAction("As a page of HTML…").triggered.connect(self._save_report)
-        self._reports.addAction("For TensorBoard…").triggered.connect(self._save_event_logs)
+        self._reports.addAction("As a page of HTML…").triggered.connect(self._on_save_html)
+        self._reports.addAction("For TensorBoard…").triggered.connect(self._on_save_tensorboard)
         self.report.setMenu(self._reports)
-        self.folder.clicked.connect(self._open_folder)
-        self.trash.clicked.connect(self._trash)
+        self.folder.clicked.connect(self._on_open_folder_clicked)
+        self.trash.clicked.connect(self._on_trash_clicked)
         session.training.state_changed.connect(self._refresh)
         session.catalog.devices_found.connect(self._refresh)
         session.catalog.ready.connect(self._refresh)
@@ -116,18 +116,18 @@ class RunActions(QWidget):
     @Slot()
     def _refresh(self) -> None:
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
-        factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
-        factory.enable(self.watch, self._why_not_watched(), _TIPS["watch"])
+        factory.set_enabled(self.resume, self._why_not_resumed(), _TIPS["resume"])
+        factory.set_enabled(self.watch, self._why_not_watched(), _TIPS["watch"])
         is_queued = any(run.standing == "queued" for run in self._runs)
-        factory.enable(self.longer, _NOT_BEGUN if is_queued else self._why_not_longer(), _TIPS["longer"])
-        factory.enable(self.anew, self._why_no_run(), _TIPS["anew"])
-        factory.enable(self.use, self._why_no_model(), _TIPS["use"])
-        factory.enable(self.export, self._why_no_export(), _TIPS["export"])
-        factory.enable(self.report, self._why_no_report(), _TIPS["report"])
-        factory.enable(self.folder, one, _TIPS["folder"])
+        factory.set_enabled(self.longer, _NOT_BEGUN if is_queued else self._why_not_longer(), _TIPS["longer"])
+        factory.set_enabled(self.anew, self._why_no_run(), _TIPS["anew"])
+        factory.set_enabled(self.use, self._why_no_model(), _TIPS["use"])
+        factory.set_enabled(self.export, self._why_no_export(), _TIPS["export"])
+        factory.set_enabled(self.report, self._why_no_report(), _TIPS["report"])
+        factory.set_enabled(self.folder, one, _TIPS["folder"])
         busy = any(run.standing == "training" for run in self._runs)
         why_not = "A run that is being trained stays: stop it first." if busy else ""
-        factory.enable(self.trash, why_not if self._runs else "Choose a run in the table.", _TIPS["trash"])
+        factory.set_enabled(self.trash, why_not if self._runs else "Choose a run in the table.", _TIPS["trash"])
 
     def _why_no_run(self) -> str:
         if len(self._runs) != 1:
@@ -170,28 +170,28 @@ class RunActions(QWidget):
         return ""
 
     @Slot()
-    def _resume(self) -> None:
+    def _on_resume_clicked(self) -> None:
         self._session.resume_run(self._runs[0].path)
-        self.train_wanted.emit()
+        self.train_requested.emit()
 
     @Slot()
-    def _watch(self) -> None:
+    def _on_watch_clicked(self) -> None:
         self._session.watch(self._runs[0].path)
-        self.train_wanted.emit()
+        self.train_requested.emit()
 
     @Slot(QAction)
-    def _train_longer(self, chosen: QAction) -> None:
+    def _on_train_longer(self, chosen: QAction) -> None:
         self._session.resume_run(self._runs[0].path, chosen.data())
-        self.train_wanted.emit()
+        self.train_requested.emit()
 
     @Slot()
-    def _take_settings(self) -> None:
+    def _on_retrain_with_settings(self) -> None:
         """Show the Train page with this run's settings."""
         if (record := self._runs[0].record) is not None:
             self._prepare(partial(self._session.setup.take_settings, record))
 
     @Slot()
-    def _start_from(self) -> None:
+    def _on_retrain_from_model(self) -> None:
         """Show the Train page with this run as what the next one starts from."""
         if (record := self._runs[0].record) is not None:
             self._prepare(partial(self._session.setup.start_from, self._runs[0].path, record))
@@ -203,14 +203,14 @@ class RunActions(QWidget):
         except UsageError as error:
             self._session.report(error)
         else:
-            self.train_wanted.emit()
+            self.train_requested.emit()
 
     @Slot()
-    def _use(self) -> None:
-        self.use_wanted.emit(self._runs[0].path)
+    def _on_use_clicked(self) -> None:
+        self.use_requested.emit(self._runs[0].path)
 
     @Slot()
-    def _save_report(self) -> None:
+    def _on_save_html(self) -> None:
         paths = [run.path for run in self._runs]
         name = self._runs[0].title if len(paths) == 1 else count(len(paths), "run")
         target = dialogs.for_new_file(self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS)
@@ -218,15 +218,15 @@ class RunActions(QWidget):
             self._session.runs.save_report(paths, target)
 
     @Slot()
-    def _save_event_logs(self) -> None:
+    def _on_save_tensorboard(self) -> None:
         folder = dialogs.for_new_files(self, self._session.settings, "Save for TensorBoard in")
         if folder is not None:
             self._session.runs.save_event_logs([run.path for run in self._runs if run.record is not None], folder)
 
     @Slot()
-    def _open_folder(self) -> None:
+    def _on_open_folder_clicked(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._runs[0].path)))
 
     @Slot()
-    def _trash(self) -> None:
+    def _on_trash_clicked(self) -> None:
         self._session.runs.trash_runs([run.path for run in self._runs])

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
 
-from studio.app.pages.runs.rows_table import RowsTable
-from studio.app.pages.runs.samples_beside import NO_SAMPLES, SamplesBeside
+from studio.app.pages.runs.comparison_table import ComparisonTable
+from studio.app.pages.runs.samples_comparison import NO_SAMPLES, SamplesComparison
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
@@ -34,7 +34,7 @@ class Comparison(QWidget):
     save_wanted: the user wants the plot as a file.
     """
 
-    save_wanted = Signal()
+    save_requested = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -49,9 +49,9 @@ class Comparison(QWidget):
         self.filmstrip.view.set_placeholder(_NO_RUN)
         self.sections = _tabs()
         self._left_out = factory.text("", "muted", wrap=False)
-        self.settings = RowsTable("Settings that differ", "What differs between the chosen runs.")
-        self.samples = SamplesBeside()
-        self.figures = RowsTable("Figures", "How far the chosen runs are, and how good.")
+        self.settings = ComparisonTable("Settings that differ", "What differs between the chosen runs.")
+        self.samples = SamplesComparison()
+        self.figures = ComparisonTable("Figures", "How far the chosen runs are, and how good.")
         self._head = factory.panel(factory.row(self.sections, 1, self._left_out))
         self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -60,9 +60,9 @@ class Comparison(QWidget):
         self._calm.setSingleShot(True)
         self._calm.setInterval(_CALM_MS)
         self._lay_out()
-        self._calm.timeout.connect(self._ask)
-        self.sections.currentChanged.connect(self._compare)
-        session.runs.read.connect(self._take)
+        self._calm.timeout.connect(self._read_missing_runs)
+        self.sections.currentChanged.connect(self._refresh_section)
+        session.runs.read.connect(self._on_run_read)
         session.catalog.plots_ready.connect(self._make_plot)
 
     def _lay_out(self) -> None:
@@ -78,7 +78,7 @@ class Comparison(QWidget):
         self.setLayout(layout)
         self._head.hide()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the splitter."""
         self._session.settings.keep_layout("comparison", self.splitter.saveState())
 
@@ -90,7 +90,7 @@ class Comparison(QWidget):
         self._left_out.setText(f"The first {MOST_LINES} of {len(runs)}" if len(runs) > MOST_LINES else "")
 
     @Slot()
-    def _ask(self) -> None:
+    def _read_missing_runs(self) -> None:
         if not self.isVisible():
             return  # asked again when it is seen
         paths = [run.path for run in self._runs]
@@ -107,7 +107,7 @@ class Comparison(QWidget):
         return run.path not in self._read or self._asked.get(run.path) != run or run.standing == "training"
 
     @Slot(object)
-    def _take(self, read: HistoryRead) -> None:
+    def _on_run_read(self, read: HistoryRead) -> None:
         if any(run.path == read.path for run in self._runs):
             self._read[read.path] = read
             self._draw()
@@ -120,7 +120,7 @@ class Comparison(QWidget):
         from studio.app.widgets.plot.curves_plot import CurvesPlot
 
         self.plot = CurvesPlot()
-        self.plot.save_requested.connect(self.save_wanted)
+        self.plot.save_requested.connect(self.save_requested)
         self._plot_place.addWidget(self.plot)
         self._draw()
 
@@ -147,10 +147,10 @@ class Comparison(QWidget):
         self.filmstrip.view.set_placeholder(NO_SAMPLES if first is not None else _NO_RUN)
         if first is not None:
             self.filmstrip.show_film(first.samples)
-        self._compare()
+        self._refresh_section()
 
     @Slot()
-    def _compare(self) -> None:
+    def _refresh_section(self) -> None:
         """Show the section of several runs that is wanted; only what is seen is worked out."""
         self._head.setVisible(len(self._runs) > 1)
         section = self.sections.currentIndex() if len(self._runs) > 1 else 0
@@ -165,7 +165,7 @@ class Comparison(QWidget):
         if rows:
             self.settings.show_rows([run.title for run in self._runs], rows)
         else:
-            self.settings.say(NOTHING_DIFFERS)
+            self.settings.show_message(NOTHING_DIFFERS)
 
     def _show_read(self, section: str) -> None:
         """Samples or figures of those runs that have been read."""
@@ -187,7 +187,7 @@ def _tabs() -> QTabBar:
     bar = QTabBar()
     bar.setDrawBase(False)
     bar.setExpanding(False)
-    factory.describe(bar, "Comparison", "What of the chosen runs is set beside each other.")
+    factory.set_name_and_tip(bar, "Comparison", "What of the chosen runs is set beside each other.")
     for name in _SECTIONS:
         bar.addTab(name)
     return bar

@@ -47,22 +47,22 @@ class FreeSpaceDialog(QDialog):
         self.cancel = factory.button("Close", "Close; nothing more is removed.")
         self._lay_out()
         self.resize(self.minimumWidth(), max(_LOWEST, min(_HIGHEST, parent.window().height())))
-        self.runs.currentIndexChanged.connect(self._look)
-        self.free.clicked.connect(self._free)
+        self.runs.currentIndexChanged.connect(self._find_removable)
+        self.free.clicked.connect(self._on_free_clicked)
         self.cancel.clicked.connect(self.reject)
-        self._space.found.connect(self._show_found)
-        self._space.freed.connect(self._leave)
+        self._space.found.connect(self._on_found)
+        self._space.freed.connect(self._on_freed)
         self._space.ended.connect(self._refresh)
-        self._look()
+        self._find_removable()
 
     def _lay_out(self) -> None:
         self._busy.setRange(0, 0)
         self._busy.setTextVisible(False)
-        factory.keep_space(self._busy)
+        factory.retain_size_when_hidden(self._busy)
         kinds = factory.column(spacing=2 * factory.GRID)
         for kind in KINDS:
             box, size, about = QCheckBox(kind.title), factory.text("", wrap=False), factory.caption(kind.loses)
-            factory.describe(box, kind.title, kind.loses)
+            factory.set_name_and_tip(box, kind.title, kind.loses)
             box.setChecked(kind.is_usual)
             box.toggled.connect(self._refresh)
             about.setContentsMargins(3 * factory.GRID, 0, 0, 0)
@@ -72,13 +72,13 @@ class FreeSpaceDialog(QDialog):
         self._list.setReadOnly(True)
         self._list.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._list.setMinimumHeight(_LIST_PX)
-        factory.describe(self._list, "What goes", "What goes of each run.")
+        factory.set_name_and_tip(self._list, "What goes", "What goes of each run.")
         head = factory.row(factory.title("Free space"), 1, self.runs)
         content = factory.column(kinds, factory.heading("What goes"), self._list, margin=2)
         content.setStretch(2, 1)
         foot = factory.row(self._note, self.cancel, self.free)
         foot.setStretch(0, 1)
-        scroll = factory.scrolling(factory.panel(content))
+        scroll = factory.scroll_area(factory.panel(content))
         self.setLayout(factory.column(head, self._busy, scroll, foot, margin=3 * factory.GRID))
 
     def wanted(self) -> list[Removable]:
@@ -86,7 +86,7 @@ class FreeSpaceDialog(QDialog):
         return [item for item in self._items if self.boxes[item.kind].isChecked()]
 
     @Slot()
-    def _look(self) -> None:
+    def _find_removable(self) -> None:
         self._items = ()
         is_all = self.runs.currentIndex() == 0
         paths = [run.path for run in self._session.runs.runs] if is_all else self._chosen
@@ -94,7 +94,7 @@ class FreeSpaceDialog(QDialog):
         self._refresh()
 
     @Slot(object)
-    def _show_found(self, found: SpaceFound) -> None:
+    def _on_found(self, found: SpaceFound) -> None:
         self._items = found.items
         names = ", ".join(f"'{self._session.runs.title_of(path)}'" for path in found.busy)
         self._note.setText(f"{names}: being trained, so left alone." if names else "")
@@ -109,18 +109,18 @@ class FreeSpaceDialog(QDialog):
             self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))
         wanted = self.wanted()
         why_not = "" if wanted else "There is nothing to remove."
-        factory.enable(self.free, "One moment: it is at work." if self._space.is_busy() else why_not, _FREE)
-        factory.relabel(self.free, f"Free {formatting.memory(_bytes_of(wanted))}" if wanted else "Free space")
+        factory.set_enabled(self.free, "One moment: it is at work." if self._space.is_busy() else why_not, _FREE)
+        factory.set_button_text(self.free, f"Free {formatting.memory(_bytes_of(wanted))}" if wanted else "Free space")
         nothing = "" if self._space.is_busy() or self._items else "There is nothing that could go."
         self._list.setPlainText("\n".join(self._lines(wanted)) or nothing)
 
     @Slot()
-    def _free(self) -> None:
+    def _on_free_clicked(self) -> None:
         self._space.free(self.wanted())
         self._refresh()
 
     @Slot()
-    def _leave(self) -> None:
+    def _on_freed(self) -> None:
         """The window says how much was freed."""
         self.accept()
 

@@ -37,8 +37,8 @@ class NoteField(QPlainTextEdit):
         super().__init__()
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(1)
-        self.document().documentLayout().documentSizeChanged.connect(self._fit)
-        self._fit()
+        self.document().documentLayout().documentSizeChanged.connect(self._fit_height)
+        self._fit_height()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Say so."""
@@ -46,7 +46,7 @@ class NoteField(QPlainTextEdit):
         self.left.emit()
 
     @Slot()
-    def _fit(self) -> None:
+    def _fit_height(self) -> None:
         lines, policy = int(self.document().size().height()), Qt.ScrollBarPolicy
         scrolls = lines > _MOST_LINES
         self.setVerticalScrollBarPolicy(policy.ScrollBarAsNeeded if scrolls else policy.ScrollBarAlwaysOff)
@@ -65,8 +65,8 @@ class RunNotesRow(QWidget):
         self.tags.setPlaceholderText("Tags")
         self.tags.setFixedWidth(_TAGS_PX)
         self.note.setPlaceholderText("Note")
-        factory.describe(self.tags, "Tags", _TIPS["tags"])
-        factory.describe(self.note, "Note", _TIPS["note"])
+        factory.set_name_and_tip(self.tags, "Tags", _TIPS["tags"])
+        factory.set_name_and_tip(self.note, "Note", _TIPS["note"])
         row = factory.row(self.tags, self.note)
         for field in (self.tags, self.note):
             row.setAlignment(field, Qt.AlignmentFlag.AlignTop)
@@ -81,8 +81,8 @@ class RunNotesRow(QWidget):
         self._store_timer.timeout.connect(self._store_valid)
         self.tags.textEdited.connect(self._store_later)
         self.note.textChanged.connect(self._store_later)
-        self.tags.editingFinished.connect(self.keep)
-        self.note.left.connect(self.keep)
+        self.tags.editingFinished.connect(self.store)
+        self.note.left.connect(self.store)
         self.show_runs(())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
@@ -91,7 +91,7 @@ class RunNotesRow(QWidget):
         before = self._shown
         same = run is not None and before is not None and run.path == before.path
         if not same:
-            self.keep()
+            self.store()
         tags, note = self._typed() if same else (None, None)
         self._shown = run
         known_tags, known_note = (run.notes.tags, run.notes.note) if run is not None else ((), "")
@@ -112,16 +112,16 @@ class RunNotesRow(QWidget):
         """Store valid fields; show why an invalid one can't be stored."""
         self._mark()
         if not self._reasons["tags"].text():
-            self.keep()
+            self.store()
 
     @Slot()
-    def keep(self) -> None:
+    def store(self) -> None:
         """Write down what was typed."""
         tags, note = self._typed()
         if self._shown is not None and (tags is not None or note is not None):
             self._runs.change_notes(self._shown.path, note=note, tags=tags)
 
-    def keep_now(self) -> None:
+    def store_now(self) -> None:
         """Write down what was typed before this returns: the window is about to close."""
         tags, note = self._typed()
         if self._shown is not None and (tags is not None or note is not None):
@@ -129,9 +129,9 @@ class RunNotesRow(QWidget):
 
     def _mark(self) -> None:
         """Show under each field why its text is invalid; without a run, disable the fields with a tool tip."""
-        self._reasons["tags"].say(_problem_of(split_tags(self.tags.text())))
+        self._reasons["tags"].show_reason(_problem_of(split_tags(self.tags.text())))
         is_long = len(self.note.toPlainText().strip()) > LONGEST_NOTE
-        self._reasons["note"].say(f"Only the first {LONGEST_NOTE:,} characters are stored." if is_long else "")
+        self._reasons["note"].show_reason(f"Only the first {LONGEST_NOTE:,} characters are stored." if is_long else "")
         for field in (self.tags, self.note):
             field.setEnabled(self._shown is not None)
             if self._shown is None:

@@ -34,12 +34,12 @@ _LIST_MS = 5000  # while a run is being trained: its steps and curves grow
 class RunsPage(Page):
     """A table of runs; below it the curves and samples of those that are chosen. model_wanted: (Path) use this run."""
 
-    model_wanted = Signal(object)
+    model_requested = Signal(object)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.filter = QLineEdit()
-        self.starred = factory.tool("star", "Starred", "Show only runs with a star.")
+        self.starred = factory.tool_button("star", "Starred", "Show only runs with a star.")
         self.free = factory.button("Free space…", "See what of the runs can go, and what that frees.")
         self.table = QTableView()
         self.actions_row = RunActions(session)
@@ -61,22 +61,22 @@ class RunsPage(Page):
         self._set_up_table()
         self._lay_out()
         self._connect()
-        self._show_runs()
+        self._refresh_table()
 
-    def arrive(self) -> None:
+    def before_show(self) -> None:
         """Look at the runs' folders again: the command line may have trained."""
         self.session.runs.list_runs()
         self.session.run_space.measure_again()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Store the splitters."""
         self.session.settings.keep_layout("runs", self._splitter.saveState())
-        self.comparison.keep()
+        self.comparison.save_state()
 
-    def leave(self) -> None:
+    def save_before_close(self) -> None:
         """Store the notes that were typed last, and the splitters."""
-        self.notes.keep_now()
-        self.keep()
+        self.notes.store_now()
+        self.save_state()
 
     def selected(self) -> list[RunSummary]:
         """The chosen runs, from top to bottom."""
@@ -104,14 +104,14 @@ class RunsPage(Page):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
-        factory.describe(
+        factory.set_name_and_tip(
             self.table, "Runs", "Choose one run to see it, or several to lay their curves over one another."
         )
         self.filter.setPlaceholderText("Filter")
         self.filter.setClearButtonEnabled(True)
         self.filter.setMaximumWidth(200)
         about = "Show only runs with these words in a column or in their note; 'tag:boss' finds a tag."
-        factory.describe(self.filter, "Filter", about)
+        factory.set_name_and_tip(self.filter, "Filter", about)
         self.starred.setCheckable(True)
 
     def _lay_out(self) -> None:
@@ -132,38 +132,38 @@ class RunsPage(Page):
         self.setLayout(box)
 
     def _connect(self) -> None:
-        self.filter.textChanged.connect(self._filter)
-        self.starred.toggled.connect(self._filter)
+        self.filter.textChanged.connect(self._on_filter_changed)
+        self.starred.toggled.connect(self._on_filter_changed)
         self.show_all.clicked.connect(self._clear_filter)
-        self.free.clicked.connect(self._free_space)
-        self.table.clicked.connect(self._clicked)
-        self._rows.renamed.connect(self._rename)
+        self.free.clicked.connect(self._on_free_space_clicked)
+        self.table.clicked.connect(self._on_cell_clicked)
+        self._rows.renamed.connect(self._on_renamed)
         star = QShortcut(QKeySequence("Ctrl+D"), self)
         star.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        star.activated.connect(self._star_selected)
+        star.activated.connect(self._toggle_stars)
         trash = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.table)
         trash.setContext(Qt.ShortcutContext.WidgetShortcut)
         trash.activated.connect(self.actions_row.trash_by_key)
-        self.table.selectionModel().selectionChanged.connect(self._show_selected)
-        self.actions_row.train_wanted.connect(self._go_to_training)
-        self.actions_row.use_wanted.connect(self.model_wanted)
-        self.comparison.save_wanted.connect(self._save_plot)
-        self.comparison.filmstrip.save_wanted.connect(self._save_film)
-        self.list_timer.timeout.connect(self._follow_trainings)
-        self.session.runs.listed.connect(self._show_runs)
-        self.session.runs.restored.connect(self._choose_restored)
-        self.session.run_space.measured.connect(self._show_use)
-        self.session.run_space.freed.connect(self._say_freed)
-        self.session.catalog.ready.connect(self._show_runs)
+        self.table.selectionModel().selectionChanged.connect(self._on_selection_changed)
+        self.actions_row.train_requested.connect(self._on_train_requested)
+        self.actions_row.use_requested.connect(self.model_requested)
+        self.comparison.save_requested.connect(self._on_save_plot)
+        self.comparison.filmstrip.save_requested.connect(self._on_save_timelapse)
+        self.list_timer.timeout.connect(self._on_list_timer)
+        self.session.runs.listed.connect(self._refresh_table)
+        self.session.runs.restored.connect(self._on_restored)
+        self.session.run_space.measured.connect(self._refresh_disk_use)
+        self.session.run_space.freed.connect(self._on_freed)
+        self.session.catalog.ready.connect(self._refresh_table)
 
     @Slot()
-    def _follow_trainings(self) -> None:
+    def _on_list_timer(self) -> None:
         """List the runs again while the user sees a run that is being trained."""
         if self.isVisible() and any(run.standing == "training" for run in self.session.runs.runs):
             self.session.runs.list_runs()
 
     @Slot()
-    def _show_runs(self) -> None:
+    def _refresh_table(self) -> None:
         chosen, current = {run.path for run in self.selected()}, self._path_at(self.table.currentIndex())
         row = min((index.row() for index in self.table.selectionModel().selectedRows()), default=0)
         if back := self._restored & {run.path for run in self.session.runs.runs}:
@@ -173,19 +173,19 @@ class RunsPage(Page):
         self.table.setColumnHidden(Column.TAGS, not any(run.notes.tags for run in self.session.runs.runs))
         self._stack.setCurrentIndex(1 if self.session.runs.runs else 0)
         self._empty.setText(_EMPTY if self.session.runs.are_known else _LOOKING)
-        self._choose(chosen, current)
-        self._choose_any(row)
-        self._show_selected()
+        self._select_paths(chosen, current)
+        self._select_near(row)
+        self._on_selection_changed()
         if self.isVisible():
             self.session.run_space.measure()
-        self._show_use()
+        self._refresh_disk_use()
 
-    def _choose_any(self, row: int) -> None:
+    def _select_near(self, row: int) -> None:
         """Where no run is chosen, choose the one in this row, as another has gone from there, or the last one."""
         if not self.selected() and self._sorted.rowCount():
             self.table.selectRow(min(row, self._sorted.rowCount() - 1))
 
-    def _choose(self, chosen: Collection[Path], current: Path | None) -> None:
+    def _select_paths(self, chosen: Collection[Path], current: Path | None) -> None:
         """Choose these runs where they are now, all at once, and give the keyboard its row back."""
         selection, flag = QItemSelection(), QItemSelectionModel.SelectionFlag
         for row in range(self._sorted.rowCount()):
@@ -201,7 +201,7 @@ class RunsPage(Page):
         return self._rows.at(self._sorted.mapToSource(index).row()).path if index.isValid() else None
 
     @Slot()
-    def _show_selected(self) -> None:
+    def _on_selection_changed(self) -> None:
         chosen = self.selected()
         self.actions_row.set_runs(chosen)
         self.notes.show_runs(chosen)
@@ -209,14 +209,14 @@ class RunsPage(Page):
         self.comparison.show_runs([run for run in chosen if run.record is not None])
 
     @Slot()
-    def _go_to_training(self) -> None:
-        self.page_wanted.emit("train")
+    def _on_train_requested(self) -> None:
+        self.page_requested.emit("train")
 
     @Slot()
-    def _filter(self) -> None:
+    def _on_filter_changed(self) -> None:
         self._sorted.look_for(self.filter.text(), starred=self.starred.isChecked())
-        self._choose_any(0)
-        self._show_selected()  # rows that go do not say that they are no longer chosen
+        self._select_near(0)
+        self._on_selection_changed()  # rows that go do not say that they are no longer chosen
 
     @Slot()
     def _clear_filter(self) -> None:
@@ -224,13 +224,13 @@ class RunsPage(Page):
         self.filter.clear()
 
     @Slot(QModelIndex)
-    def _clicked(self, index: QModelIndex) -> None:
+    def _on_cell_clicked(self, index: QModelIndex) -> None:
         if index.column() == Column.STAR:
             run = self._rows.at(self._sorted.mapToSource(index).row())
             self.session.runs.change_notes(run.path, starred=not run.notes.starred)
 
     @Slot()
-    def _star_selected(self) -> None:
+    def _toggle_stars(self) -> None:
         """Give all chosen runs a star, or take it from all where all have one."""
         chosen = self.selected()
         starred = not all(run.notes.starred for run in chosen)
@@ -239,15 +239,15 @@ class RunsPage(Page):
                 self.session.runs.change_notes(run.path, starred=starred)
 
     @Slot(object, str)
-    def _rename(self, path: Path, name: str) -> None:
+    def _on_renamed(self, path: Path, name: str) -> None:
         self.session.runs.change_notes(path, name=name)
 
     @Slot(object)
-    def _choose_restored(self, paths: Collection[Path]) -> None:
+    def _on_restored(self, paths: Collection[Path]) -> None:
         self._restored = set(paths)
 
     @Slot()
-    def _show_use(self) -> None:
+    def _refresh_disk_use(self) -> None:
         """What the runs take, as far as it was measured."""
         space, runs = self.session.run_space, self.session.runs.runs
         self._rows.show_uses(space.uses)
@@ -255,11 +255,11 @@ class RunsPage(Page):
         self._use.setText(f"{count(len(runs), 'run')}, {memory(space.total_bytes())} on disk" if known else "")
 
     @Slot()
-    def _free_space(self) -> None:
+    def _on_free_space_clicked(self) -> None:
         FreeSpaceDialog(self.session, self.selected(), self).open()
 
     @Slot(object)
-    def _say_freed(self, freed: SpaceFreed) -> None:
+    def _on_freed(self, freed: SpaceFreed) -> None:
         self.session.notify(f"{memory(freed.size_bytes)} freed.")
 
     def event(self, event: QEvent) -> bool:
@@ -281,11 +281,11 @@ class RunsPage(Page):
         return is_keys and self.session.runs.can_undo()
 
     @Slot()
-    def _save_plot(self) -> None:
+    def _on_save_plot(self) -> None:
         if self.comparison.plot is not None:
             self.save_plot(self.comparison.plot, "runs.png")
 
     @Slot()
-    def _save_film(self) -> None:
+    def _on_save_timelapse(self) -> None:
         if self.comparison.filmed is not None:
             self.save_film(self.comparison.filmed)

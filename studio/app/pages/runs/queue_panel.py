@@ -10,7 +10,7 @@ from PySide6.QtGui import QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
 from studio.app import theme
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 
@@ -47,43 +47,45 @@ class QueuePanel(QWidget):
         super().__init__()
         self._session = session
         self.list = OrderedList()
-        factory.describe(self.list, "Queue", "Runs that wait, the next one first: drag them into the order you like.")
+        factory.set_name_and_tip(
+            self.list, "Queue", "Runs that wait, the next one first: drag them into the order you like."
+        )
         self.switch = factory.button("Start queue", _START, "play")
-        self.earlier = factory.tool("chevron-up", "Earlier", _EARLIER)
-        self.later = factory.tool("chevron-down", "Later", _LATER)
-        self.remove = factory.tool("close", "Remove", _REMOVE)
+        self.earlier = factory.tool_button("chevron-up", "Earlier", _EARLIER)
+        self.later = factory.tool_button("chevron-down", "Later", _LATER)
+        self.remove = factory.tool_button("close", "Remove", _REMOVE)
         self._state = factory.caption("")
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
         self.setLayout(factory.column(factory.heading("Queue"), self._state, self.list, row))
         self.setFixedWidth(_WIDTH)
-        for keys, act in (("Alt+Up", self._move_up), ("Alt+Down", self._move_down)):
+        for keys, act in (("Alt+Up", self._on_move_up), ("Alt+Down", self._on_move_down)):
             shortcut = QShortcut(QKeySequence(keys), self.list)
             shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
             shortcut.activated.connect(act)
-        self.list.dropped.connect(self._take_drop)
+        self.list.dropped.connect(self._on_dropped)
         self.list.currentRowChanged.connect(self._refresh_buttons)
-        self.switch.clicked.connect(self._start_or_pause)
-        self.earlier.clicked.connect(self._move_up)
-        self.later.clicked.connect(self._move_down)
-        self.remove.clicked.connect(self._remove)
-        session.queue.changed.connect(self._show)
-        session.training.state_changed.connect(self._show)
+        self.switch.clicked.connect(self._on_switch_clicked)
+        self.earlier.clicked.connect(self._on_move_up)
+        self.later.clicked.connect(self._on_move_down)
+        self.remove.clicked.connect(self._on_remove_clicked)
+        session.queue.changed.connect(self._refresh)
+        session.training.state_changed.connect(self._refresh)
         session.catalog.devices_found.connect(self._refresh_buttons)
-        self._show()
+        self._refresh()
 
     def paths(self) -> list[Path]:
         """The runs on show, from top to bottom."""
         return [self.list.item(row).data(Qt.ItemDataRole.UserRole) for row in range(self.list.count())]
 
     @Slot()
-    def _show(self) -> None:
+    def _refresh(self) -> None:
         """Bring the list to what waits; the run that was chosen stays chosen."""
         queue = self._session.queue
         self.setVisible(bool(queue.runs))
         self._state.setText(
-            run_words.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.has_own_run())
+            run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.has_own_run())
         )
-        entries = [(run.path, run_words.queue_entry(run)) for run in queue.runs]
+        entries = [(run.path, run_texts.queue_entry(run)) for run in queue.runs]
         if entries != list(zip(self.paths(), self._texts(), strict=True)):
             self._fill(entries)
         self._refresh_buttons()
@@ -109,34 +111,34 @@ class QueuePanel(QWidget):
     def _refresh_buttons(self) -> None:
         queue, row = self._session.queue, self.list.currentRow()
         why_not = "" if self._session.catalog.devices else "Devices are still being looked for."
-        factory.relabel(self.switch, "Pause queue" if queue.is_on else "Start queue")
+        factory.set_button_text(self.switch, "Pause queue" if queue.is_on else "Start queue")
         self.switch.setIcon(theme.icon("pause" if queue.is_on else "play"))
-        factory.enable(self.switch, why_not, _PAUSE if queue.is_on else _START)
+        factory.set_enabled(self.switch, why_not, _PAUSE if queue.is_on else _START)
         none = "Choose a run in the queue." if row < 0 else ""
-        factory.enable(self.earlier, none or ("" if row else "It is the first."), _EARLIER)
+        factory.set_enabled(self.earlier, none or ("" if row else "It is the first."), _EARLIER)
         is_last = row == self.list.count() - 1
-        factory.enable(self.later, none or ("It is the last." if is_last else ""), _LATER)
-        factory.enable(self.remove, none, _REMOVE)
+        factory.set_enabled(self.later, none or ("It is the last." if is_last else ""), _LATER)
+        factory.set_enabled(self.remove, none, _REMOVE)
 
     @Slot()
-    def _start_or_pause(self) -> None:
+    def _on_switch_clicked(self) -> None:
         if self._session.queue.is_on:
             self._session.queue.pause()
         else:
             self._session.queue.start()
 
     @Slot()
-    def _take_drop(self) -> None:
+    def _on_dropped(self) -> None:
         chosen = self._chosen()
         if chosen is not None:
             self._session.queue.move(chosen, self.list.currentRow())
 
     @Slot()
-    def _move_up(self) -> None:
+    def _on_move_up(self) -> None:
         self._move(self.list.currentRow() - 1)
 
     @Slot()
-    def _move_down(self) -> None:
+    def _on_move_down(self) -> None:
         self._move(self.list.currentRow() + 1)
 
     def _move(self, row: int) -> None:
@@ -145,7 +147,7 @@ class QueuePanel(QWidget):
             self._session.queue.move(chosen, row)
 
     @Slot()
-    def _remove(self) -> None:
+    def _on_remove_clicked(self) -> None:
         chosen = self._chosen()
         if chosen is not None:
             self._session.queue.remove(chosen)

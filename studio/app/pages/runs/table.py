@@ -12,7 +12,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.app import theme
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.core import formatting
 from studio.core.names import composed
 from studio.engine.runs.listing import data_of
@@ -142,7 +142,7 @@ class RunTable(QAbstractTableModel):
         return " ".join((*self._words(run), run.notes.note, str(run.path)))
 
     def _words(self, run: RunSummary) -> tuple[str, ...]:
-        state, tags = run_words.STANDINGS[run.standing], ", ".join(run.notes.tags)
+        state, tags = run_texts.STANDINGS[run.standing], ", ".join(run.notes.tags)
         use = formatting.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
         if run.record is None or run.progress is None:
             return ("", run.title, tags, state, "", "", "", "", "", "", "", use)
@@ -154,7 +154,7 @@ class RunTable(QAbstractTableModel):
             state,
             self._titles.get(record.recipe, record.recipe),
             data_of(record),
-            run_words.figures(progress.headline),
+            run_texts.figures(progress.headline),
             formatting.number(run.step),
             formatting.duration(run.elapsed_s) if run.elapsed_s else "–",
             _day(record.created),

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
@@ -48,7 +48,7 @@ class DoctorView(QWidget):
     cut_wanted: the name of a sheet whose cells the user wants to see.
     """
 
-    cut_wanted = Signal(str)
+    slice_requested = Signal(str)
 
     def __init__(self, open_sprites: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
@@ -62,26 +62,26 @@ class DoctorView(QWidget):
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
         self.groups.setMaximumWidth(216)
-        factory.describe(self.groups, "Findings", "Choose a finding to see its files or sprites.")
+        factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(factory.button("Mend them", _MEND) for _ in range(_MOST_FIXES))
         self.leave_out = factory.button("Leave out the selected", _LEAVE_OUT)
         self.see_cells = factory.button(
             "See the cells…", "See the sheet with its cells drawn over it, and cut it by looking."
         )
         self.undo = factory.button("Undo", _UNDO)
-        self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
+        self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), AlphaThreshold()
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
         self._empty = factory.text("", "muted")
         self._stack, self._pages = QStackedWidget(), QStackedWidget()
         self._lay_out()
-        self.groups.currentItemChanged.connect(self._choose)
-        self.fixes[0].clicked.connect(self._mend_first)
-        self.fixes[1].clicked.connect(self._mend_second)
-        self.leave_out.clicked.connect(self._leave_out_selected)
-        self.see_cells.clicked.connect(self._see_cells)
-        self.files.cut_wanted.connect(self.cut_wanted)
+        self.groups.currentItemChanged.connect(self._on_finding_chosen)
+        self.fixes[0].clicked.connect(self._on_first_fix)
+        self.fixes[1].clicked.connect(self._on_second_fix)
+        self.leave_out.clicked.connect(self._on_exclude_clicked)
+        self.see_cells.clicked.connect(self._on_preview_clicked)
+        self.files.slice_requested.connect(self.slice_requested)
         self.undo.clicked.connect(open_sprites.undo)
-        self.threshold.changed.connect(self._preview)
+        self.threshold.changed.connect(self._on_threshold_changed)
         self.grid.selection_changed.connect(self._refresh_buttons)
         self._stale = False
         doctor.changed.connect(self._refresh)
@@ -89,7 +89,7 @@ class DoctorView(QWidget):
             part.hide()  # until something is found that they are for
 
     def _lay_out(self) -> None:
-        buttons = Flow(factory.GRID, factory.GRID)
+        buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (*self.fixes, self.see_cells, self.leave_out):
             buttons.addWidget(button)
         head = factory.row(self._title, self.undo)
@@ -149,7 +149,7 @@ class DoctorView(QWidget):
         item.setFont(font)
 
     @Slot()
-    def _choose(self) -> None:
+    def _on_finding_chosen(self) -> None:
         item = self.groups.currentItem()
         data = item.data(_GROUP) if item else None
         if data is None:
@@ -203,29 +203,29 @@ class DoctorView(QWidget):
         for place, button in enumerate(self.fixes):
             button.setVisible(place < len(fixes))
             if place < len(fixes):
-                factory.relabel(button, fixes[place].title)
+                factory.set_button_text(button, fixes[place].title)
         self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
-        factory.enable(self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", _LEAVE_OUT)
+        factory.set_enabled(self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", _LEAVE_OUT)
         self._refresh_undo()
 
     def _refresh_undo(self) -> None:
         last = self._open_sprites.opened.past[-1:]
-        factory.enable(self.undo, "" if last else _UNDO, "".join(f"Take back: {choice.title}" for choice in last))
+        factory.set_enabled(self.undo, "" if last else _UNDO, "".join(f"Take back: {choice.title}" for choice in last))
 
     @Slot(int)
-    def _preview(self, threshold: int) -> None:
+    def _on_threshold_changed(self, threshold: int) -> None:
         self.grid.replace_pixels(harden(self._shown, threshold) if threshold else self._shown)
 
     @Slot()
-    def _mend_first(self) -> None:
-        self._mend(0)
+    def _on_first_fix(self) -> None:
+        self._apply_fix(0)
 
     @Slot()
-    def _mend_second(self) -> None:
-        self._mend(1)
+    def _on_second_fix(self) -> None:
+        self._apply_fix(1)
 
-    def _mend(self, place: int) -> None:
+    def _apply_fix(self, place: int) -> None:
         assert self._finding is not None
         fix = self._finding.fixes[place]
         if fix.changes.get(_THRESHOLD):
@@ -233,15 +233,15 @@ class DoctorView(QWidget):
         self._doctor.mend(fix)
 
     @Slot()
-    def _see_cells(self) -> None:
+    def _on_preview_clicked(self) -> None:
         """Of the sheet that is chosen, or of the first one."""
         if self._pages.currentWidget() is self.grid:
-            self.cut_wanted.emit(self._names[next(iter(self.grid.selected()), 0)])
+            self.slice_requested.emit(self._names[next(iter(self.grid.selected()), 0)])
         else:
             self.files.open_chosen()
 
     @Slot()
-    def _leave_out_selected(self) -> None:
+    def _on_exclude_clicked(self) -> None:
         self._doctor.leave_out([self._names[place] for place in self.grid.selected()])
 
 
@@ -249,7 +249,7 @@ _HALF, _MOST = 128, 255
 _TIP = "Pixels at least this opaque become solid, all others clear; move it to see what becomes of the sprites."
 
 
-class Threshold(QWidget):
+class AlphaThreshold(QWidget):
     """changed: the threshold to show now, 1 to 255; 0 shows the sprites as they are."""
 
     changed = Signal(int)
@@ -265,31 +265,31 @@ class Threshold(QWidget):
         self.preview = QCheckBox("Preview")
         self._value = QLabel(f"{_HALF}")
         self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
-        factory.describe(self.slider, "Solid from", _TIP)
-        factory.describe(self.preview, "Preview", "Show the sprites as they would be.")
+        factory.set_name_and_tip(self.slider, "Solid from", _TIP)
+        factory.set_name_and_tip(self.preview, "Preview", "Show the sprites as they would be.")
         label = factory.text("Solid from alpha", "muted", wrap=False)
         label.setBuddy(self.slider)
-        flow = Flow(2 * factory.GRID, factory.GRID)
+        flow = FlowLayout(2 * factory.GRID, factory.GRID)
         flow.addWidget(factory.panel(factory.row(label, self.slider, self._value)))
         flow.addWidget(self.preview)
         self.setLayout(flow)
-        self.slider.valueChanged.connect(self._move)
-        self.preview.toggled.connect(self._tell)
+        self.slider.valueChanged.connect(self._on_slider_moved)
+        self.preview.toggled.connect(self._emit_threshold)
 
     def reset(self) -> None:
         """Show the sprites as they are."""
         self.preview.setChecked(False)
 
     @Slot(int)
-    def _move(self, value: int) -> None:
+    def _on_slider_moved(self, value: int) -> None:
         self._value.setText(str(value))
         if self.preview.isChecked():
-            self._tell()
+            self._emit_threshold()
         else:
             self.preview.setChecked(True)
 
     @Slot()
-    def _tell(self) -> None:
+    def _emit_threshold(self) -> None:
         self.changed.emit(self.slider.value() if self.preview.isChecked() else 0)
 
 
@@ -297,7 +297,7 @@ _HEADERS = ("File", "What was found")
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class _Model(QAbstractTableModel):
+class _FileModel(QAbstractTableModel):
     """Stays fast with a million rows."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -330,11 +330,11 @@ class FileTable(QTableView):
     cut_wanted: the name of a sheet.
     """
 
-    cut_wanted = Signal(str)
+    slice_requested = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
-        self._model = _Model(self)
+        self._model = _FileModel(self)
         self.setModel(self._model)
         self.verticalHeader().hide()
         self.setShowGrid(False)
@@ -343,8 +343,10 @@ class FileTable(QTableView):
         self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.horizontalHeader().setHighlightSections(False)
         self.setColumnWidth(0, 200)
-        factory.describe(self, "Files", "Double-click a sheet to see how it is cut, another file to see its folder.")
-        self.activated.connect(self._open)
+        factory.set_name_and_tip(
+            self, "Files", "Double-click a sheet to see how it is cut, another file to see its folder."
+        )
+        self.activated.connect(self._on_activated)
 
     def show_items(self, items: Sequence[Quarantined]) -> None:
         """Show these files."""
@@ -355,12 +357,12 @@ class FileTable(QTableView):
     @Slot()
     def open_chosen(self) -> None:
         """What a double click on the chosen file does, or on the first one where none is chosen."""
-        self._open(self.currentIndex() if self.currentIndex().isValid() else self._model.index(0, 0))
+        self._on_activated(self.currentIndex() if self.currentIndex().isValid() else self._model.index(0, 0))
 
     @Slot(QModelIndex)
-    def _open(self, index: QModelIndex) -> None:
+    def _on_activated(self, index: QModelIndex) -> None:
         item = self._model.rows[index.row()]
         if item.group in SHEET_GROUPS:
-            self.cut_wanted.emit(item.name)
+            self.slice_requested.emit(item.name)
         elif item.path is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(item.path.parent)))

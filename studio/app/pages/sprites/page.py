@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QTabWidge
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
-from studio.app.pages.sprites.cut_proposals import SheetProposal, WaysToCut
-from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.doctor import DoctorView
-from studio.app.pages.sprites.summary import Summary
+from studio.app.pages.sprites.slice_proposals import SliceOpener, SliceProposal
+from studio.app.pages.sprites.slice_view import SliceView
+from studio.app.pages.sprites.summary import ImportSummary
 from studio.app.state.session import Session
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
@@ -37,34 +37,34 @@ class SpritesPage(Page):
         super().__init__(session)
         self.drop_zone = DropZone()
         self._opener = Opener(session, self)
-        self.waiting = Waiting(session.open_sprites)
-        self.summary = Summary(session)
+        self.waiting = ImportProgress(session.open_sprites)
+        self.summary = ImportSummary(session)
         self.grid = SpriteGrid()
         self.selection = SelectionBar(self.grid, session)
         self.doctor = DoctorView(session.open_sprites, session.doctor)
-        self.cutting = CutView(session.open_sprites, session.sheets)
-        self.proposal = SheetProposal(session.open_sprites)
+        self.cutting = SliceView(session.open_sprites, session.sheets)
+        self.proposal = SliceProposal(session.open_sprites)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
         self._shown_paths: tuple[Path, ...] = ()
-        self._ways = WaysToCut(session.open_sprites, self.cutting, self.grid, self.summary.see_cells, self)
+        self._ways = SliceOpener(session.open_sprites, self.cutting, self.grid, self.summary.see_cells, self)
         self._lay_out()
         self._connect()
-        self.arrive()
+        self.before_show()
 
-    def arrive(self) -> None:
+    def before_show(self) -> None:
         """Offer the folders that are recent now."""
         self.drop_zone.set_recent(self.session.settings.recent())
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember where the splitter is, and the zoom."""
         self.session.settings.keep_layout("sprites", self._splitter.saveState())
         self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
-        self.summary.keep()
+        self.summary.save_state()
 
     def _lay_out(self) -> None:
-        side = factory.scrolling(self.summary)
+        side = factory.scroll_area(self.summary)
         side.setMinimumWidth(280)
         self.tabs.addTab(factory.panel(factory.column(self.grid, self.selection, margin=factory.GRID)), "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
@@ -90,49 +90,49 @@ class SpritesPage(Page):
         self.drop_zone.demo_requested.connect(open_sprites.open_demo)
         self.drop_zone.recent_chosen.connect(self._opener.open_path)
         self.summary.reopen.clicked.connect(self._opener.browse)
-        self.summary.train.clicked.connect(self._go_to_training)
-        self.selection.edit_wanted.connect(self._go_to_editor)
-        self.summary.filtered.connect(self._filter)
+        self.summary.train.clicked.connect(self._on_train_clicked)
+        self.selection.edit_requested.connect(self._on_edit_requested)
+        self.summary.filtered.connect(self._on_filtered)
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(self.summary.show_all_colours)
-        self.doctor.cut_wanted.connect(self._ways.cut)
-        self.proposal.cells_wanted.connect(self._ways.cut)
-        self._ways.opened.connect(self._show_cutting)
-        self.cutting.closed.connect(self._stop_cutting)
-        open_sprites.started.connect(self._show_waiting)
-        open_sprites.imported.connect(self._show_result)
-        open_sprites.ended.connect(self._show_what_there_is)
-        self.session.doctor.changed.connect(self._count_findings)
+        self.doctor.slice_requested.connect(self._ways.open_sheet)
+        self.proposal.cells_requested.connect(self._ways.open_sheet)
+        self._ways.opened.connect(self._on_slicing_opened)
+        self.cutting.closed.connect(self._on_slicing_closed)
+        open_sprites.started.connect(self._on_import_started)
+        open_sprites.imported.connect(self._on_imported)
+        open_sprites.ended.connect(self._on_import_ended)
+        self.session.doctor.changed.connect(self._on_doctor_changed)
 
     @Slot(object)
-    def _filter(self, indices: NDArray[np.int64] | None) -> None:
+    def _on_filtered(self, indices: NDArray[np.int64] | None) -> None:
         self.grid.set_visible(indices)
         of = "" if indices is None else f" ({len(indices):,})"
         self.tabs.setTabText(0, f"Sprites{of}")
 
     @Slot()
-    def _go_to_training(self) -> None:
-        self.page_wanted.emit("train")
+    def _on_train_clicked(self) -> None:
+        self.page_requested.emit("train")
 
     @Slot()
-    def _go_to_editor(self) -> None:
-        self.page_wanted.emit("generate")
+    def _on_edit_requested(self) -> None:
+        self.page_requested.emit("generate")
 
     @Slot()
-    def _show_waiting(self) -> None:
+    def _on_import_started(self) -> None:
         self._stack.setCurrentIndex(_WAITING)
 
     @Slot()
-    def _show_what_there_is(self) -> None:
+    def _on_import_ended(self) -> None:
         if self.cutting.is_open:
             self._stack.setCurrentIndex(_CUTTING)
             return
         self._stack.setCurrentIndex(_OPEN if self.session.open_sprites.sprites is not None else _EMPTY)
-        self.arrive()
+        self.before_show()
 
     @Slot(object)
-    def _show_result(self, result: SpritesImported) -> None:
+    def _on_imported(self, result: SpritesImported) -> None:
         sprites = result.sprites
         self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
         self.summary.show_result(result)
@@ -145,19 +145,19 @@ class SpritesPage(Page):
         self._stack.setCurrentIndex(_OPEN)
 
     @Slot()
-    def _count_findings(self) -> None:
+    def _on_doctor_changed(self) -> None:
         found = len(self.session.doctor.findings)
         self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
         self.tabs.setTabToolTip(1, f"{formatting.count(found, 'kind')} of files and sprites that deserve a look.")
 
     @Slot()
-    def _show_cutting(self) -> None:
+    def _on_slicing_opened(self) -> None:
         self._stack.setCurrentIndex(_CUTTING)
 
     @Slot()
-    def _stop_cutting(self) -> None:
+    def _on_slicing_closed(self) -> None:
         self.cutting.close_view()
-        self._show_what_there_is()
+        self._on_import_ended()
 
 
 class Opener(QObject):
@@ -185,33 +185,33 @@ class Opener(QObject):
             self._session.open_sprites.open_paths([path])
 
 
-class Waiting(QWidget):
+class ImportProgress(QWidget):
     """How far the import is, and a way out."""
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
         self.cancel = factory.button("Cancel", "Stop reading; what was open before stays.")
-        self._words = factory.RunningLabel("heading")
+        self._words = factory.ElidedLabel("heading")
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(320)
-        factory.describe(self._bar, "Progress", "How many of the files have been read.")
+        factory.set_name_and_tip(self._bar, "Progress", "How many of the files have been read.")
         bar, cancel = factory.row(1, self._bar, 1), factory.row(1, self.cancel, 1)
         self.setLayout(factory.column(1, self._words, bar, cancel, 1, spacing=2 * factory.GRID))
         self.cancel.clicked.connect(open_sprites.cancel)
-        open_sprites.started.connect(self._begin)
-        open_sprites.progressed.connect(self._show_progress)
+        open_sprites.started.connect(self._on_started)
+        open_sprites.progressed.connect(self._on_progressed)
 
     @Slot()
-    def _begin(self) -> None:
-        self._words.say("Reading sprites…")
+    def _on_started(self) -> None:
+        self._words.show_text("Reading sprites…")
         self._bar.setRange(0, 0)
 
     @Slot(object)
-    def _show_progress(self, progress: Progress) -> None:
+    def _on_progressed(self, progress: Progress) -> None:
         of = f" of {progress.total:,}" if progress.total else ""
-        self._words.say(f"{progress.done:,}{of} {progress.what}")
+        self._words.show_text(f"{progress.done:,}{of} {progress.what}")
         self._bar.setRange(0, progress.total)
         self._bar.setValue(progress.done)
 
@@ -222,7 +222,7 @@ class SelectionBar(QWidget):
     edit_wanted: the selected sprite is in the editor now, on the Generate page.
     """
 
-    edit_wanted = Signal()
+    edit_requested = Signal()
 
     def __init__(self, grid: SpriteGrid, session: Session) -> None:
         super().__init__()
@@ -233,11 +233,11 @@ class SelectionBar(QWidget):
         self.setLayout(factory.row(self._words, self.leave_out, self.edit, 1))
         shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), grid)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        shortcut.activated.connect(self._leave_out)
-        self.leave_out.clicked.connect(self._leave_out)
-        self.edit.clicked.connect(self._edit)
+        shortcut.activated.connect(self._on_exclude)
+        self.leave_out.clicked.connect(self._on_exclude)
+        self.edit.clicked.connect(self._on_edit_clicked)
         grid.selection_changed.connect(self._refresh)
-        factory.keep_space(self.leave_out)
+        factory.retain_size_when_hidden(self.leave_out)
         self._refresh()
 
     @Slot()
@@ -249,16 +249,16 @@ class SelectionBar(QWidget):
         self.edit.setVisible(selected == 1)
 
     @Slot()
-    def _edit(self) -> None:
+    def _on_edit_clicked(self) -> None:
         sprites = self._session.open_sprites.sprites
         if sprites is not None:
             (number,) = self._grid.selected()
             class_name = sprites.class_names[sprites.labels[number]]
             self._session.editing.open(NamedSprite(sprites.rgba[number].copy(), sprites.names[number], class_name))
-            self.edit_wanted.emit()
+            self.edit_requested.emit()
 
     @Slot()
-    def _leave_out(self) -> None:
+    def _on_exclude(self) -> None:
         sprites = self._session.open_sprites.sprites
         chosen = self._grid.selected()
         if sprites is not None and chosen:

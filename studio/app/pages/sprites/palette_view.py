@@ -12,7 +12,7 @@ from studio.app import dialogs
 from studio.app.background.job_events import ColourFound, PaletteFound
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches, hex_code
 from studio.core import formatting
 from studio.core.arrays import Rgba
@@ -40,11 +40,13 @@ class PaletteView(QWidget):
         self._order = np.zeros(0, np.int64)  # of the swatches
         self._wanted: Rgba | None = None  # the chosen colour
         self.swatches = Swatches(choosable=True)
-        factory.describe(self.swatches, "Colours of the sprites", _FILTER_TIP)
+        factory.set_name_and_tip(self.swatches, "Colours of the sprites", _FILTER_TIP)
         self.order = QComboBox()
         self.order.addItem("By hue", _BY_HUE)
         self.order.addItem("By use", _BY_USE)
-        factory.describe(self.order, "Order of the colours", "Lay the colours out by hue, or the most used first.")
+        factory.set_name_and_tip(
+            self.order, "Order of the colours", "Lay the colours out by hue, or the most used first."
+        )
         self.order.setCurrentIndex(max(0, self.order.findData(session.settings.text("palette_order", _BY_HUE))))
         self.save = factory.button("Save palette…", _SAVE, "save")
         self.copy = factory.button("Copy", _COPY, "copy")
@@ -54,16 +56,16 @@ class PaletteView(QWidget):
         self._said = factory.caption("")
         self._lay_out()
         self._connect()
-        self.forget(None)
+        self.set_sprites(None)
 
-    def forget(self, sprites: Sprites | None) -> None:
+    def set_sprites(self, sprites: Sprites | None) -> None:
         """Other sprites are open; their colours come a moment later."""
         self._sprites, self._use = sprites, None
         self._session.palettes.stop_looking()
         self._wanted = None
-        self._show()
+        self._refresh()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the order."""
         self._session.settings.keep_text("palette_order", self.order.currentData())
 
@@ -79,7 +81,7 @@ class PaletteView(QWidget):
     def _lay_out(self) -> None:
         head = factory.row(self._title, self.order)
         head.setStretch(0, 1)
-        buttons = Flow(factory.GRID, factory.GRID)
+        buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.save, self.copy):
             buttons.addWidget(button)
         said = factory.row(self._said, self.show_all)
@@ -87,22 +89,22 @@ class PaletteView(QWidget):
         self.setLayout(factory.column(head, self._about, self.swatches, said, buttons))
 
     def _connect(self) -> None:
-        self._session.open_sprites.palette_found.connect(self._take_palette)
-        self._session.palettes.found.connect(self._take_found)
+        self._session.open_sprites.palette_found.connect(self._on_palette_found)
+        self._session.palettes.found.connect(self._on_colour_found)
         self._session.palettes.unfound.connect(self.clear)
-        self.swatches.colour_pressed.connect(self._choose)
-        self.order.currentIndexChanged.connect(self._show)
+        self.swatches.colour_pressed.connect(self._on_colour_pressed)
+        self.order.currentIndexChanged.connect(self._refresh)
         self.show_all.clicked.connect(self.clear)
-        self.save.clicked.connect(self._save)
-        self.copy.clicked.connect(self._copy)
+        self.save.clicked.connect(self._on_save_clicked)
+        self.copy.clicked.connect(self._on_copy_clicked)
 
     @Slot(object)
-    def _take_palette(self, found: PaletteFound) -> None:
+    def _on_palette_found(self, found: PaletteFound) -> None:
         self._use = found.use
-        self._show()
+        self._refresh()
 
     @Slot()
-    def _show(self) -> None:
+    def _refresh(self) -> None:
         """Draw the swatches anew, in their order; the chosen one stays chosen."""
         use = self._use
         colours: Rgba = use.colours if use is not None else np.zeros((0, 4), np.uint8)
@@ -112,9 +114,9 @@ class PaletteView(QWidget):
         self._about.setText(_about(use))
         self._about.setVisible(bool(self._about.text()))
         why_not = "" if len(colours) else _NONE_YET
-        factory.enable(self.save, why_not, _SAVE)
-        factory.enable(self.copy, why_not, _COPY)
-        factory.enable(self.order, why_not, "Lay the colours out by hue, or the most used first.")
+        factory.set_enabled(self.save, why_not, _SAVE)
+        factory.set_enabled(self.copy, why_not, _COPY)
+        factory.set_enabled(self.order, why_not, "Lay the colours out by hue, or the most used first.")
         self._show_chosen(self._said.text() if self._wanted is not None else "")
 
     def _show_chosen(self, said: str) -> None:
@@ -131,7 +133,7 @@ class PaletteView(QWidget):
         return self._use.colours[self._order] if self._use is not None else np.zeros((0, 4), np.uint8)
 
     @Slot(int)
-    def _choose(self, number: int) -> None:
+    def _on_colour_pressed(self, number: int) -> None:
         colour = self._palette()[number]
         if self._is_wanted(colour):
             self.clear()
@@ -141,21 +143,21 @@ class PaletteView(QWidget):
             self._session.palettes.find(self._sprites, colour)
 
     @Slot(object)
-    def _take_found(self, found: ColourFound) -> None:
+    def _on_colour_found(self, found: ColourFound) -> None:
         if found.sprites is self._sprites and self._is_wanted(found.colour):
             use = "uses" if len(found.indices) == 1 else "use"
             self._show_chosen(f"{formatting.count(len(found.indices), 'sprite')} {use} {hex_code(found.colour)}.")
             self.chosen.emit(found.indices)
 
     @Slot()
-    def _save(self) -> None:
+    def _on_save_clicked(self) -> None:
         assert self._sprites is not None
         path = dialogs.for_new_palette(self, self._session.settings, f"{self._sprites.title}.gpl")
         if path is not None:
             self._session.palettes.save(path, Palette(self._palette(), self._sprites.title))
 
     @Slot()
-    def _copy(self) -> None:
+    def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText("\n".join(map(hex_code, self._palette())))
 
 

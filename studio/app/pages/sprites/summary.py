@@ -13,7 +13,7 @@ from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
-from studio.app.widgets.layout import Disclosure
+from studio.app.widgets.layout import Collapsible
 from studio.core import formatting
 from studio.core.errors import BadInputError
 from studio.data.importing.importing import ImportOptions, SpritesImported, with_palette
@@ -25,7 +25,7 @@ _UNCHANGED = "Change a setting above first."
 _APPLY = "Read the files again with these settings; the files stay as they are."
 
 
-class Summary(QWidget):
+class ImportSummary(QWidget):
     """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`.
 
     filtered: (int64 [n], the sprites of the chosen class and colour, ascending, or None for all).
@@ -43,7 +43,7 @@ class Summary(QWidget):
         self.form = ConfigForm(ImportOptions())
         self.rights = ConfigForm(Rights())
         self.apply = factory.button("Apply", _APPLY)
-        factory.enable(self.apply, _UNCHANGED, _APPLY)
+        factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
         self.see_cells = factory.button("See the cells…", "See the sheets with their cells drawn over them.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = factory.button("Open others…", "Open another folder of sprites.", "folder")
@@ -51,8 +51,8 @@ class Summary(QWidget):
         self._facts = factory.caption("")
         self.palette_view = PaletteView(session)
         buttons = factory.row(self.apply, self.see_cells)
-        options = Disclosure("Canvas, classes and sheets", factory.panel(factory.column(self.form, buttons)))
-        rights = Disclosure("Licence and credits", self.rights)
+        options = Collapsible("Canvas, classes and sheets", factory.panel(factory.column(self.form, buttons)))
+        rights = Collapsible("Licence and credits", self.rights)
         box = factory.column(
             self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
             rights, self.palette_view, 1,
@@ -60,31 +60,31 @@ class Summary(QWidget):
         box.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
         box.setStretchFactor(self.classes, 1)
         self.setLayout(box)
-        self.form.changed.connect(self._options_changed)
-        self.apply.clicked.connect(self._apply)
-        self.rights.changed.connect(self._keep_rights)
-        self.classes.chosen.connect(self._choose_class)
-        self.palette_view.chosen.connect(self._choose_colour)
+        self.form.changed.connect(self._on_options_changed)
+        self.apply.clicked.connect(self._on_apply_clicked)
+        self.rights.changed.connect(self._on_rights_changed)
+        self.classes.chosen.connect(self._on_class_chosen)
+        self.palette_view.chosen.connect(self._on_colour_chosen)
 
     def show_result(self, result: SpritesImported) -> None:
         """Show what was opened; its colours come a moment later."""
         sprites = result.sprites
-        self._title.say(sprites.title)
+        self._title.show_text(sprites.title)
         classes = formatting.count(len(sprites.class_names), "class", "classes")
         facts = f"{formatting.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
         if sprites.target_names:
             facts += f", with {_listed(sprites.target_names)}"
         self._facts.setText(facts)
-        self.palette_view.forget(sprites)
+        self.palette_view.set_sprites(sprites)
         self._of_colour = None
         self.classes.show_classes(sprites)
         self.form.set_config(self._open_sprites.options)
         self.rights.set_config(self._open_sprites.rights)
-        factory.enable(self.apply, _UNCHANGED, _APPLY)
+        factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember how the colours are laid out."""
-        self.palette_view.keep()
+        self.palette_view.save_state()
 
     @Slot()
     def show_all_colours(self) -> None:
@@ -92,33 +92,33 @@ class Summary(QWidget):
         self.palette_view.clear()
 
     @Slot()
-    def _options_changed(self) -> None:
-        factory.enable(self.apply, self.form.problem(), _APPLY)
+    def _on_options_changed(self) -> None:
+        factory.set_enabled(self.apply, self.form.problem(), _APPLY)
 
     @Slot()
-    def _keep_rights(self) -> None:
+    def _on_rights_changed(self) -> None:
         rights = self.rights.config()
         assert isinstance(rights, Rights)
         self._open_sprites.set_rights(rights)
 
     @Slot()
-    def _apply(self) -> None:
+    def _on_apply_clicked(self) -> None:
         options = self.form.config()
         assert isinstance(options, ImportOptions)
         try:
             with_palette(options)
         except BadInputError as error:
-            self.form.refuse("palette", f"{error.title} {error.hint}".strip())
+            self.form.show_error("palette", f"{error.title} {error.hint}".strip())
         else:
             self._open_sprites.change_options(options)
 
     @Slot(object)
-    def _choose_class(self, indices: NDArray[np.int64] | None) -> None:
+    def _on_class_chosen(self, indices: NDArray[np.int64] | None) -> None:
         self._of_class = indices
         self._filter()
 
     @Slot(object)
-    def _choose_colour(self, indices: NDArray[np.int64] | None) -> None:
+    def _on_colour_chosen(self, indices: NDArray[np.int64] | None) -> None:
         self._of_colour = indices
         self._filter()
 
@@ -150,8 +150,10 @@ class ClassList(QTreeWidget):
         self.header().setStretchLastSection(False)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        factory.describe(self, "Classes", "Choose a class to see its sprites; a model learns to draw each class.")
-        self.currentItemChanged.connect(self._choose)
+        factory.set_name_and_tip(
+            self, "Classes", "Choose a class to see its sprites; a model learns to draw each class."
+        )
+        self.currentItemChanged.connect(self._on_item_changed)
 
     def show_classes(self, sprites: Sprites) -> None:
         """List the classes of these sprites, all of them chosen."""
@@ -171,7 +173,7 @@ class ClassList(QTreeWidget):
         return item
 
     @Slot(QTreeWidgetItem, QTreeWidgetItem)
-    def _choose(self, item: QTreeWidgetItem | None) -> None:
+    def _on_item_changed(self, item: QTreeWidgetItem | None) -> None:
         if item is not None:
             label = item.data(0, Qt.ItemDataRole.UserRole)
             self.chosen.emit(None if label < 0 else np.flatnonzero(self._labels == label))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Slot
 
 from studio.app.background.worker import JobEnded, JobPaused
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, RolledBack, Validated
@@ -30,48 +30,48 @@ class LiveCurves(QObject):
     def __init__(self, training: CurrentTraining, parent: QObject) -> None:
         super().__init__(parent)
         self.plot: LossPlot | None = None
-        self._heard: list[Event] = []
-        training.event_received.connect(self.hear)
+        self._pending: list[Event] = []
+        training.event_received.connect(self.on_event)
 
     def set_plot(self, plot: LossPlot) -> None:
         """Draw into this plot, first what was heard before it came."""
         self.plot = plot
-        heard, self._heard = self._heard, []
+        heard, self._pending = self._pending, []
         for event in heard:
-            self.hear(event)
+            self.on_event(event)
 
     def clear(self) -> None:
         """A new run begins."""
-        self._heard = []
+        self._pending = []
         if self.plot is not None:
             self.plot.clear()
 
     @Slot(object)
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Draw what an event says, if it says anything of curves."""
-        draw = _DRAWN.get(type(event))
+        draw = _DRAW_BY_EVENT.get(type(event))
         if draw is not None and self.plot is not None:
             draw(self.plot, event)
         elif draw is not None:
-            self._heard.append(event)
+            self._pending.append(event)
 
 
-def _recall(plot: LossPlot, event: HistoryRead) -> None:
+def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
     """A run that goes on: its curves so far."""
     for name, curve in event.history.series.items():
         if name == "loss":
             plot.append(curve.steps, curve.values)
         elif name in _SERIES:
             scale = 1 / _GB if name == "memory_bytes" else 1
-            plot.append_series(_SERIES[name], curve.steps, curve.values * scale, run_words.UNITS.get(name, ""))
+            plot.append_series(_SERIES[name], curve.steps, curve.values * scale, run_texts.UNITS.get(name, ""))
     for name, curve in event.history.validation.items():
         _add_heldout(plot, name, curve.steps, curve.values)
     for name, curve in event.history.quality.items():
         _add_quality(plot, name, curve.steps, curve.values)
     for step in event.history.checkpoints:
         plot.add_mark(step, "checkpoint")
-    for setback in event.history.rollbacks:
-        _mark_setback(plot, setback)
+    for rollback in event.history.rollbacks:
+        _mark_rollback(plot, rollback)
 
 
 def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
@@ -83,7 +83,7 @@ def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
         ("sprites_per_s", chunk.sprites_per_s),
         ("memory_bytes", chunk.memory_bytes / _GB),
     ):
-        plot.append_series(_SERIES[name], [steps[-1]], [value], run_words.UNITS.get(name, ""))
+        plot.append_series(_SERIES[name], [steps[-1]], [value], run_texts.UNITS.get(name, ""))
 
 
 def _add_validation(plot: LossPlot, event: Validated) -> None:
@@ -100,7 +100,7 @@ def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
     plot.add_mark(event.step, "checkpoint")
 
 
-def _mark_setback(plot: LossPlot, event: RolledBack) -> None:
+def _mark_rollback(plot: LossPlot, event: RolledBack) -> None:
     """Where the curve goes on at a lower rate."""
     plot.add_mark(event.step, "incident", f"Back from step {formatting.number(event.failed_step)}, at half the rate")
 
@@ -111,7 +111,7 @@ def _mark_best(plot: LossPlot, event: Advised) -> None:
         plot.add_mark(event.best_step, "best")
 
 
-def _catch_up(plot: LossPlot, event: JobPaused | JobEnded) -> None:
+def _refresh(plot: LossPlot, event: JobPaused | JobEnded) -> None:
     """Nothing more will come: the curves end where the readings say."""
     plot.refresh()
 
@@ -127,19 +127,19 @@ def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> 
 
 def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
     """Next to the losses: no other series says as much."""
-    if name in run_words.QUALITY:
-        place = 1 + list(run_words.QUALITY).index(name)
-        plot.append_series(run_words.QUALITY[name], steps, values, place=place, dots=True)
+    if name in run_texts.QUALITY:
+        place = 1 + list(run_texts.QUALITY).index(name)
+        plot.append_series(run_texts.QUALITY[name], steps, values, place=place, dots=True)
 
 
-_DRAWN: dict[type[Event], Callable[[LossPlot, Any], None]] = {
-    HistoryRead: _recall,
+_DRAW_BY_EVENT: dict[type[Event], Callable[[LossPlot, Any], None]] = {
+    HistoryRead: _restore_history,
     LossChunk: _add_losses,
     Validated: _add_validation,
     QualityMeasured: _add_qualities,
     CheckpointSaved: _mark_checkpoint,
-    RolledBack: _mark_setback,
+    RolledBack: _mark_rollback,
     Advised: _mark_best,
-    JobPaused: _catch_up,
-    JobEnded: _catch_up,
+    JobPaused: _refresh,
+    JobEnded: _refresh,
 }

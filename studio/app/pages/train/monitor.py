@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidge
 
 from studio.app import theme
 from studio.app.background.job_events import RunDescribed
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.app.pages.train.live_curves import LiveCurves
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.confusion import ConfusionView
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core import formatting
@@ -32,7 +32,7 @@ from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
     from studio.app.widgets.plot.loss_plot import LossPlot
-    from studio.app.widgets.plot.scatter import Scatter
+    from studio.app.widgets.plot.scatter import ScatterPlot
 
 
 class Monitor(QWidget):
@@ -49,29 +49,31 @@ class Monitor(QWidget):
         self.spacing = factory.text("", "muted", wrap=False)  # interval of live samples, shown if longer than set
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
-        self.scatter: Scatter | None = None  # made when there is something to show: it needs the library of the plots
+        self.scatter: ScatterPlot | None = (
+            None  # made when there is something to show: it needs the library of the plots
+        )
         self._scatter_place = factory.column()
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_place = factory.column()
         self._lay_out()
-        self._hearers: dict[type[Event], Callable[..., None]] = {
-            RunStarted: self._begin,
+        self._handlers: dict[type[Event], Callable[..., None]] = {
+            RunStarted: self._on_run_started,
             RunDescribed: self._describe,
-            HistoryRead: self._recall,
+            HistoryRead: self._restore_history,
             LossChunk: self._show_readings,
             SamplesReady: self._add_samples,
             SamplesSpaced: self._show_spacing,
             Validated: self._add_validation,
             QualityMeasured: self._add_quality,
         }
-        session.training.event_received.connect(self._hear)
-        session.training.state_changed.connect(self._note_state)
+        session.training.event_received.connect(self._on_event)
+        session.training.state_changed.connect(self._on_state_changed)
 
     def _lay_out(self) -> None:
         self.filmstrip.view.set_placeholder("Samples appear here as the model learns, from before its first step.")
-        for name in run_words.READINGS:
-            self.readings.set_reading(name, "–", run_words.READINGS[name])
+        for name in run_texts.READINGS:
+            self.readings.set_reading(name, "–", run_texts.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Which class for which")
         both = factory.row(self._scatter_place, self.numbers)
@@ -94,7 +96,7 @@ class Monitor(QWidget):
         box.setStretch(1, 1)
         self.setLayout(box)
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember the splitter."""
         self._session.settings.keep_layout("monitor", self.splitter.saveState())
 
@@ -105,20 +107,20 @@ class Monitor(QWidget):
 
     def set_plot(self, plot: LossPlot) -> None:
         """Take the plot, which is made when its library is there."""
-        self._pace(plot)
+        self._update_redraw_interval(plot)
         self.curves.set_plot(plot)
         self._plot_place.addWidget(plot)
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)
 
     @Slot(object)
-    def _hear(self, event: Event) -> None:
-        hearer = self._hearers.get(type(event))
+    def _on_event(self, event: Event) -> None:
+        hearer = self._handlers.get(type(event))
         if hearer is not None:
             hearer(event)
 
     @Slot()
-    def _note_state(self) -> None:
+    def _on_state_changed(self) -> None:
         """A new run begins with empty curves."""
         training = self._session.training
         if training.state != "training":
@@ -132,27 +134,27 @@ class Monitor(QWidget):
         elif training.chunk is not None:
             self._show_readings(training.chunk)
 
-    def _begin(self, event: RunStarted) -> None:
+    def _on_run_started(self, event: RunStarted) -> None:
         if self.plot is not None:
-            self._pace(self.plot)
+            self._update_redraw_interval(self.plot)
 
-    def _pace(self, plot: LossPlot) -> None:
+    def _update_redraw_interval(self, plot: LossPlot) -> None:
         if self._session.training.is_busy():
             plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
 
     def _describe(self, event: RunDescribed) -> None:
         self._class_names, self._target_names = event.record.class_names, event.record.target_names
 
-    def _recall(self, event: HistoryRead) -> None:
+    def _restore_history(self, event: HistoryRead) -> None:
         """A run that goes on: its curves and samples so far."""
         for samples in event.samples:
             self._add_samples(samples)
         if self._session.training.advice is not None:
-            self.curves.hear(self._session.training.advice)
+            self.curves.on_event(self._session.training.advice)
 
     def _show_readings(self, chunk: LossChunk) -> None:
-        for name, words in run_words.readings(chunk, self._session.training).items():
-            self.readings.set_reading(name, words, run_words.READINGS[name])
+        for name, words in run_texts.readings(chunk, self._session.training).items():
+            self.readings.set_reading(name, words, run_texts.READINGS[name])
 
     def _add_samples(self, event: SamplesReady) -> None:
         self.filmstrip.add(event.step, event.sprites, event.captions)
@@ -184,16 +186,16 @@ class Monitor(QWidget):
         if self._session.training.chunk is not None:
             self._show_readings(self._session.training.chunk)
 
-    def _made_scatter(self) -> Scatter:
-        from studio.app.widgets.plot.scatter import Scatter
+    def _made_scatter(self) -> ScatterPlot:
+        from studio.app.widgets.plot.scatter import ScatterPlot
 
         if self.scatter is None:
-            self.scatter = Scatter()
+            self.scatter = ScatterPlot()
             self._scatter_place.addWidget(self.scatter)
         return self.scatter
 
     def _add_quality(self, event: QualityMeasured) -> None:
-        self.readings.set_reading("Copies", run_words.copies(event.quality), run_words.COPIES)
+        self.readings.set_reading("Copies", run_texts.copies(event.quality), run_texts.COPIES)
 
 
 _DASH = "–"
@@ -205,7 +207,7 @@ class Readings(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._values: dict[str, QLabel] = {}
-        self._layout = Flow(24, 8)
+        self._layout = FlowLayout(24, 8)
         self.setLayout(self._layout)
 
     def set_reading(self, label: str, value: str, tip: str = "") -> None:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.train.monitor import Monitor
@@ -15,7 +15,7 @@ from studio.app.pages.train.setup import SetupPanel
 from studio.app.state.session import Session
 from studio.app.state.training.training import CurrentTraining
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.core.events import Advised, Event
 from studio.core.formatting import count
 from studio.engine.control.watcher import TrainingSeen
@@ -32,7 +32,7 @@ class TrainPage(Page):
     model_wanted: (Path, str) use the model of this run, from the named checkpoint or, for '', from the default one.
     """
 
-    model_wanted = Signal(object, str)
+    model_requested = Signal(object, str)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -42,26 +42,26 @@ class TrainPage(Page):
         self._title = factory.elided_title("Train")
         self._state = factory.caption("")
         self.open = factory.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
-        self.sample = factory.tool("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
+        self.sample = factory.tool_button("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
         self.generate = factory.button("Generate", _GENERATE, "generate")
         self.save = factory.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save", "flat")
         self.export = factory.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         session.setup.changed.connect(self._refresh)
-        self.controls.start_wanted.connect(self.start)
-        self.controls.queue_wanted.connect(session.queue_training)
-        session.queue.changed.connect(self._show_queue)
-        self.open.clicked.connect(self._go_to_sprites)
-        self.generate.clicked.connect(self._go_to_generate)
+        self.controls.start_requested.connect(self.start)
+        self.controls.queue_requested.connect(session.queue_training)
+        session.queue.changed.connect(self._on_queue_changed)
+        self.open.clicked.connect(self._on_open_clicked)
+        self.generate.clicked.connect(self._on_generate_clicked)
         self.sample.clicked.connect(session.training.sample_now)
         self.save.clicked.connect(self.save_samples)
-        self.monitor.filmstrip.save_wanted.connect(self._save_film)
+        self.monitor.filmstrip.save_requested.connect(self._on_save_timelapse)
         self.export.clicked.connect(self.export_model)
         session.open_sprites.imported.connect(self._refresh)
         session.training.state_changed.connect(self._refresh)
-        session.training.event_received.connect(self._hear)
-        session.catalog.plots_ready.connect(self._make_plot)
+        session.training.event_received.connect(self._on_event)
+        session.catalog.plots_ready.connect(self._on_plots_ready)
         self._refresh()
 
     @Slot()
@@ -71,11 +71,11 @@ class TrainPage(Page):
         if self.session.training.is_busy():
             self.controls.pause.setFocus()
 
-    def keep(self) -> None:
+    def save_state(self) -> None:
         """Remember what is chosen, and the splitters."""
         self.session.setup.keep()
         self.session.settings.keep_layout("train", self._splitter.saveState())
-        self.monitor.keep()
+        self.monitor.save_state()
 
     @Slot()
     def save_samples(self) -> bool:
@@ -94,7 +94,7 @@ class TrainPage(Page):
         return True
 
     @Slot()
-    def _save_film(self) -> None:
+    def _on_save_timelapse(self) -> None:
         if self.session.training.path is not None:
             self.save_film(self.session.training.path)
 
@@ -114,14 +114,14 @@ class TrainPage(Page):
         margin = 3 * factory.GRID
         form = factory.column(self.setup)
         form.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, factory.GRID)
-        scroll = factory.scrolling(factory.panel(form))
+        scroll = factory.scroll_area(factory.panel(form))
         controls = factory.column(self.controls)
         controls.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID)
         side = factory.column(scroll, controls, spacing=0)
         side.setStretch(0, 1)
         left = factory.panel(side)
         left.setMinimumWidth(288)
-        buttons = Flow(factory.GRID, factory.GRID)
+        buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.open, self.generate, self.export):
             buttons.addWidget(button)
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
@@ -132,7 +132,7 @@ class TrainPage(Page):
         right.setContentsMargins(2 * factory.GRID, factory.GRID, margin, factory.GRID)
         right.setStretch(1, 1)
         self._splitter.addWidget(left)
-        self._splitter.addWidget(factory.scrolling(factory.panel(right)))
+        self._splitter.addWidget(factory.scroll_area(factory.panel(right)))
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setSizes([340, 900])
@@ -144,22 +144,24 @@ class TrainPage(Page):
         training, sprites = self.session.training, self.session.open_sprites.sprites
         problem = self.session.setup.problem()
         self.controls.set_problem(problem)
-        self.controls.say_aim(f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else "")
+        self.controls.set_target(
+            f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else ""
+        )
         self.setup.set_locked(training.has_own_run())
         is_on_show = training.is_busy() or training.path is not None  # hides a run that failed before its creation
         title = training.title if is_on_show else ""
-        self._title.say(title or (f"Train on {sprites.title}" if sprites else "Train"))
+        self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
 
     def _show_state(self) -> None:
         problem = self.session.setup.problem()
-        words = run_words.state(self.session.training)
+        words = run_texts.state(self.session.training)
         self._state.setText(words or problem or "Press Start and watch it learn.")
 
     @Slot(object)
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Advised | HistoryRead):
             self._refresh()
         else:
@@ -176,13 +178,13 @@ class TrainPage(Page):
             none_yet = "The run's folder was moved or removed."
         why_not = "" if training.model() is not None else none_yet
         predicts = training.record is not None and self._predicts(training.record.recipe)
-        factory.relabel(self.generate, "Predict…" if predicts else "Generate")
-        factory.enable(self.generate, why_not, _PREDICT if predicts else _GENERATE)
-        factory.enable(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
+        factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
+        factory.set_enabled(self.generate, why_not, _PREDICT if predicts else _GENERATE)
+        factory.set_enabled(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
         trains = "" if training.state == "training" else "Samples are drawn while a model trains."
-        factory.enable(self.sample, trains, "Draw samples at the next step instead of waiting.")
+        factory.set_enabled(self.sample, trains, "Draw samples at the next step instead of waiting.")
         samples = "" if training.samples is not None else "There are no samples yet: press Start."
-        factory.enable(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
+        factory.set_enabled(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
 
     def _predicts(self, name: str) -> bool:
         """Return whether models of this recipe predict from sprites instead of drawing sprites."""
@@ -190,32 +192,32 @@ class TrainPage(Page):
         return recipe is not None and recipe.makes != "sprites"
 
     @Slot()
-    def _make_plot(self) -> None:
+    def _on_plots_ready(self) -> None:
         from studio.app.widgets.plot.loss_plot import LossPlot
 
         plot = LossPlot()
-        plot.save_requested.connect(self._save_plot)
+        plot.save_requested.connect(self._on_save_plot)
         self.monitor.set_plot(plot)
 
     @Slot()
-    def _save_plot(self) -> None:
+    def _on_save_plot(self) -> None:
         if self.monitor.plot is not None:
             self.save_plot(self.monitor.plot, f"{self.session.training.title or 'loss'}.png")
 
     @Slot()
-    def _show_queue(self) -> None:
+    def _on_queue_changed(self) -> None:
         queue = self.session.queue
-        self.controls.say_queued(run_words.queue_line(queue.runs, is_on=queue.is_on))
+        self.controls.set_queue_text(run_texts.queue_line(queue.runs, is_on=queue.is_on))
 
     @Slot()
-    def _go_to_sprites(self) -> None:
-        self.page_wanted.emit("sprites")
+    def _on_open_clicked(self) -> None:
+        self.page_requested.emit("sprites")
 
     @Slot()
-    def _go_to_generate(self) -> None:
+    def _on_generate_clicked(self) -> None:
         training = self.session.training
         if training.path is not None:
-            self.model_wanted.emit(training.path, "last" if training.watched is not None else "")
+            self.model_requested.emit(training.path, "last" if training.watched is not None else "")
 
 
 _START = "Start training with these settings. (Ctrl+R)"
@@ -234,8 +236,8 @@ class TrainingButtons(QWidget):
     start_wanted, queue_wanted: the user pressed that button, which was possible.
     """
 
-    start_wanted = Signal()
-    queue_wanted = Signal()
+    start_requested = Signal()
+    queue_requested = Signal()
 
     def __init__(self, training: CurrentTraining) -> None:
         super().__init__()
@@ -259,9 +261,9 @@ class TrainingButtons(QWidget):
         self._buttons.setMaximumHeight(48)
         self._queued.hide()
         self.setLayout(factory.column(self._reason, self._buttons, self.let_go, self.queue, self._queued))
-        self.start.clicked.connect(self.start_wanted)
-        self.queue.clicked.connect(self.queue_wanted)
-        self.pause.clicked.connect(self._pause_or_go_on)
+        self.start.clicked.connect(self.start_requested)
+        self.queue.clicked.connect(self.queue_requested)
+        self.pause.clicked.connect(self._on_pause_clicked)
         self.stop.clicked.connect(training.stop)
         self.let_go.clicked.connect(training.stop_watching)
         training.state_changed.connect(self.refresh)
@@ -272,12 +274,12 @@ class TrainingButtons(QWidget):
         self._problem = problem
         self.refresh()
 
-    def say_aim(self, words: str) -> None:
+    def set_target(self, words: str) -> None:
         """Say what Start would train on, whatever run is on show."""
         self._aim = words
         self.refresh()
 
-    def say_queued(self, words: str) -> None:
+    def set_queue_text(self, words: str) -> None:
         """Say what waits; nothing where the words are empty."""
         self._queued.setText(words)
         self._queued.setVisible(bool(words))
@@ -289,21 +291,21 @@ class TrainingButtons(QWidget):
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
         watched = training.watched  # processes that are being started are not let go: nothing would go on yet
         self.let_go.setVisible(watched is not None and (watched.live is not None or not watched.processes))
-        factory.enable(self.start, self._problem, _START)
-        factory.enable(self.queue, self._problem, _QUEUE)
+        factory.set_enabled(self.start, self._problem, _START)
+        factory.set_enabled(self.queue, self._problem, _QUEUE)
         about_next = _NEXT if training.has_own_run() else _NEXT_HERE
         about_next = "" if self._problem else about_next  # with a problem there is no other run yet
         self._reason.setText(self._problem or self._aim if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
-        factory.relabel(self.pause, "Go on" if paused else "Pausing…" if state == "pausing" else "Pause")
+        factory.set_button_text(self.pause, "Go on" if paused else "Pausing…" if state == "pausing" else "Pause")
         self.pause.setIcon(theme.icon("play" if paused else "pause", "on_accent"))
-        factory.enable(self.pause, training.why_no_pause(), _GO_ON if paused else _PAUSE)
-        factory.enable(self.stop, training.why_no_stop(), _STOP)
-        factory.relabel(self.stop, "Saving…" if state == "stopping" else "Stop")
+        factory.set_enabled(self.pause, training.why_no_pause(), _GO_ON if paused else _PAUSE)
+        factory.set_enabled(self.stop, training.why_no_stop(), _STOP)
+        factory.set_button_text(self.stop, "Saving…" if state == "stopping" else "Stop")
 
     @Slot()
-    def _pause_or_go_on(self) -> None:
+    def _on_pause_clicked(self) -> None:
         if self._training.state == "paused":
             self._training.resume()
         else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from studio.recipes.base import Preset
 
 
-class Presets(QWidget):
+class PresetButtons(QWidget):
     """chosen: the title of a preset."""
 
     chosen = Signal(str)
@@ -29,7 +29,7 @@ class Presets(QWidget):
         self._row = factory.row()
         self._help = factory.text("", "muted")
         self.setLayout(factory.column(self._row, self._help))
-        self._group.idClicked.connect(self._choose)
+        self._group.idClicked.connect(self._on_preset_clicked)
 
     def show_presets(self, presets: Sequence[tuple[Preset, TrainingConfig]], marked: str, others: str) -> None:
         """Offer these; `marked` is the title of the one whose settings are on show. others: what is said where it is
@@ -62,7 +62,7 @@ class Presets(QWidget):
         self._buttons = made
 
     @Slot(int)
-    def _choose(self, number: int) -> None:
+    def _on_preset_clicked(self, number: int) -> None:
         self.chosen.emit(self._presets[number][0].title)
 
 

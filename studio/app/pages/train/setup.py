@@ -7,13 +7,13 @@ from collections.abc import Collection
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
-from studio.app.pages import run_words
-from studio.app.pages.train.presets import Presets
+from studio.app.pages import run_texts
+from studio.app.pages.train.presets import PresetButtons
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.device_picker import DevicePicker
-from studio.app.widgets.layout import Disclosure
+from studio.app.widgets.layout import Collapsible
 from studio.core import formatting
 from studio.core.config import TrainingConfig
 from studio.engine.devices.types import ParentSource
@@ -31,16 +31,16 @@ class SetupPanel(QWidget):
         super().__init__()
         self._session = session
         self.recipes = QComboBox()
-        factory.describe(self.recipes, "Recipe", "What kind of model to train.")
+        factory.set_name_and_tip(self.recipes, "Recipe", "What kind of model to train.")
         self._summary = factory.caption("Recipes arrive with the engine, in a moment.")
         self.parents = factory.combo("Start from", "The weights that the training begins with.")
         self._parent_summary = factory.caption("")
-        self.presets = Presets()
+        self.presets = PresetButtons()
         self.picker = DevicePicker()
         self.cards = QCheckBox()
         self._estimate = factory.caption("")
         self.forms = RecipeForms()
-        self.settings = Disclosure("Settings", self.forms)
+        self.settings = Collapsible("Settings", self.forms)
         heading = factory.heading
         self.setLayout(
             factory.column(
@@ -55,18 +55,18 @@ class SetupPanel(QWidget):
 
     def _connect(self) -> None:
         setup, catalog = self._session.setup, self._session.catalog
-        self.recipes.currentIndexChanged.connect(self._choose_recipe)
-        self.parents.currentIndexChanged.connect(self._choose_parent)
+        self.recipes.currentIndexChanged.connect(self._on_recipe_chosen)
+        self.parents.currentIndexChanged.connect(self._on_parent_chosen)
         self.presets.chosen.connect(setup.choose_preset)
-        self.forms.changed.connect(self._take_settings)
+        self.forms.changed.connect(self._on_settings_changed)
         self.picker.selected_changed.connect(setup.choose_device)
-        self.picker.measure_requested.connect(self._measure)
+        self.picker.measure_requested.connect(self._on_measure_requested)
         self.cards.toggled.connect(setup.use_all_cards)
         self.picker.cancel_requested.connect(catalog.cancel_measuring)
-        catalog.ready.connect(self._show_recipes)
-        catalog.devices_found.connect(self._show_devices)
-        catalog.measuring_changed.connect(self._show_measuring)
-        setup.changed.connect(self._show)
+        catalog.ready.connect(self._on_catalog_ready)
+        catalog.devices_found.connect(self._on_devices_found)
+        catalog.measuring_changed.connect(self._on_measuring_changed)
+        setup.changed.connect(self._refresh)
 
     def set_locked(self, locked: bool) -> None:
         """While a run trains, another one can be set up for the queue, on the device that is chosen."""
@@ -74,25 +74,25 @@ class SetupPanel(QWidget):
         self.cards.setEnabled(not locked)
 
     @Slot()
-    def _show_recipes(self) -> None:
+    def _on_catalog_ready(self) -> None:
         blocked = QSignalBlocker(self.recipes)
         for recipe in self._session.catalog.recipes.values():
             self.recipes.addItem(recipe.title, recipe.name)
         blocked.unblock()
         self.setEnabled(True)
-        self._show()
+        self._refresh()
 
     @Slot()
-    def _show_devices(self) -> None:
+    def _on_devices_found(self) -> None:
         self.picker.set_devices(self._session.catalog.devices)
-        self._show()
+        self._refresh()
 
     @Slot()
-    def _show_measuring(self) -> None:
+    def _on_measuring_changed(self) -> None:
         self.picker.set_measuring(self._session.catalog.is_measuring(), self._session.catalog.progress)
 
     @Slot()
-    def _show(self) -> None:
+    def _refresh(self) -> None:
         """Bring all controls to what is chosen."""
         setup = self._session.setup
         if setup.device is not None:
@@ -107,7 +107,7 @@ class SetupPanel(QWidget):
             parent = setup.parents.of(setup.recipe)
             self._show_parents(parent, setup.parents.offered(setup.recipe))
             count = len(self._session.open_sprites.sprites or ())
-            summary = run_words.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
+            summary = run_texts.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
             self._parent_summary.setText(summary)
             others = "The settings of this run." if setup.is_following else "Your own settings."
             self.presets.show_presets(setup.presets, setup.preset, others)
@@ -118,7 +118,7 @@ class SetupPanel(QWidget):
     def _show_cards(self, count: int) -> None:
         self.cards.setVisible(count > 1)
         self.cards.setText(f"Use all {count} cards")
-        factory.describe(self.cards, self.cards.text(), _ALL_CARDS)
+        factory.set_name_and_tip(self.cards, self.cards.text(), _ALL_CARDS)
         blocked = QSignalBlocker(self.cards)
         self.cards.setChecked(self._session.setup.uses_all_cards)
         blocked.unblock()
@@ -127,7 +127,7 @@ class SetupPanel(QWidget):
         """What the recipe can start from. A box that lists the same is left alone: it may be open."""
         sources = offered if chosen in offered else [*offered, chosen]  # it has gone while it is trained from
         titles = {run.path: run.title for run in self._session.runs.runs}
-        items = [(run_words.parent(source, titles), source) for source in sources]
+        items = [(run_texts.parent(source, titles), source) for source in sources]
         blocked, box = QSignalBlocker(self.parents), self.parents
         if items != [(box.itemText(place), box.itemData(place)) for place in range(box.count())]:
             box.clear()
@@ -150,15 +150,15 @@ class SetupPanel(QWidget):
         self._estimate.setText(f"About {length} here: {formatting.number(seen)} sprites, each of yours {each}.")
 
     @Slot()
-    def _choose_recipe(self) -> None:
+    def _on_recipe_chosen(self) -> None:
         self._session.setup.choose_recipe(self.recipes.currentData())
 
     @Slot()
-    def _choose_parent(self) -> None:
+    def _on_parent_chosen(self) -> None:
         self._session.setup.choose_parent(self.parents.currentData())
 
     @Slot()
-    def _take_settings(self) -> None:
+    def _on_settings_changed(self) -> None:
         problem = self.forms.problem()
         if problem:
             self._session.setup.refuse_config(problem)
@@ -166,7 +166,7 @@ class SetupPanel(QWidget):
             self._session.setup.type_config(self.forms.config())
 
     @Slot()
-    def _measure(self) -> None:
+    def _on_measure_requested(self) -> None:
         if self._session.open_sprites.sprites is None:
             self._estimate.setText("Open sprites first: their size decides how fast a device is.")
         elif self._session.setup.problem():

@@ -62,7 +62,7 @@ class PixelCanvas(QWidget):
         self.setCursor(Qt.CursorShape.CrossCursor)
         self.setMinimumSize(_SMALLEST)
         about = "The sprite. Arrow keys move to a pixel, Enter uses the tool there; + and - zoom, 0 fits."
-        factory.describe(self, "Sprite", "")
+        factory.set_name_and_tip(self, "Sprite", "")
         self.setAccessibleDescription(about)
 
     def set_edit(self, edit: Edit, changed: QRect | None = None) -> None:

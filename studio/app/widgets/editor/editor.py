@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QButtonGroup, QSpinBox, QToolButton, QWidget
 from studio.app.widgets import factory
 from studio.app.widgets.editor.canvas import PixelCanvas
 from studio.app.widgets.editor.previews import actual_size, tiled
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches
 from studio.core.arrays import Rgba
 from studio.data.colour.palette import display_order, palette_of, spread
@@ -52,7 +52,7 @@ class PaintColours(Swatches):
         self.colour: NDArray[np.uint8] = _FIRST_COLOUR
         self._own: Rgba = np.zeros((0, 4), np.uint8)  # of the sprite
         self._model: Rgba = np.zeros((0, 4), np.uint8)
-        self.colour_pressed.connect(self._choose)
+        self.colour_pressed.connect(self._on_colour_pressed)
         self._refresh()
 
     def set_sprite(self, sprite: Rgba) -> None:
@@ -66,7 +66,7 @@ class PaintColours(Swatches):
         self._model = _laid_out(spread(opaque, _MOST_OF_MODEL))
         self._refresh()
 
-    def take(self, colour: NDArray[np.uint8]) -> None:
+    def pick_colour(self, colour: NDArray[np.uint8]) -> None:
         """Paint with uint8 [4], opaque, from now on; nothing that can't be seen is taken."""
         if colour[3]:
             self.colour = np.array([*colour[:3], 255], np.uint8)
@@ -78,7 +78,7 @@ class PaintColours(Swatches):
         return colours[np.sort(np.unique(colours, axis=0, return_index=True)[1])]
 
     @Slot(int)
-    def _choose(self, number: int) -> None:
+    def _on_colour_pressed(self, number: int) -> None:
         self.colour = self.offered()[number]
         self._refresh()
 
@@ -111,23 +111,27 @@ class SpriteEditor(QWidget):
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool("undo", "Undo", _UNDO)
-        self.redo = factory.tool("redo", "Redo", _REDO)
-        self.invert = factory.tool("invert", "Invert", "Mark what is not marked, and unmark the rest. (Ctrl+Shift+I)")
+        self.undo = factory.tool_button("undo", "Undo", _UNDO)
+        self.redo = factory.tool_button("redo", "Redo", _REDO)
+        self.invert = factory.tool_button(
+            "invert", "Invert", "Mark what is not marked, and unmark the rest. (Ctrl+Shift+I)"
+        )
         self.mark_all = factory.button("Mark all", "Mark every pixel: all of the sprite is redrawn.")
         self.clear_marks = factory.button("Clear marks", "Take all marks away.")
         self.zooms = (
-            factory.tool("zoom-in", "Zoom in", "Larger: the wheel up, or +. The middle button moves the sprite."),
-            factory.tool("zoom-out", "Zoom out", "Smaller: the wheel down, or -."),
-            factory.tool("fit", "Fit", "All of the sprite, as large as there is room. (0)"),
+            factory.tool_button(
+                "zoom-in", "Zoom in", "Larger: the wheel up, or +. The middle button moves the sprite."
+            ),
+            factory.tool_button("zoom-out", "Zoom out", "Smaller: the wheel down, or -."),
+            factory.tool_button("fit", "Fit", "All of the sprite, as large as there is room. (0)"),
         )
         self._actual, self._tiled = actual_size(), tiled()
-        self._left = factory.scrolling(QWidget())
+        self._left = factory.scroll_area(QWidget())
         self._marking = factory.panel(factory.row(self.mark_all, self.clear_marks, 1, spacing=factory.GRID // 2))
         self._lay_out(options, foot)
         self._keys = self._commands()
         self._connect()
-        self._choose_layer(0)
+        self._on_layer_clicked(0)
         self.refresh()
 
     def set_history(self, history: History) -> None:
@@ -148,12 +152,12 @@ class SpriteEditor(QWidget):
         self._actual.show_sprite(now.edit.sprite)
         self._tiled.show_sprite(now.edit.sprite)
         self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
-        factory.enable(self.undo, "" if self._history.before() is not None else "Nothing to undo.", _UNDO)
-        factory.enable(self.redo, "" if self._history.after() is not None else "Nothing to redo.", _REDO)
+        factory.set_enabled(self.undo, "" if self._history.before() is not None else "Nothing to undo.", _UNDO)
+        factory.set_enabled(self.redo, "" if self._history.after() is not None else "Nothing to redo.", _REDO)
 
     def choose_layer(self, layer: Layer) -> None:
         """Mark, or paint."""
-        self._choose_layer(list(_LAYERS).index(layer))
+        self._on_layer_clicked(list(_LAYERS).index(layer))
 
     def edit(self) -> Edit:
         """The sprite as it is now."""
@@ -161,7 +165,7 @@ class SpriteEditor(QWidget):
 
     def replace(self, edit: Edit) -> None:
         """Go on from this; undo brings back what was there before."""
-        self._do(edit)
+        self._push(edit)
 
     def event(self, event: QEvent) -> bool:
         """Keys of the editor are not the window's, whose undo is for the sprites that are open."""
@@ -191,32 +195,32 @@ class SpriteEditor(QWidget):
             **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
             "Ctrl+Z": self.undo.click, "Ctrl+Y": self.redo.click, "Ctrl+Shift+Z": self.redo.click,
             "Ctrl+Shift+I": self.invert.click, "[": self.brush.stepDown, "]": self.brush.stepUp,
-            "Q": self._other_layer, "0": self.canvas.fit,
+            "Q": self._toggle_layer, "0": self.canvas.fit,
             **dict.fromkeys(("+", "=", "Shift++"), zoom_in), **dict.fromkeys(("-", "_", "Shift+_"), zoom_out),
         }  # fmt: skip
 
     @Slot()
-    def _other_layer(self) -> None:
-        self._choose_layer(1 - self.layers.checkedId())
+    def _toggle_layer(self) -> None:
+        self._on_layer_clicked(1 - self.layers.checkedId())
 
     def _lay_out(self, options: QWidget | None, foot: QWidget | None) -> None:
         self.brush.setRange(1, _WIDEST_BRUSH)
         self.brush.setSuffix(" px")
-        factory.indent(self.brush)
-        factory.describe(self.brush, "Brush", "How wide the pencil is. ([ and ])")
+        factory.pad_spin_box(self.brush)
+        factory.set_name_and_tip(self.brush, "Brush", "How wide the pencil is. ([ and ])")
         for number, (name, (title, words, key)) in enumerate(_TOOLS.items()):
-            button = factory.tool(name, title, f"{words}. ({key})")
+            button = factory.tool_button(name, title, f"{words}. ({key})")
             button.setCheckable(True)
             self.tools.addButton(button, number)
         for number, (title, words) in enumerate(_LAYERS.values()):
             made = QToolButton()
             made.setText(title)
             made.setCheckable(True)
-            factory.describe(made, title, words)
+            factory.set_name_and_tip(made, title, words)
             self.layers.addButton(made, number)
         self.tools.button(0).setChecked(True)
         step = factory.GRID // 2
-        tools, caption = Flow(step, step), factory.caption
+        tools, caption = FlowLayout(step, step), factory.caption
         for each in (*self.tools.buttons(), *self.zooms):
             tools.addWidget(each)
         seen = factory.column(caption("True size"), self._actual, caption("Tiled"), self._tiled, spacing=0)
@@ -228,7 +232,7 @@ class SpriteEditor(QWidget):
             set_here.addWidget(options)
         set_here.addWidget(caption("The wheel zooms, the middle button moves the sprite."))
         set_here.addStretch(1)
-        side = factory.column(factory.scrolling(factory.panel(set_here)))
+        side = factory.column(factory.scroll_area(factory.panel(set_here)))
         if foot is not None:
             side.addWidget(foot)
         right = factory.panel(side)
@@ -238,13 +242,13 @@ class SpriteEditor(QWidget):
         self.setLayout(body)
 
     def _connect(self) -> None:
-        self.canvas.pressed.connect(self._begin)
-        self.canvas.dragged.connect(self._go_on)
-        self.canvas.released.connect(self._end)
-        self.tools.idClicked.connect(self._choose_tool)
-        self.layers.idClicked.connect(self._choose_layer)
-        self.undo.clicked.connect(self._undo)
-        self.redo.clicked.connect(self._redo)
+        self.canvas.pressed.connect(self._on_pressed)
+        self.canvas.dragged.connect(self._on_dragged)
+        self.canvas.released.connect(self._on_released)
+        self.tools.idClicked.connect(self._on_tool_clicked)
+        self.layers.idClicked.connect(self._on_layer_clicked)
+        self.undo.clicked.connect(self._on_undo_clicked)
+        self.redo.clicked.connect(self._on_redo_clicked)
         self.invert.clicked.connect(self._invert)
         self.mark_all.clicked.connect(self._mark_all)
         self.clear_marks.clicked.connect(self._clear_marks)
@@ -252,28 +256,28 @@ class SpriteEditor(QWidget):
             button.clicked.connect(slot)
 
     @Slot(tuple, bool, bool)
-    def _begin(self, place: Place, right: bool, alt: bool) -> None:
+    def _on_pressed(self, place: Place, right: bool, alt: bool) -> None:
         if not self.canvas.is_inside(place):
             return
         sprite = self.edit().sprite
         if self._tool == "eyedropper" or alt:
-            self.swatches.take(sprite[place[1], place[0]])
+            self.swatches.pick_colour(sprite[place[1], place[0]])
             return
         self._erases = right
         self._stroke = Stroke.begun(self._tool, sprite, self.brush.value(), place)
         self._preview(self._stroke, self._stroke.covered)
 
     @Slot(tuple)
-    def _go_on(self, place: Place) -> None:
+    def _on_dragged(self, place: Place) -> None:
         if self._stroke is not None:
             before, self._stroke = self._stroke.covered, self._stroke.dragged(place)
             self._preview(self._stroke, before ^ self._stroke.covered)
 
     @Slot()
-    def _end(self) -> None:
+    def _on_released(self) -> None:
         if self._stroke is not None:
             stroke, self._stroke = self._stroke, None
-            self._do(self._with(stroke))
+            self._push(self._with(stroke))
 
     def _with(self, stroke: Stroke) -> Edit:
         """The sprite with the stroke as far as it has come."""
@@ -288,17 +292,17 @@ class SpriteEditor(QWidget):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
             self.canvas.set_edit(self._with(stroke), part)
 
-    def _do(self, edit: Edit) -> None:
+    def _push(self, edit: Edit) -> None:
         if self._history.push(edit):
             self.refresh()
             self.changed.emit()
 
     @Slot(int)
-    def _choose_tool(self, number: int) -> None:
+    def _on_tool_clicked(self, number: int) -> None:
         self._tool = list(_TOOLS)[number]
 
     @Slot(int)
-    def _choose_layer(self, number: int) -> None:
+    def _on_layer_clicked(self, number: int) -> None:
         self._layer = list(_LAYERS)[number]
         self.layers.button(number).setChecked(True)
         for widget in (self.invert, self._marking):
@@ -306,13 +310,13 @@ class SpriteEditor(QWidget):
         self.swatches.setVisible(self._layer == "paint")
 
     @Slot()
-    def _undo(self) -> None:
+    def _on_undo_clicked(self) -> None:
         self._history.undo()
         self.refresh()
         self.changed.emit()
 
     @Slot()
-    def _redo(self) -> None:
+    def _on_redo_clicked(self) -> None:
         self._history.redo()
         self.refresh()
         self.changed.emit()
@@ -320,16 +324,16 @@ class SpriteEditor(QWidget):
     @Slot()
     def _invert(self) -> None:
         now = self.edit()
-        self._do(Edit(now.sprite, ~now.keep))
+        self._push(Edit(now.sprite, ~now.keep))
 
     @Slot()
     def _clear_marks(self) -> None:
-        self._do(Edit.of(self.edit().sprite))
+        self._push(Edit.of(self.edit().sprite))
 
     @Slot()
     def _mark_all(self) -> None:
         now = self.edit()
-        self._do(Edit(now.sprite, np.zeros_like(now.keep)))
+        self._push(Edit(now.sprite, np.zeros_like(now.keep)))
 
 
 def _laid_out(colours: Rgba) -> Rgba:

@@ -25,7 +25,7 @@ class Preview(QWidget):
         super().__init__()
         self._most_tiles, self._zoom, self._side = tiles, zoom, side
         self._sprite: Rgba = np.zeros((1, 1, 4), np.uint8)
-        factory.describe(self, name, tip)
+        factory.set_name_and_tip(self, name, tip)
         self._fit()
 
     def show_sprite(self, sprite: Rgba) -> None:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.series import Line, LineKind
+from studio.app.widgets.plot.series import LineKind, PlotLine
 from studio.core import curves
 from studio.core.curves import Range, Values
 
@@ -42,7 +42,7 @@ class PlotCanvas(QWidget):
         self.widget = bare_plot({"bottom": StepAxis("bottom"), "left": ValueAxis("left")})
         self._item: Any = self.widget.getPlotItem()
         self._box: Any = self._item.getViewBox()
-        self._lines: list[tuple[Line, Any, Any]] = []  # with pyqtgraph's items: the curve, and its dots
+        self._lines: list[tuple[PlotLine, Any, Any]] = []  # with pyqtgraph's items: the curve, and its dots
         self._marks: dict[str, Any] = {}
         self._cross: Any = pg.InfiniteLine(angle=90, movable=False)
         self._note: Any = pg.TextItem(anchor=(0, 0))
@@ -68,7 +68,7 @@ class PlotCanvas(QWidget):
             self._box.setRange(xRange=steps, yRange=values, padding=0, disableAutoRange=True)
             self._set = self.ranges()
 
-    def set_lines(self, lines: Sequence[Line]) -> None:
+    def set_lines(self, lines: Sequence[PlotLine]) -> None:
         """Draw these from now on."""
         for _, curve, dots in self._lines:
             self._item.removeItem(curve)
@@ -182,16 +182,16 @@ class PlotCanvas(QWidget):
             extra.setVisible(False)
             item.addItem(extra, ignoreBounds=True)
         self.widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        box.sigRangeChanged.connect(self._note_change)
-        box.sigResized.connect(self._note_change)
-        box.sigRangeChangedManually.connect(self._note_moved)
+        box.sigRangeChanged.connect(self._on_range_changed)
+        box.sigResized.connect(self._on_range_changed)
+        box.sigRangeChangedManually.connect(self._on_range_changed_manually)
 
     @Slot()
-    def _note_change(self, *_: object) -> None:
+    def _on_range_changed(self, *_: object) -> None:
         self.view_changed.emit()
 
     @Slot()
-    def _note_moved(self, *_: object) -> None:
+    def _on_range_changed_manually(self, *_: object) -> None:
         steps, values = self.ranges()
         self.moved_by_user.emit(steps != self._set[0], values != self._set[1])
 

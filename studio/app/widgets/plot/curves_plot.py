@@ -8,7 +8,7 @@ from typing import Protocol
 from PySide6.QtCore import QSignalBlocker, Slot
 
 from studio.app.widgets.plot.loss_plot import LOSS
-from studio.app.widgets.plot.series import Curve, Line, LineStyle, Numbers, Series, Smoothed
+from studio.app.widgets.plot.series import LineStyle, Numbers, PlotCurve, PlotLine, Series, Smoothed
 from studio.app.widgets.plot.time_plot import PlotTab, TimePlot
 from studio.core.curves import SMOOTHING_STEPS
 
@@ -40,16 +40,16 @@ class FigureTab(PlotTab):
         self._runs.append((label, tint, series))
         self.smoothed.append(Smoothed(series, self.smoothing))
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PlotLine]:
         """Only the smoothed curves, if they are: the raw ones would hide each other."""
         pairs = zip(self._runs, self.smoothed, strict=True)
         if self.smoothing > 0:
-            return [Line(label, mean, LineStyle("bold", tint)) for (label, tint, _), mean in pairs]
-        return [Line(label, raw, LineStyle("thin", tint)) for label, tint, raw in self._runs]
+            return [PlotLine(label, mean, LineStyle("bold", tint)) for (label, tint, _), mean in pairs]
+        return [PlotLine(label, raw, LineStyle("thin", tint)) for label, tint, raw in self._runs]
 
-    def columns(self) -> list[tuple[str, Curve]]:
+    def columns(self) -> list[tuple[str, PlotCurve]]:
         """Raw and smoothed values of each run."""
-        columns: list[tuple[str, Curve]] = []
+        columns: list[tuple[str, PlotCurve]] = []
         for (label, _, series), smoothed in zip(self._runs, self.smoothed, strict=True):
             columns += [(label, series), (f"{label}, smoothed", smoothed)]
         return columns
@@ -78,7 +78,7 @@ class CurvesPlot(TimePlot):
         if keep_view and self.tab() is before:
             self.show_lines(keep_values=True)
         else:
-            self._change_tab()
+            self._on_tab_changed()
 
     def _show_tabs(self, names: list[str]) -> None:
         """Have a tab for each of these; the one on show stays if it is among them."""
@@ -91,6 +91,6 @@ class CurvesPlot(TimePlot):
             self.bar.setCurrentIndex(names.index(kept) if kept in names else 0)
 
     @Slot()
-    def _change_tab(self) -> None:
-        super()._change_tab()
+    def _on_tab_changed(self) -> None:
+        super()._on_tab_changed()
         self.auto_range()

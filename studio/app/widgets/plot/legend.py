@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot.canvas import PlotCanvas
-from studio.app.widgets.plot.series import Line, LineStyle, Mark
+from studio.app.widgets.plot.series import LineStyle, PlotLine, StepMark
 from studio.core import formatting
 
 _SWATCH = 18
@@ -134,15 +134,15 @@ class Crosshair(QObject):
     step_hovered = Signal(int)
     hover_ended = Signal()
 
-    def __init__(self, canvas: PlotCanvas, legend: PlotLegend, marks: Sequence[Mark]) -> None:
+    def __init__(self, canvas: PlotCanvas, legend: PlotLegend, marks: Sequence[StepMark]) -> None:
         super().__init__(canvas)
         self._canvas = canvas
         self._legend = legend
-        self._lines: tuple[Line, ...] = ()
+        self._lines: tuple[PlotLine, ...] = ()
         self._marks = marks
         self._step: float | None = None
 
-    def set_lines(self, lines: Sequence[Line]) -> None:
+    def set_lines(self, lines: Sequence[PlotLine]) -> None:
         """Read these curves; their steps are those of the longest."""
         self._lines = tuple(lines)
         self._legend.set_entries([STEP, *(LegendEntry(line.label, line.style, line.unit) for line in lines)])
@@ -201,7 +201,7 @@ class Crosshair(QObject):
         nearest = min(self._marks, key=self._distance)
         return nearest.text if self._distance(nearest) <= near else ""
 
-    def _distance(self, mark: Mark) -> float:
+    def _distance(self, mark: StepMark) -> float:
         return abs(mark.step - (self._step or 0.0))
 
 
@@ -215,5 +215,5 @@ def _paint_swatch(painter: QPainter, style: LineStyle, place: QRectF) -> None:
         painter.drawEllipse(place.center(), 2.5, 2.5)
 
 
-def _length(line: Line) -> int:
+def _length(line: PlotLine) -> int:
     return len(line.curve.steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studio.app.widgets.plot.series import Curve, Line, LineStyle, Mark, MarkKind, Numbers, Series, Smoothed
+from studio.app.widgets.plot.series import LineStyle, MarkKind, Numbers, PlotCurve, PlotLine, Series, Smoothed, StepMark
 from studio.app.widgets.plot.time_plot import PlotTab, TimePlot
 from studio.core import formatting
 from studio.core.curves import SMOOTHING_STEPS
@@ -24,22 +24,22 @@ class SeriesTab(PlotTab):
         self._name, self._unit, self._dots = name, unit, dots
         self.smoothed = [Smoothed(self.raw, smoothing)]
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PlotLine]:
         """Raw and smoothed, or raw alone but in full colour; then the points of the held-out sprites."""
         if self.smoothing > 0:
             lines = [
-                Line(self._name, self.raw, LineStyle("raw"), self._unit),
-                Line("Smoothed", self.smoothed[0], LineStyle("bold"), self._unit),
+                PlotLine(self._name, self.raw, LineStyle("raw"), self._unit),
+                PlotLine("Smoothed", self.smoothed[0], LineStyle("bold"), self._unit),
             ]
         else:
-            lines = [Line(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
+            lines = [PlotLine(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
         if self.validation is not None:
-            lines.append(Line("Held out", self.validation, LineStyle("dots", 1)))
+            lines.append(PlotLine("Held out", self.validation, LineStyle("dots", 1)))
         return lines
 
-    def columns(self) -> list[tuple[str, Curve]]:
+    def columns(self) -> list[tuple[str, PlotCurve]]:
         """Raw and smoothed values, and those of the held-out sprites."""
-        columns: list[tuple[str, Curve]] = [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0])]
+        columns: list[tuple[str, PlotCurve]] = [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0])]
         if self.validation is not None:
             columns.append(("validation", self.validation))
         return columns
@@ -91,7 +91,7 @@ class LossPlot(TimePlot):
         """Mark a step on every tab; there is one 'best', and one mark of a kind at a step."""
         text = f"{text or _MARK_NAMES[kind]}, step {formatting.number(step)}"
         others = [mark for mark in self.marks if mark.kind != kind or (kind != "best" and mark.step != step)]
-        self.marks[:] = [*others, Mark(step, kind, text)]
+        self.marks[:] = [*others, StepMark(step, kind, text)]
         self.data_changed()
 
     def clear(self) -> None:

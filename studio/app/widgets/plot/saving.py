@@ -15,11 +15,11 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot.canvas import PlotCanvas
-from studio.app.widgets.plot.series import Curve
+from studio.app.widgets.plot.series import PlotCurve
 from studio.core.errors import UsageError
 from studio.core.files import atomic_path, write_atomic
 
-Column = tuple[str, Curve]
+Column = tuple[str, PlotCurve]
 
 SCALE = 2  # pixels of a PNG to one on the screen
 

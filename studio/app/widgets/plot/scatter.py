@@ -22,7 +22,7 @@ _SMALLEST = 160  # logical pixels
 _MARGIN = 0.05  # share of the range that is left free around the dots
 
 
-class Dots(QWidget):
+class ScatterDots(QWidget):
     """A dot a sprite: to the right what is true, upwards what is predicted; on the diagonal both are the same."""
 
     def __init__(self) -> None:
@@ -88,17 +88,17 @@ def _tip(x: float, y: float, data: object) -> str:
     return formatting.beside(y, x)
 
 
-class Scatter(QWidget):
+class ScatterPlot(QWidget):
     """The dots of one number, and where there are several a choice of which."""
 
     def __init__(self) -> None:
         super().__init__()
         self._pairs: NDArray[np.float32] = np.zeros((2, 0, 0), np.float32)
         self.choice = QComboBox()
-        self.dots = Dots()
-        factory.describe(self.choice, "Number", "Which of the numbers the dots show.")
+        self.dots = ScatterDots()
+        factory.set_name_and_tip(self.choice, "Number", "Which of the numbers the dots show.")
         self.setLayout(factory.column(self.choice, self.dots, spacing=factory.GRID // 2))
-        self.choice.currentIndexChanged.connect(self._show_chosen)
+        self.choice.currentIndexChanged.connect(self._on_number_chosen)
 
     def set_pairs(self, pairs: NDArray[np.float32], names: Sequence[str]) -> None:
         """Show float32 [2, N, T], what is predicted and what is true of N sprites, of T numbers with these names."""
@@ -108,8 +108,8 @@ class Scatter(QWidget):
                 self.choice.clear()
                 self.choice.addItems(list(names))
             self.choice.setVisible(len(names) > 1)
-        self._show_chosen()
+        self._on_number_chosen()
 
     @Slot()
-    def _show_chosen(self) -> None:
+    def _on_number_chosen(self) -> None:
         self.dots.set_points(self._pairs[:, :, max(0, self.choice.currentIndex())])

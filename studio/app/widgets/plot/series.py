@@ -20,7 +20,7 @@ MarkKind = Literal["checkpoint", "incident", "best"]
 _DASH = "–"
 
 
-class Buffer:
+class GrowingArray:
     """A float64 array that grows at the end without copying all of it each time."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Buffer:
         """What is in it, not copied."""
         return self._room[: self._count]
 
-    def keep(self, count: int) -> None:
+    def truncate(self, count: int) -> None:
         """Forget all but the first `count`."""
         self._count = min(self._count, count)
 
@@ -49,7 +49,7 @@ class Buffer:
         self._count = end
 
 
-class Curve(Protocol):
+class PlotCurve(Protocol):
     """What a plot draws."""
 
     @property
@@ -62,8 +62,8 @@ class Series:
     """Values at rising steps, as float64; what is not finite is kept as not a number."""
 
     def __init__(self) -> None:
-        self._steps = Buffer()
-        self._values = Buffer()
+        self._steps = GrowingArray()
+        self._values = GrowingArray()
         self._first_changed = 0
 
     def __len__(self) -> int:
@@ -96,8 +96,8 @@ class Series:
         if not len(self) or self.steps[-1] < step:
             return False
         count = int(np.searchsorted(self.steps, step))
-        self._steps.keep(count)
-        self._values.keep(count)
+        self._steps.truncate(count)
+        self._values.truncate(count)
         self._first_changed = min(self._first_changed, count)
         return True
 
@@ -116,7 +116,7 @@ class Smoothed:
     def __init__(self, source: Series, constant: float = 0.0) -> None:
         self._source = source
         self._constant = constant
-        self._values = Buffer()
+        self._values = GrowingArray()
 
     @property
     def constant(self) -> float:
@@ -127,7 +127,7 @@ class Smoothed:
     def constant(self, steps: float) -> None:
         if steps != self._constant:
             self._constant = steps
-            self._values.keep(0)
+            self._values.truncate(0)
 
     @property
     def steps(self) -> Values:
@@ -139,7 +139,7 @@ class Smoothed:
         """The smoothed value at each step."""
         if self._constant <= 0:
             return self._source.values
-        self._values.keep(self._source.take_first_changed())
+        self._values.truncate(self._source.take_first_changed())
         self._values.extend(curves.smooth(self.steps, self._source.values, self._constant, self._values.view()))
         return self._values.view()
 
@@ -159,11 +159,11 @@ class LineStyle:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class PlotLine:
     """A curve with its label, its style and the unit of its values."""
 
     label: str
-    curve: Curve
+    curve: PlotCurve
     style: LineStyle
     unit: str = ""
 
@@ -205,7 +205,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Mark:
+class StepMark:
     """A mark at a step, with words for whoever points at it."""
 
     step: int

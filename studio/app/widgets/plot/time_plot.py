@@ -16,7 +16,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.plot import saving
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair, PlotLegend
-from studio.app.widgets.plot.series import Curve, Line, Mark, Smoothed
+from studio.app.widgets.plot.series import PlotCurve, PlotLine, Smoothed, StepMark
 from studio.app.widgets.plot.view import PlotInput, PlotView
 from studio.core import formatting
 
@@ -42,11 +42,11 @@ class PlotTab(ABC):
             curve.constant = steps
 
     @abstractmethod
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PlotLine]:
         """What to draw."""
 
     @abstractmethod
-    def columns(self) -> list[tuple[str, Curve]]:
+    def columns(self) -> list[tuple[str, PlotCurve]]:
         """The same as columns of a table."""
 
 
@@ -65,7 +65,7 @@ class TimePlot(QWidget):
     def __init__(self, name: str, tabs: Mapping[str, PlotTab], *, long_legend: bool = False) -> None:
         """long_legend: the smoothing has its place beside the tabs, not beside the legend."""
         super().__init__()
-        self.marks: list[Mark] = []
+        self.marks: list[StepMark] = []
         self.bar = _tab_bar(tabs)
         self.legend = PlotLegend()
         self.canvas = PlotCanvas()
@@ -79,7 +79,7 @@ class TimePlot(QWidget):
         self._interval_ms = 33
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        factory.describe(self.canvas.widget, name, _TIP)
+        factory.set_name_and_tip(self.canvas.widget, name, _TIP)
         self._lay_out(long_legend=long_legend)
         self._connect()
         self.show_lines()
@@ -120,7 +120,7 @@ class TimePlot(QWidget):
     @Slot()
     def data_changed(self) -> None:
         """Redraw soon, if visible; else when shown again."""
-        self._wake(self._interval_ms)
+        self._schedule_redraw(self._interval_ms)
 
     @Slot()
     def auto_range(self) -> None:
@@ -151,14 +151,16 @@ class TimePlot(QWidget):
         """Catch up with what came while hidden."""
         super().showEvent(event)
         if self._dirty:
-            self._wake(0)
+            self._schedule_redraw(0)
 
     def _lay_out(self, *, long_legend: bool) -> None:
-        factory.describe(
+        factory.set_name_and_tip(
             self._log, "Logarithmic axis", "Show the values on a logarithmic axis, where small ones stay apart."
         )
-        fit = factory.tool("fit", "Show all", "Fit the axes to the data and follow it again, as a double-click does.")
-        save = factory.tool("save", "Save plot", "Save this plot as a picture (PNG, SVG) or as a table (CSV).")
+        fit = factory.tool_button(
+            "fit", "Show all", "Fit the axes to the data and follow it again, as a double-click does."
+        )
+        save = factory.tool_button("save", "Save plot", "Save this plot as a picture (PNG, SVG) or as a table (CSV).")
         fit.clicked.connect(self.auto_range)
         save.clicked.connect(self.save_requested)
         head = factory.row(self.bar, self._log, fit, save)
@@ -174,11 +176,11 @@ class TimePlot(QWidget):
         self.setLayout(layout)
 
     def _connect(self) -> None:
-        self.bar.currentChanged.connect(self._change_tab)
+        self.bar.currentChanged.connect(self._on_tab_changed)
         self._log.toggled.connect(self.set_log)
         self._smoothing.changed.connect(self.set_smoothing)
         self._timer.timeout.connect(self.refresh)
-        self._view.changed.connect(self._redraw_soon)
+        self._view.changed.connect(self._on_view_changed)
         self._input.hovered.connect(self.crosshair.hover)
         self._input.left.connect(self.crosshair.leave)
         self._input.walked.connect(self.crosshair.walk)
@@ -188,18 +190,18 @@ class TimePlot(QWidget):
         self.crosshair.step_hovered.connect(self.step_hovered)
         self.crosshair.hover_ended.connect(self.hover_ended)
 
-    def _wake(self, within_ms: int) -> None:
+    def _schedule_redraw(self, within_ms: int) -> None:
         self._dirty = True
         if self.isVisible() and (not self._timer.isActive() or self._timer.remainingTime() > within_ms):
             self._timer.start(within_ms)
 
     @Slot()
-    def _change_tab(self) -> None:
+    def _on_tab_changed(self) -> None:
         self.show_lines()
 
     @Slot()
-    def _redraw_soon(self) -> None:
-        self._wake(_PROMPT_MS)
+    def _on_view_changed(self) -> None:
+        self._schedule_redraw(_PROMPT_MS)
 
 
 class SmoothingSlider(QWidget):
@@ -213,7 +215,9 @@ class SmoothingSlider(QWidget):
         self.slider.setRange(0, _LAST)
         self.slider.setPageStep(_PER_DECADE // 2)
         self.slider.setFixedWidth(_SLIDER_WIDTH)
-        factory.describe(self.slider, "Smoothing", "Over how many steps the bold curve is averaged; at the left, none.")
+        factory.set_name_and_tip(
+            self.slider, "Smoothing", "Over how many steps the bold curve is averaged; at the left, none."
+        )
         self._words = QLabel()
         self._words.setToolTip(self.slider.toolTip())
         self._words.setMinimumWidth(self._words.fontMetrics().horizontalAdvance("10,000 steps") + 4)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 
 from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.legend import Crosshair
-from studio.app.widgets.plot.series import Line
+from studio.app.widgets.plot.series import PlotLine
 from studio.core import curves
 from studio.core.curves import Range
 
@@ -35,12 +35,12 @@ class PlotView(QObject):
         self.fits = True  # the values, what is visible
         self._canvas = canvas
         self._crosshair = crosshair
-        self._lines: tuple[Line, ...] = ()
+        self._lines: tuple[PlotLine, ...] = ()
         self._follows = True
         canvas.moved_by_user.connect(self._moved)
         canvas.view_changed.connect(self.changed)
 
-    def set_lines(self, lines: Sequence[Line], *, keep_values: bool) -> None:
+    def set_lines(self, lines: Sequence[PlotLine], *, keep_values: bool) -> None:
         """Show these; the visible steps stay, the values are fitted unless they are to stay too."""
         self._lines = tuple(lines)
         self.fits = self.fits or not keep_values

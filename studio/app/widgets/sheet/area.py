@@ -43,7 +43,9 @@ class SheetArea(QAbstractScrollArea):
         self._rgba: Rgba = _NO_SHEET
         self._zoom = 1
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        factory.describe(self, "Sheet", "The sheet with its cells; drag to scroll, Ctrl and the mouse wheel zoom.")
+        factory.set_name_and_tip(
+            self, "Sheet", "The sheet with its cells; drag to scroll, Ctrl and the mouse wheel zoom."
+        )
         turned = SheetInput(self)
         turned.zoomed.connect(self.step_zoom)
         turned.scrolled.connect(self.scroll_by)
@@ -216,21 +218,21 @@ class ZoomBar(QWidget):
     def __init__(self, area: SheetArea) -> None:
         super().__init__()
         self._area = area
-        self.smaller = factory.tool("zoom-out", "Smaller", "Show the sheet smaller. (-)")
-        self.larger = factory.tool("zoom-in", "Larger", "Show the sheet larger. (+)")
+        self.smaller = factory.tool_button("zoom-out", "Smaller", "Show the sheet smaller. (-)")
+        self.larger = factory.tool_button("zoom-in", "Larger", "Show the sheet larger. (+)")
         self._words = factory.text("", "muted", wrap=False)
         self.setLayout(factory.row(self.smaller, self._words, self.larger, spacing=4))
-        self.smaller.clicked.connect(self._shrink)
-        self.larger.clicked.connect(self._grow)
+        self.smaller.clicked.connect(self._on_smaller_clicked)
+        self.larger.clicked.connect(self._on_larger_clicked)
         area.zoom_changed.connect(self._refresh)
         self._refresh()
 
     @Slot()
-    def _shrink(self) -> None:
+    def _on_smaller_clicked(self) -> None:
         self._area.step_zoom(-1)
 
     @Slot()
-    def _grow(self) -> None:
+    def _on_larger_clicked(self) -> None:
         self._area.step_zoom(1)
 
     @Slot()

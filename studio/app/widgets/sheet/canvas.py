@@ -54,10 +54,10 @@ class SheetCanvas(SheetArea):
         self._start: Grid | None = None  # when the drag of a handle began
         self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
         for handle in self.handles.values():
-            handle.pressed.connect(self._take)
-            handle.dragged.connect(self._drag)
-            handle.nudged.connect(self._nudge)
-            handle.focused.connect(self._show_handle)
+            handle.pressed.connect(self._on_handle_pressed)
+            handle.dragged.connect(self._on_handle_dragged)
+            handle.nudged.connect(self._on_handle_nudged)
+            handle.focused.connect(self._on_handle_focused)
 
     def show_cells(self, cells: GridCells | None) -> None:
         """Draw the cells of a grid, with its handles; None draws none."""
@@ -83,27 +83,27 @@ class SheetCanvas(SheetArea):
         for kind, handle in self.handles.items():
             handle.setVisible(self._cells is not None)
             if self._cells is not None:
-                handle.put(self.point(*place_of(kind, self._cells.grid)))
+                handle.move_to(self.point(*place_of(kind, self._cells.grid)))
         super().refresh()
 
     @Slot(str)
-    def _take(self, kind: Kind) -> None:
+    def _on_handle_pressed(self, kind: Kind) -> None:
         self._start = self._cells.grid if self._cells is not None else None
 
     @Slot(str, QPoint)
-    def _drag(self, kind: Kind, by: QPoint) -> None:
+    def _on_handle_dragged(self, kind: Kind, by: QPoint) -> None:
         if self._start is not None:
             scale = self.devicePixelRatioF() / self.zoom()
             self.grid_moved.emit(moved(self._start, kind, round(by.x() * scale), round(by.y() * scale)))
 
     @Slot(str, int, int)
-    def _nudge(self, kind: Kind, across: int, down: int) -> None:
+    def _on_handle_nudged(self, kind: Kind, across: int, down: int) -> None:
         if self._cells is not None:
             self.grid_moved.emit(moved(self._cells.grid, kind, across, down))
-            self._show_handle(kind)
+            self._on_handle_focused(kind)
 
     @Slot(str)
-    def _show_handle(self, kind: Kind) -> None:
+    def _on_handle_focused(self, kind: Kind) -> None:
         """Scroll to where the handle can be seen."""
         middle = self.handles[kind].geometry().center()
         seen = self.viewport().rect().adjusted(_IN_SIGHT, _IN_SIGHT, -_IN_SIGHT, -_IN_SIGHT)
@@ -151,13 +151,13 @@ class Handle(QWidget):
         super().__init__(parent)
         self.kind = kind
         self._from = QPoint()
-        factory.describe(self, *_TEXTS[kind])
+        factory.set_name_and_tip(self, *_TEXTS[kind])
         self.setCursor(_CURSORS[kind])
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.resize(_SIDE, _SIDE)
         self.hide()
 
-    def put(self, point: QPoint) -> None:
+    def move_to(self, point: QPoint) -> None:
         """Place its middle, in its parent's coordinates."""
         self.move(point - QPoint(_SIDE // 2, _SIDE // 2))
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.core.arrays import Rgba
 
@@ -30,7 +30,7 @@ class SpriteButton(QAbstractButton):
     def show_sprite(self, sprite: Rgba, name: str, tip: str) -> None:
         """Show uint8 [S, S, 4]."""
         self._sprite = sprite
-        factory.describe(self, name, tip)
+        factory.set_name_and_tip(self, name, tip)
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -60,7 +60,7 @@ class SpriteButtons(QWidget):
         self._buttons: list[SpriteButton] = []
         self._group = QButtonGroup(self)
         self._group.setExclusive(False)
-        self._flow = Flow(factory.GRID // 2, factory.GRID // 2)
+        self._flow = FlowLayout(factory.GRID // 2, factory.GRID // 2)
         self.setLayout(self._flow)
         self.setAccessibleName(name)
         self._group.idClicked.connect(self.chosen)

@@ -29,7 +29,7 @@ class Filmstrip(QWidget):
     save_wanted: the user wants them as an animation.
     """
 
-    save_wanted = Signal()
+    save_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class Filmstrip(QWidget):
         self._live = True
         self._held: int | None = None  # the step on show before a hover, -1 for the newest
         self._slider = QSlider(Qt.Orientation.Horizontal)
-        factory.describe(self._slider, "Step of the samples", "Drag to see the same seed at earlier steps.")
+        factory.set_name_and_tip(self._slider, "Step of the samples", "Drag to see the same seed at earlier steps.")
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
@@ -48,9 +48,9 @@ class Filmstrip(QWidget):
         layout = factory.column(self.view, below)
         layout.setStretch(0, 1)
         self.setLayout(layout)
-        self._slider.valueChanged.connect(self._scrub)
+        self._slider.valueChanged.connect(self._on_slider_moved)
         self._latest.clicked.connect(self.go_live)
-        self.save.clicked.connect(self.save_wanted)
+        self.save.clicked.connect(self.save_requested)
         self._refresh()
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
@@ -132,7 +132,7 @@ class Filmstrip(QWidget):
         return self._film[place][1] if place >= 0 else None
 
     @Slot(int)
-    def _scrub(self, place: int) -> None:
+    def _on_slider_moved(self, place: int) -> None:
         self._live = place == len(self._film) - 1
         self._show(place)
 
@@ -152,7 +152,7 @@ class Filmstrip(QWidget):
         self._step.setText(f"Step {step:,}" if step >= 0 else "–")
         self._slider.setEnabled(len(self._film) > 1)
         self._latest.setEnabled(not self._live)
-        factory.enable(self.save, self._why_no_film(), _SAVE)
+        factory.set_enabled(self.save, self._why_no_film(), _SAVE)
 
     def _why_no_film(self) -> str:
         """Return why no film can be saved; empty for a film that can."""

@@ -163,7 +163,7 @@ class SpriteGrid(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
         self.view.zoomed.connect(self._zoom_by)
-        self.view.activated.connect(self._activate)
+        self.view.activated.connect(self._on_activated)
         self.view.selectionModel().selectionChanged.connect(self.selection_changed)
         for standard, other, slot in (
             (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom_in),  # the same key without Shift
@@ -281,5 +281,5 @@ class SpriteGrid(QWidget):
         self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))
 
     @Slot(QModelIndex)
-    def _activate(self, index: QModelIndex) -> None:
+    def _on_activated(self, index: QModelIndex) -> None:
         self.activated.emit(self._model.number(index.row()))

@@ -70,7 +70,7 @@ class MapView(QWidget):
         self._is_dragged = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        factory.describe(self, "Map of the sprites", _TIP)
+        factory.set_name_and_tip(self, "Map of the sprites", _TIP)
         self.setAccessibleDescription(_TIP)
 
     def set_map(self, rgba: Rgba, names: Sequence[str], positions: Floats, spacing: Floats, groups: Groups) -> None:

@@ -33,7 +33,7 @@ _NO_INDEX = QModelIndex()
 
 
 @dataclass(frozen=True)
-class _Line:
+class _PredictionBar:
     """One thing that is said of a sprite: what, how much of it in words, and how long its bar is, 0 to 1.
 
     true: where the bar should end; NaN where that is not known.
@@ -51,7 +51,7 @@ class _Predictions(QAbstractListModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
-        self.lines: Callable[[int], list[_Line]] = _no_lines
+        self.lines: Callable[[int], list[_PredictionBar]] = _no_lines
         self.top = _MOST_CLASSES
 
     def rowCount(self, parent: _Index = _NO_INDEX) -> int:
@@ -121,10 +121,10 @@ class PredictionsView(QWidget):
     def set_classes(self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str]) -> None:
         """Show uint8 [N, S, S, 4] sprites and float32 [N, K] probabilities."""
 
-        def lines(row: int) -> list[_Line]:
+        def lines(row: int) -> list[_PredictionBar]:
             best = np.argsort(-probabilities[row], kind="stable")[:_MOST_CLASSES]
             shares = [(class_names[i], float(probabilities[row, i])) for i in best]
-            return [_Line(name, f"{100 * share:.0f} %", share) for name, share in shares]
+            return [_PredictionBar(name, f"{100 * share:.0f} %", share) for name, share in shares]
 
         self._show(rgba, lines, _MOST_CLASSES)
 
@@ -137,18 +137,18 @@ class PredictionsView(QWidget):
         lowest = both.min(0, initial=np.inf)
         spread = np.maximum(both.max(0, initial=-np.inf) - lowest, 1e-30)
 
-        def lines(row: int) -> list[_Line]:
+        def lines(row: int) -> list[_PredictionBar]:
             ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
             said = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
-            return [_Line(name, formatting.beside(number, known), *end) for name, number, known, end in said]
+            return [_PredictionBar(name, formatting.beside(number, known), *end) for name, number, known, end in said]
 
         self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
 
-    def _show(self, rgba: Rgba, lines: Callable[[int], list[_Line]], top: int) -> None:
+    def _show(self, rgba: Rgba, lines: Callable[[int], list[_PredictionBar]], top: int) -> None:
         self._model.beginResetModel()
         self._model.rgba, self._model.lines, self._model.top = rgba, lines, top
         self._model.endResetModel()
 
 
-def _no_lines(row: int) -> list[_Line]:
+def _no_lines(row: int) -> list[_PredictionBar]:
     return []

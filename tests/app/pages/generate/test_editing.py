@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.pages.generate.drag_and_drop import mime_of
+from studio.app.pages.generate.drag_and_drop import mime_data
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.models.kept import KeptSprites
 from studio.app.window import Window
@@ -70,7 +70,7 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     varied = drawn(qtbot, page, editing.draw.click)
     assert not (varied.sprites == sprite).all()
     editor = editing.editor
-    editor._do(editor.edit().kept(rectangle((0, 0), (7, 3), SIZE), stays=False))
+    editor._push(editor.edit().kept(rectangle((0, 0), (7, 3), SIZE), stays=False))
     assert "Redraw marked" in editing.draw.text() and editing._about.text().startswith("What is marked is redrawn")
     assert editing.strength.value() == 100
     filled = drawn(qtbot, page, editing.draw.click)
@@ -127,7 +127,7 @@ def test_sprites_between_two_and_more_like_several(
 def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
     neighbours, data = page.neighbours, sprites_of(page.session)
     assert not neighbours.tiled.isVisible()
-    page.editing.take(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
+    page.editing.open_sprite(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
     page.editing.strength.setValue(0)
     drawn(qtbot, page, page.editing.draw.click)
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
@@ -166,7 +166,7 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     results.grid.select([0])
     click(results.edit)
     np.testing.assert_array_equal(page.editing.sprite()[0], first)
-    page.keep()
+    page.save_state()
     later = KeptSprites()
     assert [kept.name for kept in later.of_size(SIZE)] == [results.sprite(0)[1], results.sprite(1)[1]]
     assert later.of_size(16) == []
@@ -177,7 +177,7 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     QTest.keyClick(view, Qt.Key.Key_X)
     assert results.to_save() is None and results._stack.currentIndex() == 0
     assert "press K" in results._empty.text() and not page.neighbours.tiled.isVisible()
-    page.keep()
+    page.save_state()
     assert KeptSprites().of_size(SIZE) == []
 
 
@@ -224,7 +224,7 @@ def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monk
     assert results.grid.visible_count() == 63 and not results.back.isEnabled()
     colours = page.request.colours
     colours.box.setCurrentIndex(colours.box.findData("drawn"))
-    changed = drawn(qtbot, page, lambda: colours._choose(colours.box.findData("drawn")))
+    changed = drawn(qtbot, page, lambda: colours._on_kind_activated(colours.box.findData("drawn")))
     assert changed.seed == first.seed != second.seed  # those on show come in other colours
     np.testing.assert_array_equal(results.sprite(5)[0], changed.sprites[5])
     click(results.forward)
@@ -268,7 +268,7 @@ def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, m
     QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[1])
     assert len(dragged) == 1 and len(results.grid.selected()) > 1
     results.grid.select(list(range(64)))
-    carried = mime_of(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}), page.session.carried)
+    carried = mime_data(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}), page.session.carried)
     (sheet,) = [Path(url.toLocalFile()) for url in carried.urls()]
     assert Image.open(sheet).size == (8 * SIZE, 9 * SIZE)
 
@@ -333,7 +333,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
     click(question.leave)
     assert not question.isVisible() and editing.editor.isVisible() and editing.sprite()[1] == "fits.png"
-    editing.take(NamedSprite(sprite[:6, :5], "small"))
+    editing.open_sprite(NamedSprite(sprite[:6, :5], "small"))
     click(question.fit)
     assert editing.sprite()[1] == "small" and (editing.sprite()[0][1:7, 1:6] == sprite[:6, :5]).all()
     with qtbot.waitSignal(page.session.noticed) as said:
@@ -361,21 +361,21 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     data = sprites_of(opened.session)
     assert page.editing.sprite()[1:3] == (data.names[3], data.class_names[data.labels[3]])
     editor = page.editing.editor
-    editor._do(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
+    editor._push(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
     opened.show_page("train")
-    page.keep()
+    page.save_state()
     stored = KeptEdit.from_json((paths.home() / "edit.json").read_bytes())
     assert stored.edit.is_same(editor.edit()) and stored.name == data.names[3]
     click(page.editing.close_editor)
     assert not page.editing.isVisibleTo(page)
-    page.keep()
+    page.save_state()
     assert not (paths.home() / "edit.json").exists()
 
 
 def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page.editing.take(NamedSprite(sprites_of(page.session).rgba[0], "one"))
+    page.editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0], "one"))
     page.session.editing.open(NamedSprite(np.zeros((16, 16, 4), np.uint8), "larger"))
     page.results.grid.select([2])
     with qtbot.waitSignal(page.session.noticed) as said:
@@ -413,7 +413,7 @@ def test_a_picture_that_waits_for_its_model_is_taken_when_that_is_chosen(
 ) -> None:
     editing, record = page.editing, page.choice.record()
     assert record is not None
-    editing.take(NamedSprite(np.full((16, 16, 4), 255, np.uint8), "large"))
+    editing.open_sprite(NamedSprite(np.full((16, 16, 4), 255, np.uint8), "large"))
     assert editing.isVisible() and editing.is_asking() and not editing.is_open()
     monkeypatch.setattr(page.choice, "record", lambda: dataclasses.replace(record, size=16))
     page._refresh()
@@ -425,13 +425,13 @@ def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
 ) -> None:
     editing, editor, notices, undo = page.editing, page.editing.editor, opened.notices, opened.menus.undo
     data, colour = sprites_of(page.session).rgba, np.array([200, 30, 30, 255], np.uint8)
-    editing.take(NamedSprite(data[0].copy(), "first"))
-    editing.take(NamedSprite(data[1].copy(), "second"))
+    editing.open_sprite(NamedSprite(data[0].copy(), "first"))
+    editing.open_sprite(NamedSprite(data[1].copy(), "second"))
     assert not notices.cards()  # nothing of the first would be lost
-    editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), colour))
+    editor._push(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), colour))
     work = editor.edit()
     assert undo.text() == "Undo: edit second"
-    editing.take(NamedSprite(data[2].copy(), "third"))
+    editing.open_sprite(NamedSprite(data[2].copy(), "third"))
     assert [card.words[0] for card in notices.cards()] == ["second was put away; it is not saved."]
     assert undo.text() == "Undo: open third"
     click(notices.cards()[0]._act)
@@ -462,7 +462,7 @@ def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
     editing, editor, undo = page.editing, page.editing.editor, opened.menus.undo
     control = Qt.KeyboardModifier.ControlModifier
     opened.activateWindow()
-    editing.take(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
+    editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     assert not undo.isEnabled()
     editor.mark_all.click()
     for widget in (editing.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
@@ -498,7 +498,7 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
     assert not editing.draw.isEnabled() and "nothing to vary" in editing._about.text()
     click(editing.shape)
     assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
-    editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
+    editor._push(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
     editing.strength.setValue(90)
     assert "its shape stays" in editing._about.text()
     made = drawn(qtbot, page, editing.draw.click)
@@ -512,7 +512,7 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
 
 def test_what_was_done_last_is_undone_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
     editing, results, undo = page.editing, page.results, opened.menus.undo
-    editing.take(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
+    editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     drawn(qtbot, page, editing.draw.click)
     results.grid.select([0, 1])
     click(results.reject)

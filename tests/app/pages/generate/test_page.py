@@ -57,16 +57,16 @@ def test_nothing_is_said_of_models_before_they_are_known(qtbot: QtBot, session: 
 def test_the_model_that_was_used_last_is_chosen_and_remembered(qtbot: QtBot, page: GeneratePage) -> None:
     assert page.choice.run() == paths.runs() / "monsters"
     choose(qtbot, page, "tiles")
-    page.keep()
+    page.save_state()
     assert Settings().text("generate_model") == str(paths.runs() / "tiles")
 
 
 def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: QtBot, page: GeneratePage) -> None:
     form, checkpoints = page.request._form, page.choice.checkpoints
-    assert form is not None and form._disclosure is not None
+    assert form is not None and form._advanced is not None
     form._controls["seamless"].setCurrentText("both")  # type: ignore[attr-defined]
     form._controls["count"].setValue(7)  # type: ignore[attr-defined]
-    about = form._disclosure._about
+    about = form._advanced._about
     assert about.text() == "On: seamless both" and about.isVisible()
     checkpoints.setCurrentIndex(1)
     checkpoints.activated.emit(1)
@@ -76,7 +76,7 @@ def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: Q
     assert checkpoints.currentData() == "best"
     choose(qtbot, page, "monsters")
     assert page.request.next_settings().seamless == "both" and checkpoints.currentData() == "last"
-    form._disclosure.set_open(True)
+    form._advanced.set_open(True)
     assert not about.isVisible()
 
 
@@ -98,8 +98,8 @@ def test_an_invalid_setting_shows_an_error_at_its_field_and_the_buttons(qtbot: Q
 def test_tab_goes_from_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
     page.request.classes.setCurrentIndex(page.request.classes.findData("class1"))
     form = page.request._form
-    assert form is not None and form._disclosure is not None
-    form._disclosure.set_open(True)
+    assert form is not None and form._advanced is not None
+    form._advanced.set_open(True)
     left = page._splitter.widget(0)
     assert left is not None
     visited = [stop for stop in stops_from(page.choice.models) if left.isAncestorOf(stop)]
@@ -126,7 +126,7 @@ def test_the_wheel_over_the_form_changes_nothing_and_closing_the_editor_does_not
     qtbot: QtBot, page: GeneratePage
 ) -> None:
     seed, classes = page.request.seed, page.request.classes
-    page.editing.take(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
+    page.editing.open_sprite(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
     page.editing.close_editor.setFocus()
     click(page.editing.close_editor)
     assert not seed.hasFocus()

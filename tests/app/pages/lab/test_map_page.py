@@ -28,7 +28,7 @@ from tests.app.conftest import LONG_MS, click, endless
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 
-Shown = Callable[[str], MapPage]
+ShownSprites = Callable[[str], MapPage]
 
 
 def _train(recipe: Recipe, name: str) -> None:

@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background import jobs
-from studio.app.pages.lab.findings import Strip
 from studio.app.pages.lab.page import _ROLE, LabPage
+from studio.app.pages.lab.result_view import PictureStrip
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core.config import Value
@@ -234,7 +234,7 @@ def test_sprites_that_an_experiment_drew_are_shown(page: LabPage) -> None:
     strip = Picture.of("no zero_grad", pixels, "New sprites of the same noise.")
     found = result(page, "It is broken.")
     show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, pictures=(strip,))))
-    (shown,) = page.findings.findChildren(Strip)
+    (shown,) = page.findings.findChildren(PictureStrip)
     assert shown.accessibleName() == "no zero_grad" and shown.toolTip() == "New sprites of the same noise."
     image = shown.grab().toImage()
     assert image.pixelColor(image.rect().center()).getRgb() == (200, 90, 30, 255)

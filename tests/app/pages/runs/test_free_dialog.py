@@ -53,7 +53,7 @@ def page(qtbot: QtBot, qapp: QApplication, runs: list[Path], session: Session) -
     made.resize(1100, 700)
     made.show()
     with qtbot.waitSignal(session.run_space.measured, timeout=LONG_MS):
-        made.arrive()
+        made.before_show()
     _wait(qtbot, made)
     return made
 
@@ -135,7 +135,7 @@ def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page:
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         page.session.runs.list_runs()
     assert page.notes.note.toPlainText() == "Typing"
-    page.leave()
+    page.save_before_close()
     assert read_notes(runs[0]).note == "Typing"  # by now: the window closes, and with it all jobs end
     assert _said(qtbot, page, runs[0]).note == "Typing"
     _choose(page, "a", "b")
@@ -164,7 +164,7 @@ def test_runs_are_found_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, 
     change_notes(runs[0], name="Fire", tags=["boss", "dark"], note="too wide")
     change_notes(runs[1], name="Bossy", starred=True)
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
-        page.arrive()
+        page.before_show()
     for text, found in (
         ("boss", ["Bossy", "Fire"]), ("tag:boss", ["Fire"]), ("tag:DA wide", ["Fire"]), ("fire wide", ["Fire"]),
         ("tag:wide", []), (str(runs[2]), ["c"]), ("", ["Bossy", "Fire", "c"]),
@@ -190,7 +190,7 @@ def test_a_run_goes_to_the_systems_trash_and_comes_back(
     bar.undo_wanted.connect(page.session.runs.undo)
     change_notes(runs[0], name="Fire")
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
-        page.arrive()
+        page.before_show()
     for names in (["Fire"], ["b", "c"]):
         _choose(page, *names)
         page.table.setFocus()

@@ -259,11 +259,11 @@ def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
     actions.set_runs([found])
     setup.choose_recipe("classifier")
     like, start = actions.anew.menu().actions()
-    with qtbot.waitSignal(actions.train_wanted):
+    with qtbot.waitSignal(actions.train_requested):
         like.trigger()
     assert setup.recipe is not None and setup.recipe.name == "generator" and setup.config is not None
     assert setup.config.to_json() == found.record.config and setup.parents.of(setup.recipe) is None
-    with qtbot.waitSignal(actions.train_wanted):
+    with qtbot.waitSignal(actions.train_requested):
         start.trigger()
     assert setup.parents.of(setup.recipe) == own_run
     stranger = replace(found, record=replace(found.record, recipe="unheard"))
@@ -279,7 +279,7 @@ def test_a_run_trains_longer(qtbot: QtBot, own_run: Path, ready: Session) -> Non
     actions.set_runs([summarise(own_run)])
     assert not actions.resume.isEnabled() and "Train longer" in actions.resume.toolTip()
     steps = RunDir(own_run).progress().step
-    with qtbot.waitSignal(actions.train_wanted):
+    with qtbot.waitSignal(actions.train_requested):
         actions.longer.menu().actions()[0].trigger()
     qtbot.waitUntil(lambda: ready.training.chunk is not None, timeout=LONG_MS)
     assert ready.training.chunk is not None and ready.training.chunk.first_step >= steps

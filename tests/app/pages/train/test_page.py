@@ -16,7 +16,7 @@ from studio.app.background.worker import JobPaused
 from studio.app.state.feature_training import _TITLE
 from studio.app.state.session import Session
 from studio.app.status_bar import StatusLine
-from studio.app.widgets.factory import RunningLabel
+from studio.app.widgets.factory import ElidedLabel
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import (
@@ -254,8 +254,8 @@ def test_getting_to_know_them_says_how_far_it_is_and_can_be_cancelled_for_good(
     line.show()
     monkeypatch.setattr(features, "_STEPS", 1_000_000)
     open_sprites(qtbot, ready, sprite_folder)
-    text, cancel = line.findChild(RunningLabel), line.findChild(QPushButton)
-    assert isinstance(text, RunningLabel) and isinstance(cancel, QPushButton)
+    text, cancel = line.findChild(ElidedLabel), line.findChild(QPushButton)
+    assert isinstance(text, ElidedLabel) and isinstance(cancel, QPushButton)
     qtbot.waitUntil(lambda: f"{_TITLE}: " in text.text() and "of 1,000,000" in text.text(), timeout=LONG_MS)
     assert "the Doctor finds" in text.toolTip()
     click(cancel)

@@ -47,7 +47,7 @@ def test_work_and_choices_are_on_disk_without_closing(qtbot: QtBot, own_run: Pat
     opened.runs.notes.note.setPlainText("half a sen")
     qtbot.waitUntil(lambda: read_notes(own_run).note == "half a sen", timeout=LONG_MS)
     opened.runs.notes.tags.setText("boss, ")
-    opened.runs.notes.keep()
+    opened.runs.notes.store()
     qtbot.waitUntil(lambda: read_notes(own_run).tags == ("boss",), timeout=LONG_MS)
     with qtbot.waitSignal(opened.session.runs.listed, timeout=LONG_MS):
         opened.session.runs.list_runs()

@@ -156,7 +156,7 @@ def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
     click(view.copy)
     assert QApplication.clipboard().text().split() == by_use
     assert view.swatches._marked == by_use.index(code)
-    page.keep()
+    page.save_state()
     assert page.session.settings.text("palette_order") == "use"
 
 
@@ -193,7 +193,7 @@ def test_a_palette_can_be_dropped_and_comes_back(
     assert found.dither == "none" and panel.dither.isEnabled()
     panel.dither.setChecked(True)
     assert panel.choice().dither == "bayer 4x4"
-    panel.keep()
+    panel.save_state()
     later = ColourPanel(session, ModelChoice(session))
     qtbot.addWidget(later)
     with qtbot.waitSignal(later.changed, timeout=LONG_MS):

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
-from studio.app.pages import run_words
+from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core import paths
@@ -129,7 +129,7 @@ def show_row(qtbot: QtBot, window: Window, run: Path, standing: str = "training"
 
 
 def head(window: Window) -> str:
-    return run_words.state(window.session.training)
+    return run_texts.state(window.session.training)
 
 
 def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: Window, begun: list[Elsewhere]) -> None:
@@ -266,7 +266,7 @@ def test_a_training_that_is_lost_is_said_to_be(
     window.session.watch(far.run)
     wait_for_state(qtbot, window.session, "training")
     qtbot.waitUntil(lambda: window.session.training.chunk is not None, timeout=LONG_MS)
-    monkeypatch.setattr(run_words, "_LONG_SILENCE_S", 0.0)
+    monkeypatch.setattr(run_texts, "_LONG_SILENCE_S", 0.0)
     far.die()
     window.show_page("train")
     qtbot.waitUntil(lambda: "Nothing has been heard of it for " in window.train._state.text(), timeout=LONG_MS)
@@ -308,7 +308,7 @@ def test_what_is_no_run_and_what_has_ended_are_not_watched_for_long(
     ready.watch(own_run)
     wait_idle(qtbot, ready)
     assert ready.training.end is not None and ready.training.end.reason == "finished"
-    assert run_words.state(ready.training).startswith("Ended at step 40 after ")
+    assert run_texts.state(ready.training).startswith("Ended at step 40 after ")
 
 
 def test_a_run_in_any_folder_is_watched_and_listed_from_then_on(
@@ -358,12 +358,12 @@ def test_processes_train_a_run_that_the_window_makes(qtbot: QtBot, ready: Sessio
     events = heard(ready)
     start_processes(ready, steps=1_000_000)
     training = ready.training
-    assert training.state == "starting" and run_words.state(training) == "Starting 2 processes…"
+    assert training.state == "starting" and run_texts.state(training) == "Starting 2 processes…"
     assert training.has_own_run() and not training.is_here()
     wait_for_state(qtbot, ready, "training")
     qtbot.waitUntil(lambda: training.chunk is not None, timeout=LONG_MS)
     assert training.path == paths.runs() / "discs generator" and not ready.queue.runs
-    assert run_words.state(training).startswith("Training by 2 processes")
+    assert run_texts.state(training).startswith("Training by 2 processes")
     start_tiny(ready)  # the window has a run
     assert not training.is_here()
     training.stop()
@@ -407,7 +407,7 @@ def test_a_start_that_is_stopped_leaves_a_run_that_has_not_begun(qtbot: QtBot, r
     assert (
         training.failure is None
         and training.model() is None
-        and run_words.state(training).startswith("Ended at step 0 ")
+        and run_texts.state(training).startswith("Ended at step 0 ")
     )
     assert [training.path] == [*paths.runs().iterdir()] and training.path is not None
     assert RunDir(training.path).progress().state == "stopped" and not RunDir(training.path).is_busy()

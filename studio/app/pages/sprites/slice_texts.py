@@ -22,7 +22,7 @@ CUT_TITLE = "Cut the sheets"
 
 
 @dataclass(frozen=True)
-class Sheets:
+class SheetsToSlice:
     """The sheets of an import, by their names in it.
 
     singles: sprites beside them, that stay whole. canvas: pixels, of those. reason: why nobody had to ask for this.
@@ -39,7 +39,7 @@ class Sheets:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SliceOutcome:
     """sprites: how many, 0 where the sheet would not be cut. words: a short sentence. side: of the largest, pixels."""
 
     sprites: int
@@ -47,12 +47,12 @@ class Outcome:
     side: int = 0
 
 
-def outcome_of_cells(cells: GridCells | None, left_over: str = "") -> Outcome:
+def grid_outcome(cells: GridCells | None, left_over: str = "") -> SliceOutcome:
     """Describe the cut along a grid. left_over: a sentence about pixels outside the whole cells, or empty."""
     if cells is None:
-        return Outcome(0, "No grid is seen in this sheet: it would stay whole.")
+        return SliceOutcome(0, "No grid is seen in this sheet: it would stay whole.")
     if cells.filled.size < 2:
-        return Outcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
+        return SliceOutcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
     left_out = formatting.count(cells.empty, "empty cell")
     words = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
     if left_over:
@@ -60,18 +60,18 @@ def outcome_of_cells(cells: GridCells | None, left_over: str = "") -> Outcome:
     return _outcome(cells.sprites, words, max(cells.grid.tile_width, cells.grid.tile_height))
 
 
-def outcome_of_boxes(boxes: NDArray[np.int64] | None, trouble: str = "") -> Outcome:
+def boxes_outcome(boxes: NDArray[np.int64] | None, trouble: str = "") -> SliceOutcome:
     """What cutting a packed sheet gives. Without boxes it is not known yet, or `trouble` is why there are none."""
     if boxes is None:
-        return Outcome(0, trouble or "Looking for the sprites…")
+        return SliceOutcome(0, trouble or "Looking for the sprites…")
     if len(boxes) < 2:
-        return Outcome(0, "Nothing parts its sprites: the sheet would stay whole.")
+        return SliceOutcome(0, "Nothing parts its sprites: the sheet would stay whole.")
     return _outcome(len(boxes), "", int((boxes[:, 2:] - boxes[:, :2]).max()))
 
 
-def _outcome(count: int, words: str, side: int) -> Outcome:
+def _outcome(count: int, words: str, side: int) -> SliceOutcome:
     if not count:
-        return Outcome(0, "All cells are empty: the sheet would stay whole.")
+        return SliceOutcome(0, "All cells are empty: the sheet would stay whole.")
     if side > LARGEST_CANVAS:
         words = (
             f"{words or formatting.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
@@ -79,11 +79,11 @@ def _outcome(count: int, words: str, side: int) -> Outcome:
     try:
         check_count(count)
     except UnreadableFile as refused:
-        return Outcome(0, f"The sheet {refused.reason}.")
-    return Outcome(count, words or formatting.count(count, "sprite"), side)
+        return SliceOutcome(0, f"The sheet {refused.reason}.")
+    return SliceOutcome(count, words or formatting.count(count, "sprite"), side)
 
 
-def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int) -> ImportOptions:
+def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: Sheet, side: int) -> ImportOptions:
     """The options with a canvas that holds sprites of `side` pixels and leaves single sprites whole, if that is one."""
     if options.cuts_each_by_its_own and sheets.grids and not 0 < side <= options.size:
         return options.replace(size=0)  # it knows which pictures are sheets, and fits the canvas to their cells
@@ -96,7 +96,7 @@ def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int)
     return options.replace(size=0) if fits_canvas(sheet.rgba, fitting) else fitting
 
 
-def consequences(options: ImportOptions, sheets: Sheets, *, alone: bool = False) -> str:
+def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bool = False) -> str:
     """Describe what a cut does to the other sheets and to single sprites.
 
     alone: whether the sheet on show has its own grid.
@@ -121,11 +121,11 @@ def consequences(options: ImportOptions, sheets: Sheets, *, alone: bool = False)
     return " ".join(words)
 
 
-def _others(sheets: Sheets) -> str:
+def _others(sheets: SheetsToSlice) -> str:
     return f"{formatting.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
 
 
-def done(found: SpritesImported) -> str:
+def describe_result(found: SpritesImported) -> str:
     """Describe a finished cut: number of sheets, of sprites, and of cells left out for each reason."""
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
@@ -133,20 +133,20 @@ def done(found: SpritesImported) -> str:
     words = f"{formatting.count(len(sheets), 'picture')} {were} cut into {formatting.count(kept, 'sprite')}."
     size = found.sprites.size
     left_out = []
-    if cells := cells_left_out(found, "duplicate"):
+    if cells := count_skipped_cells(found, "duplicate"):
         left_out.append(formatting.count(cells, "duplicate"))
-    if cells := cells_left_out(found, "wrong size"):
+    if cells := count_skipped_cells(found, "wrong size"):
         left_out.append(f"{cells:,} larger than the canvas of {size} × {size} pixels")
     return f"{words} Left out: {', '.join(left_out)}." if left_out else words
 
 
-def cells_left_out(found: SpritesImported, group: str) -> int:
+def count_skipped_cells(found: SpritesImported, group: str) -> int:
     """Count the cells of cut sheets in a quarantine group, such as 'duplicate'."""
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
 
 
-def proposal(sheets: Sequence[FoundSheet]) -> str:
+def describe_proposal(sheets: Sequence[FoundSheet]) -> str:
     """'44 pictures look like strips or sheets of many sprites: cut them into up to 371 sprites of about 16 × 16?'"""
     sizes: Counter[tuple[int, int]] = Counter()
     for sheet in sheets:

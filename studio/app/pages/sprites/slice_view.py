@@ -6,15 +6,15 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from studio.app.pages.sprites.cut_form import CutForm
-from studio.app.pages.sprites.cut_words import (
+from studio.app.pages.sprites.slice_form import SliceForm
+from studio.app.pages.sprites.slice_texts import (
     CUT_TITLE,
-    Outcome,
-    Sheets,
-    consequences,
-    outcome_of_boxes,
-    outcome_of_cells,
-    with_canvas,
+    SheetsToSlice,
+    SliceOutcome,
+    boxes_outcome,
+    describe_effects,
+    grid_outcome,
+    with_fitting_canvas,
 )
 from studio.app.state.sprites.sheets import SheetReader
 from studio.app.state.sprites.sprites import OpenSprites
@@ -34,7 +34,7 @@ _UNSURE = "This picture may be one sprite, so Automatic leaves it whole. Change 
 _PROBLEM, _SHEET = range(2)
 
 
-class CutView(QWidget):
+class SliceView(QWidget):
     """closed: the user goes back. is_open: the Sprites page shows it, or comes back to it."""
 
     closed = Signal()
@@ -42,21 +42,21 @@ class CutView(QWidget):
     def __init__(self, open_sprites: OpenSprites, reader: SheetReader) -> None:
         super().__init__()
         self._open_sprites, self._reader = open_sprites, reader
-        self._sheets = Sheets((), (), ImportOptions())
+        self._sheets = SheetsToSlice((), (), ImportOptions())
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened
-        self._outcome = Outcome(0, "")
+        self._outcome = SliceOutcome(0, "")
         self._own: dict[str, Grid] = {}  # own grids of single sheets, by sheet name
         self.is_open = False
         self.canvas = SheetCanvas()
-        self.form = CutForm()
+        self.form = SliceForm()
         self.count = factory.text("", "heading")
         self.back = factory.button("Back", "Go back without cutting. (Esc)", "chevron-left")
-        self.cut = factory.button("Cut", _CUT, role="primary")
-        self.before = factory.tool(
+        self.slice_button = factory.button("Cut", _CUT, role="primary")
+        self.before = factory.tool_button(
             "chevron-left", "Previous sheet", "See how the numbers fit the previous sheet. (Ctrl+PgUp)"
         )
-        self.after = factory.tool(
+        self.after = factory.tool_button(
             "chevron-right", "Next sheet", "See how the numbers fit the next sheet. (Ctrl+PgDown)"
         )
         self.before.setShortcut("Ctrl+PgUp")
@@ -64,14 +64,14 @@ class CutView(QWidget):
         self.zoom = ZoomBar(self.canvas)
         self.problem = factory.text()
         self.hint = factory.caption("")
-        self._title = factory.RunningLabel("heading", Qt.TextElideMode.ElideMiddle)
+        self._title = factory.ElidedLabel("heading", Qt.TextElideMode.ElideMiddle)
         self._reason = factory.caption("")
         self._which = factory.text("", "muted", wrap=False)
         self._stack = QStackedWidget()
         self._lay_out()
         self._connect()
 
-    def open(self, sheets: Sheets, at: int = 0) -> None:
+    def open(self, sheets: SheetsToSlice, at: int = 0) -> None:
         """Show one of these sheets, with the numbers that the import has."""
         self.is_open = True
         self._fresh = True
@@ -99,7 +99,7 @@ class CutView(QWidget):
             options = options.replace(sheet_grids=grids)
         if sheet is None:
             return options
-        return with_canvas(options, self._sheets, sheet, self._outcome.side)
+        return with_fitting_canvas(options, self._sheets, sheet, self._outcome.side)
 
     def _known_names(self) -> set[str]:
         return {*self._sheets.names, *self._sheets.grids}
@@ -117,9 +117,9 @@ class CutView(QWidget):
 
     def _lay_out(self) -> None:
         self.canvas.setMinimumSize(200, 160)
-        numbers = factory.column(self.form, self.cut, self.hint, 1, spacing=2 * factory.GRID)
+        numbers = factory.column(self.form, self.slice_button, self.hint, 1, spacing=2 * factory.GRID)
         numbers.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
-        side = factory.scrolling(factory.panel(numbers))
+        side = factory.scroll_area(factory.panel(numbers))
         side.setFixedWidth(320)
         sheets = factory.row(self.before, self._which, self.after, spacing=4)
         head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * factory.GRID)
@@ -135,14 +135,14 @@ class CutView(QWidget):
 
     def _connect(self) -> None:
         self.back.clicked.connect(self.closed)
-        self.cut.clicked.connect(self._apply)
-        self.before.clicked.connect(self._go_back)
-        self.after.clicked.connect(self._go_on)
-        self.canvas.grid_moved.connect(self.form.take_grid)
-        self.form.changed.connect(self._edit)
-        self._reader.seen.connect(self._show_sheet)
+        self.slice_button.clicked.connect(self._on_slice_clicked)
+        self.before.clicked.connect(self._on_previous_sheet)
+        self.after.clicked.connect(self._on_next_sheet)
+        self.canvas.grid_moved.connect(self.form.set_moved_grid)
+        self.form.changed.connect(self._on_form_changed)
+        self._reader.seen.connect(self._on_sheet_read)
         self._reader.packed.connect(self._refresh)
-        self._reader.unseen.connect(self._show_problem)
+        self._reader.unseen.connect(self._on_read_failed)
 
     def _read(self) -> None:
         names = self._sheets.names
@@ -155,27 +155,27 @@ class CutView(QWidget):
         recognised = None if name in self._own_before() else self._sheets.grids.get(name)
         self._reader.read(self._sheets.paths, name, recognised)
         if self._fresh:
-            self._show_problem(_READING, "")
+            self._on_read_failed(_READING, "")
         else:  # until the new sheet is read, the last sheet stays under its own name, without cells
             self.canvas.show_cells(None)
-            self._outcome = Outcome(0, f"Reading {name}…")
-            self._say()
+            self._outcome = SliceOutcome(0, f"Reading {name}…")
+            self._refresh_texts()
 
     @Slot()
-    def _go_back(self) -> None:
+    def _on_previous_sheet(self) -> None:
         self._at -= 1
         self._read()
 
     @Slot()
-    def _go_on(self) -> None:
+    def _on_next_sheet(self) -> None:
         self._at += 1
         self._read()
 
     @Slot()
-    def _show_sheet(self) -> None:
+    def _on_sheet_read(self) -> None:
         sheet = self._reader.sheet
         assert sheet is not None
-        self._title.say(self._sheets.names[self._at])
+        self._title.show_text(self._sheets.names[self._at])
         self.form.show_grid(self._own.get(sheet.name))
         grid = self._grid(sheet)
         height, width = sheet.rgba.shape[:2]
@@ -194,7 +194,7 @@ class CutView(QWidget):
         return self.form.own_grid() or (given_grid(options) if options.tile else sheet.proposed)
 
     @Slot()
-    def _edit(self) -> None:
+    def _on_form_changed(self) -> None:
         """Store the own grid of the sheet on show, if any, and draw its cells."""
         sheet, grid = self._reader.sheet, self.form.own_grid()
         if sheet is None:
@@ -214,7 +214,7 @@ class CutView(QWidget):
         self.form.show_proposal(sheet.proposed)
         if options.sheets == "packed" and own is None:
             boxes = self._reader.boxes(options.gap)
-            self._outcome = outcome_of_boxes(boxes, self._reader.trouble)
+            self._outcome = boxes_outcome(boxes, self._reader.trouble)
             self.canvas.show_boxes(boxes)
         else:
             grid = self._grid(sheet)
@@ -223,30 +223,30 @@ class CutView(QWidget):
             unsure = by_itself and self._sheets.grids and sheet.name not in self._sheets.grids
             seen = [sheet.proposed] if sheet.proposed else []
             left_over = left_over_in_words(cells, sheet.foreground, seen) if cells else ""
-            self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells, left_over)
+            self._outcome = SliceOutcome(0, _UNSURE) if cells and unsure else grid_outcome(cells, left_over)
             self.canvas.show_cells(cells)
-        self._say()
+        self._refresh_texts()
 
     @Slot(str, str)
-    def _show_problem(self, title: str, hint: str) -> None:
+    def _on_read_failed(self, title: str, hint: str) -> None:
         """In place of a sheet."""
-        self._title.say(self._sheets.names[self._at])
+        self._title.show_text(self._sheets.names[self._at])
         self.form.proposal.clear()
         self.problem.setText(f"{title}\n\n{hint}".strip())
         self._stack.setCurrentIndex(_PROBLEM)
-        self._outcome = Outcome(0, "")
-        self._say()
+        self._outcome = SliceOutcome(0, "")
+        self._refresh_texts()
 
-    def _say(self) -> None:
+    def _refresh_texts(self) -> None:
         self.count.setText(self._outcome.words)
         reason = "" if self._outcome.sprites else self._outcome.words or self.problem.text()
-        factory.enable(self.cut, reason, _CUT)
+        factory.set_enabled(self.slice_button, reason, _CUT)
         alone = self.form.own_grid() is not None
-        words = consequences(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
+        words = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
         self.hint.setText(words)
 
     @Slot()
-    def _apply(self) -> None:
+    def _on_slice_clicked(self) -> None:
         open_sprites, options = self._open_sprites, self.options()
         if open_sprites.paths != self._sheets.paths:
             open_sprites.open_paths(self._sheets.paths, options)

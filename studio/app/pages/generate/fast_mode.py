@@ -18,7 +18,7 @@ _UNTAUGHT = "This model can be taught to draw about four times as fast. It takes
 _LIVE = "A model that has ended its training can be taught to draw about four times as fast."
 
 
-class QuickDrawing(QWidget):
+class FastMode(QWidget):
     """A box, enabled where the chosen model has a distilled network, and how to get one. changed: the box."""
 
     changed = Signal()
@@ -26,54 +26,54 @@ class QuickDrawing(QWidget):
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
         self._session, self._models = session, models
-        self._pupil: SavedModel | None = None  # the model that was last to be taught
+        self._distilled_model: SavedModel | None = None  # the model that was last to be taught
         self._result = ""  # what is known of its distilled network
         self.box = QCheckBox("Quick drawing")
-        self.teach = factory.button("Teach it", _TEACH)
+        self.prepare = factory.button("Teach it", _TEACH)
         self._about = factory.caption("")
-        line = factory.row(self.box, self.teach)
+        line = factory.row(self.box, self.prepare)
         line.setStretch(0, 1)
         self.setLayout(factory.column(line, self._about))
-        self.box.toggled.connect(self._toggled)
-        self.teach.clicked.connect(self._teach)
-        models.changed.connect(self._show)
-        session.inference.busy_changed.connect(self._show)
-        session.inference.distilled.connect(self._tell)
-        self._show()
+        self.box.toggled.connect(self._on_toggled)
+        self.prepare.clicked.connect(self._on_prepare_clicked)
+        models.changed.connect(self._refresh)
+        session.inference.busy_changed.connect(self._refresh)
+        session.inference.distilled.connect(self._on_distilled)
+        self._refresh()
 
-    def is_wanted(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the distilled network is to draw."""
         return self.box.isChecked() and self.box.isEnabled()
 
     @Slot()
-    def _show(self) -> None:
+    def _refresh(self) -> None:
         source, recipe, inference = self._models.source(), self._models.recipe(), self._session.inference
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
         self.setVisible(recipe is not None and "distil" in recipe.can)
-        factory.enable(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
-        self.teach.setVisible(saved and not taught)
+        factory.set_enabled(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
+        self.prepare.setVisible(saved and not taught)
         busy = "A model is busy. Try again shortly." if inference.is_busy() else ""
         no_device = "" if self._models.device() is not None else "Devices are still being looked for."
-        factory.enable(self.teach, no_device or busy, _TEACH)
-        result = self._result if source == self._pupil else ""
+        factory.set_enabled(self.prepare, no_device or busy, _TEACH)
+        result = self._result if source == self._distilled_model else ""
         self._about.setText(result or _TIP if taught else (_UNTAUGHT if saved else _LIVE))
         self.changed.emit()
 
     @Slot()
-    def _toggled(self) -> None:
+    def _on_toggled(self) -> None:
         self.changed.emit()
 
     @Slot()
-    def _teach(self) -> None:
+    def _on_prepare_clicked(self) -> None:
         source, device = self._models.source(), self._models.device()
         if isinstance(source, SavedModel) and device is not None:
-            self._pupil, self._result = source, ""
+            self._distilled_model, self._result = source, ""
             self._session.inference.distil(source, device)
 
     @Slot(object)
-    def _tell(self, found: Distilled) -> None:
+    def _on_distilled(self, found: Distilled) -> None:
         """It has been taught: it draws from now on, if its model is still the chosen one."""
         self._result = formatting.quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
-        if self._models.source() == self._pupil:
+        if self._models.source() == self._distilled_model:
             self.box.setChecked(True)
-        self._show()
+        self._refresh()

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QFrame, QPushButton
 
 from studio.app import theme
 from studio.app.background.job_events import OnlySheets
-from studio.app.pages.sprites.cut_view import CutView
-from studio.app.pages.sprites.cut_words import Sheets, cells_left_out, done, proposal
+from studio.app.pages.sprites.slice_texts import SheetsToSlice, count_skipped_cells, describe_proposal, describe_result
+from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
+from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.data.doctor.findings import cutting, larger_canvas
 from studio.data.images.canvas import COMMON_SIZES
@@ -27,25 +27,25 @@ _NO_SHEETS = "No picture looks like a sheet: select one among the sprites to see
 _TOO_LARGE = "What was opened is too large for single sprites: see whether these are the cells of a sheet, and cut it."
 
 
-class WaysToCut(QObject):
+class SliceOpener(QObject):
     """opened: the view shows a sheet, and wants to be shown."""
 
     opened = Signal()
 
     def __init__(
-        self, open_sprites: OpenSprites, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
+        self, open_sprites: OpenSprites, view: SliceView, grid: SpriteGrid, button: QPushButton, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._open_sprites, self._view, self._grid, self._button = open_sprites, view, grid, button
         self._names: list[str] = []  # of all pictures that are sheets, cut or not
         self._grids: dict[str, Grid] = {}  # that were recognised
-        button.clicked.connect(self._see_cells)
-        grid.selection_changed.connect(self._offer)
-        open_sprites.imported.connect(self._look)
-        open_sprites.only_sheets.connect(self._cut_dropped)
+        button.clicked.connect(self._on_preview_clicked)
+        grid.selection_changed.connect(self._refresh_button)
+        open_sprites.imported.connect(self._on_imported)
+        open_sprites.only_sheets.connect(self._on_only_sheets)
 
     @Slot(str)
-    def cut(self, name: str) -> None:
+    def open_sheet(self, name: str) -> None:
         """Show the sheet of this name, or the one that this part is of, among the others."""
         names = self._names
         known = name if name in names else name.rpartition("#")[0]
@@ -55,31 +55,31 @@ class WaysToCut(QObject):
             self._open([name])
 
     @Slot()
-    def _see_cells(self) -> None:
+    def _on_preview_clicked(self) -> None:
         """The sheets, or where there are none, the sprites that are selected: they may be small sheets."""
         sprites = self._open_sprites.sprites
         assert sprites is not None
         self._open(self._names or [sprites.names[index] for index in self._grid.selected()])
 
     @Slot(object)
-    def _cut_dropped(self, found: OnlySheets) -> None:
+    def _on_only_sheets(self, found: OnlySheets) -> None:
         names = tuple(item.name for item in found.sheets)
         grids = {sheet.name: sheet.grid for sheet in found.recognised}
-        self._view.open(Sheets(found.paths, names, ImportOptions(), reason=_TOO_LARGE, grids=grids))
+        self._view.open(SheetsToSlice(found.paths, names, ImportOptions(), reason=_TOO_LARGE, grids=grids))
         self.opened.emit()
 
     @Slot(object)
-    def _look(self, result: SpritesImported) -> None:
+    def _on_imported(self, result: SpritesImported) -> None:
         both = (result.quarantine_groups, result.note_groups)
         named = {item.name for groups in both for group in _GROUPS for item in groups.get(group, ())}
         self._grids = {sheet.name: sheet.grid for sheet in result.sheets}
         self._names = sorted(named | self._grids.keys())
-        self._offer()
+        self._refresh_button()
 
     @Slot()
-    def _offer(self) -> None:
+    def _refresh_button(self) -> None:
         """Enable the button where there is something to see."""
-        factory.enable(self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _SEE)
+        factory.set_enabled(self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _SEE)
 
     def _open(self, names: list[str], at: int = 0) -> None:
         sprites = self._open_sprites.sprites
@@ -87,7 +87,9 @@ class WaysToCut(QObject):
         chosen = set(names)
         singles = sum("#" not in name and name not in chosen for name in sprites.names)
         options = self._open_sprites.options
-        sheets = Sheets(self._open_sprites.paths, tuple(names), options, singles, sprites.size, grids=self._grids)
+        sheets = SheetsToSlice(
+            self._open_sprites.paths, tuple(names), options, singles, sprites.size, grids=self._grids
+        )
         self._view.open(sheets, at)
         self.opened.emit()
 
@@ -102,10 +104,10 @@ def _cut_sheets(result: SpritesImported) -> list[str]:
     return [item.name for item in result.note_groups.get("cut sheet", ())]
 
 
-class SheetProposal(QFrame):
+class SliceProposal(QFrame):
     """A line that offers to cut the open sheets, or to undo the cut. cells_wanted: (str) show this sheet's cells."""
 
-    cells_wanted = Signal(str)
+    cells_requested = Signal(str)
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
@@ -113,14 +115,16 @@ class SheetProposal(QFrame):
         self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
         self.words = factory.text("")
-        self.cut = factory.button("Cut them into sprites", _CUT, role="primary")
+        self.slice_button = factory.button("Cut them into sprites", _CUT, role="primary")
         self.see_cells = factory.button("See the cells…", _SEE_FIRST)
         self.larger = factory.button("Use the larger canvas", _LARGER)
         self.undo = factory.button("Undo", _UNDO)
-        self.close_line = factory.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
+        self.close_line = factory.tool_button(
+            "close", "Close", "Close this line; the Doctor still lists these pictures."
+        )
         theme.set_role(self, "card")
-        buttons = Flow(factory.GRID, factory.GRID)
-        for button in (self.cut, self.larger, self.see_cells, self.undo):
+        buttons = FlowLayout(factory.GRID, factory.GRID)
+        for button in (self.slice_button, self.larger, self.see_cells, self.undo):
             buttons.addWidget(button)
         line = factory.row(self.words, self.close_line)
         line.setStretch(0, 1)
@@ -128,15 +132,15 @@ class SheetProposal(QFrame):
         box.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
         self.setLayout(box)
         self.hide()
-        self.cut.clicked.connect(self._cut)
-        self.larger.clicked.connect(self._enlarge)
-        self.see_cells.clicked.connect(self._see_cells)
-        self.undo.clicked.connect(self._undo)
-        self.close_line.clicked.connect(self._close)
-        open_sprites.imported.connect(self._refresh)
+        self.slice_button.clicked.connect(self._on_slice_clicked)
+        self.larger.clicked.connect(self._on_larger_clicked)
+        self.see_cells.clicked.connect(self._on_preview_clicked)
+        self.undo.clicked.connect(self._on_undo_clicked)
+        self.close_line.clicked.connect(self._on_close_clicked)
+        open_sprites.imported.connect(self._on_imported)
 
     @Slot(object)
-    def _refresh(self, result: SpritesImported) -> None:
+    def _on_imported(self, result: SpritesImported) -> None:
         opened = self._open_sprites.opened
         uncut = opened.options.sheets == "as they are"
         names = [sheet.name for sheet in result.sheets] if uncut else _cut_sheets(result)
@@ -146,40 +150,42 @@ class SheetProposal(QFrame):
             return
         self._first = names[0]
         if uncut:
-            self.words.setText(proposal(result.sheets))
-            factory.relabel(self.cut, "Cut it into sprites" if len(names) == 1 else "Cut them into sprites")
+            self.words.setText(describe_proposal(result.sheets))
+            factory.set_button_text(
+                self.slice_button, "Cut it into sprites" if len(names) == 1 else "Cut them into sprites"
+            )
         else:
-            self.words.setText(done(result))
-        fix = larger_canvas(result) if not uncut and cells_left_out(result, "wrong size") else None
+            self.words.setText(describe_result(result))
+        fix = larger_canvas(result) if not uncut and count_skipped_cells(result, "wrong size") else None
         if fix is not None:
-            factory.relabel(self.larger, fix.title)
+            factory.set_button_text(self.larger, fix.title)
         self.larger.setVisible(fix is not None)
-        self.cut.setVisible(uncut)
+        self.slice_button.setVisible(uncut)
         self.undo.setVisible(not uncut)
 
     @Slot()
-    def _cut(self) -> None:
+    def _on_slice_clicked(self) -> None:
         options = self._open_sprites.newest.options
         fix = cutting(options)
         self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
-    def _enlarge(self) -> None:
+    def _on_larger_clicked(self) -> None:
         """Enlarge the canvas to fit the left-out sprites."""
         result, options = self._open_sprites.result, self._open_sprites.newest.options
         if result is not None and (fix := larger_canvas(result)) is not None:
             self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
-    def _undo(self) -> None:
+    def _on_undo_clicked(self) -> None:
         if self._open_sprites.newest is self._open_sprites.opened:  # else it would take back what was chosen since
             self._open_sprites.undo()
 
     @Slot()
-    def _see_cells(self) -> None:
-        self.cells_wanted.emit(self._first)
+    def _on_preview_clicked(self) -> None:
+        self.cells_requested.emit(self._first)
 
     @Slot()
-    def _close(self) -> None:
+    def _on_close_clicked(self) -> None:
         self._closed_for = self._open_sprites.opened.paths
         self.hide()

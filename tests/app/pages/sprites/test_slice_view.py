@@ -16,9 +16,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app.pages.sprites.cut_view import CutView
-from studio.app.pages.sprites.cut_words import proposal
 from studio.app.pages.sprites.page import SpritesPage
+from studio.app.pages.sprites.slice_texts import describe_proposal
+from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import FoundSheet, Grid, ImportOptions
@@ -50,7 +50,7 @@ def load(qtbot: QtBot, page: SpritesPage, *paths: Path) -> None:
         page.session.open_sprites.open_paths(paths)
 
 
-def seen(qtbot: QtBot, page: SpritesPage) -> CutView:
+def seen(qtbot: QtBot, page: SpritesPage) -> SliceView:
     """The view, with the sheet read."""
     view = page.cutting
     qtbot.waitUntil(lambda: view.is_open and view._reader.sheet is not None)
@@ -58,31 +58,31 @@ def seen(qtbot: QtBot, page: SpritesPage) -> CutView:
     return view
 
 
-def opened(qtbot: QtBot, page: SpritesPage, folder: Path) -> CutView:
+def opened(qtbot: QtBot, page: SpritesPage, folder: Path) -> SliceView:
     """The first sheet of a folder, by the button beside the settings."""
     load(qtbot, page, folder)
     page.summary.see_cells.click()
     return seen(qtbot, page)
 
 
-def opened_by_name(qtbot: QtBot, page: SpritesPage, rgba: Pixels, folder: Path) -> CutView:
+def opened_by_name(qtbot: QtBot, page: SpritesPage, rgba: Pixels, folder: Path) -> SliceView:
     """A sheet beside a single sprite, from the list of what was left out."""
     write(folder / "s.png", rgba)
     write(folder / "one.png", sprite(1, 16))
     load(qtbot, page, folder)
-    page.doctor.files.cut_wanted.emit("s.png")
+    page.doctor.files.slice_requested.emit("s.png")
     return seen(qtbot, page)
 
 
 def cut(qtbot: QtBot, page: SpritesPage) -> Sprites:
     """Cut as the view shows it; returns the sprites that are open then."""
     with qtbot.waitSignal(page.session.open_sprites.imported):
-        click(page.cutting.cut)
+        click(page.cutting.slice_button)
     assert page.grid.isVisible() and not page.cutting.isVisible()
     return sprites_of(page.session)
 
 
-def numbers(view: CutView, *names: str) -> list[int]:
+def numbers(view: SliceView, *names: str) -> list[int]:
     return [view.form.boxes[name].value() for name in names or ("tile", "tile_height", "margin", "spacing")]
 
 
@@ -115,7 +115,7 @@ def test_a_sheet_that_was_found_opens_and_is_cut_as_it_is_drawn(qtbot: QtBot, pa
     assert len(sprites) == 29 + 36 + 8 and sprites.size == 16
     assert sprites.class_names == ("a", "b", "one")
     assert (sprites.rgba[:8].transpose(1, 0, 2, 3) == first_row(folder / "a.png")).all()
-    page.doctor.files.cut_wanted.emit("b.png")
+    page.doctor.files.slice_requested.emit("b.png")
     assert seen(qtbot, page).before.isEnabled() and view.form.automatic.isChecked()
     qtbot.keyClick(view.form.boxes["tile"], Qt.Key.Key_Escape)
     assert page.grid.isVisible() and not view.is_open
@@ -152,7 +152,7 @@ def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesP
     load(qtbot, page, tmp_path)
     open_sprites = page.session.open_sprites
     open_sprites.opened = replace(open_sprites.opened, options=ImportOptions(size=16, sheets="grid", tile=20))
-    page.doctor.files.cut_wanted.emit("s.png")
+    page.doctor.files.slice_requested.emit("s.png")
     view = seen(qtbot, page)
     shot = view.canvas.viewport().grab().toImage()
     clear = set()
@@ -274,7 +274,7 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
         page.summary.see_cells.click()
         assert view.problem.text().startswith("Reading")
         cancel(qtbot, page)
-    assert view.problem.text().startswith("Opening the sheet was cancelled.") and not view.cut.isEnabled()
+    assert view.problem.text().startswith("Opening the sheet was cancelled.") and not view.slice_button.isEnabled()
     click(view.back)
     page.summary.see_cells.click()
     seen(qtbot, page)
@@ -283,9 +283,9 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
         view.form.packed.click()
         assert view.count.text() == "Looking for the sprites…"
         cancel(qtbot, page)
-    assert view.count.text().startswith("Looking for the sprites was cancelled") and not view.cut.isEnabled()
+    assert view.count.text().startswith("Looking for the sprites was cancelled") and not view.slice_button.isEnabled()
     view.form.classes.setCurrentIndex(1)
-    qtbot.waitUntil(view.cut.isEnabled)
+    qtbot.waitUntil(view.slice_button.isEnabled)
 
 
 def test_sheets_alone_open_by_themselves_and_what_was_open_stays(
@@ -311,10 +311,10 @@ def test_a_sheet_that_has_gone_says_so(qtbot: QtBot, page: SpritesPage, folder: 
     page.summary.see_cells.click()
     view = page.cutting
     qtbot.waitUntil(lambda: "'a.png' has gone" in view.problem.text())
-    assert view.problem.isVisible() and not view.cut.isEnabled()
+    assert view.problem.isVisible() and not view.slice_button.isEnabled()
     click(view.after)
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
-    assert view.canvas.isVisible() and view.cut.isEnabled()
+    assert view.canvas.isVisible() and view.slice_button.isEnabled()
 
 
 def test_a_cut_that_fails_comes_back_with_its_numbers(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
@@ -323,19 +323,19 @@ def test_a_cut_that_fails_comes_back_with_its_numbers(qtbot: QtBot, page: Sprite
     for path in sorted(folder.rglob("*.png")):
         path.unlink()
     with qtbot.waitSignal(page.session.open_sprites.ended):
-        click(view.cut)
+        click(view.slice_button)
     assert view.isVisible() and view.form.boxes["tile"].value() == 17
 
 
 def test_what_would_stay_whole_is_said(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     view = opened_by_name(qtbot, page, np.full((160, 160, 4), 255, np.uint8), tmp_path)
-    assert view.count.text().startswith("No grid is seen") and not view.cut.isEnabled()
+    assert view.count.text().startswith("No grid is seen") and not view.slice_button.isEnabled()
     view.form.boxes["tile"].setValue(100)
     view.form.boxes["tile_height"].setValue(100)
     assert view.count.text().startswith("Fewer than two")
     view.form.packed.click()
     qtbot.waitUntil(lambda: view.count.text().startswith("Nothing parts"))
-    assert view.cut.toolTip() == view.count.text()
+    assert view.slice_button.toolTip() == view.count.text()
 
 
 def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
@@ -447,13 +447,13 @@ def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPa
     )
     assert sprites_of(page.session).size == 192 and len(sprites_of(page.session)) == 7
     with qtbot.waitSignal(open_sprites.imported):
-        click(line.cut)
-    assert sprites_of(page.session).size == 24 and not line.cut.isVisible()
+        click(line.slice_button)
+    assert sprites_of(page.session).size == 24 and not line.slice_button.isVisible()
     assert line.words.text() == "6 pictures were cut into 42 sprites." and not line.larger.isVisible()
     assert {"whole.png"} == {name for name in sprites_of(page.session).names if "#" not in name}
     with qtbot.waitSignal(open_sprites.imported):
         click(line.undo)
-    assert sprites_of(page.session).size == 192 and line.cut.isVisible() and not line.undo.isVisible()
+    assert sprites_of(page.session).size == 192 and line.slice_button.isVisible() and not line.undo.isVisible()
     click(line.close_line)
     assert not line.isVisible() and page.tabs.isVisible()
 
@@ -472,7 +472,7 @@ def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
     load(qtbot, page, where)
     line, open_sprites = page.proposal, page.session.open_sprites
     with qtbot.waitSignal(open_sprites.imported):
-        click(line.cut)
+        click(line.slice_button)
     kept = len(sprites_of(page.session))
     assert line.words.text() == (
         f"8 pictures were cut into {kept} sprites. "
@@ -490,13 +490,13 @@ def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
 ) -> None:
     load(qtbot, page, strips)
     line, open_sprites, doctor = page.proposal, page.session.open_sprites, page.session.doctor
-    fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.cut.text()]
+    fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.slice_button.text()]
     with qtbot.waitSignal(open_sprites.ended):
         doctor.mend(fixes[0])
     assert line.words.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
     by_doctor = open_sprites.opened
     open_sprites.undo()
-    line.cut.click()
+    line.slice_button.click()
     assert (open_sprites.newest.options, open_sprites.newest.past) == (by_doctor.options, by_doctor.past)
     qtbot.waitUntil(lambda: not open_sprites.is_busy())
     open_sprites.change_options(open_sprites.options.replace(class_levels=1))
@@ -532,11 +532,11 @@ def test_the_doctor_leads_to_the_cells_too(qtbot: QtBot, page: SpritesPage, stri
 
 def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
-    page.doctor.files.cut_wanted.emit("wide.png")
+    page.doctor.files.slice_requested.emit("wide.png")
     view = seen(qtbot, page)
-    assert not view.cut.isEnabled() and "whole" in view.count.text()
+    assert not view.slice_button.isEnabled() and "whole" in view.count.text()
     view.form.boxes["tile"].setValue(32)
-    assert view.cut.isEnabled() and view.options().tile == 0 and view.options().sheet_grids == "wide.png=32x16"
+    assert view.slice_button.isEnabled() and view.options().tile == 0 and view.options().sheet_grids == "wide.png=32x16"
     view.form.boxes["tile_height"].setValue(24)
     cut(qtbot, page)
     result = page.session.open_sprites.result
@@ -555,12 +555,12 @@ def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: Spri
     assert "to this sheet only" in view.hint.text() and not view.form.packed.isEnabled()
     click(view.after)
     assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next one is read
-    assert not view.cut.isEnabled() and view.canvas._cells is None
+    assert not view.slice_button.isEnabled() and view.canvas._cells is None
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
     assert view._title.text() == "strip1.png" and numbers(view, "tile") == [24] and view.form.automatic.isChecked()
     sprites = cut(qtbot, page)
     assert {"strip0.png#r1 c12", "strip1.png#r1 c6"} <= set(sprites.names) and "strip1.png#r1 c7" not in sprites.names
-    page.doctor.files.cut_wanted.emit("strip0.png")
+    page.doctor.files.slice_requested.emit("strip0.png")
     view = seen(qtbot, page)
     assert view.form.alone.isChecked() and numbers(view, "tile") == [12]
     view.form.automatic.click()
@@ -574,8 +574,8 @@ def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: Spri
 
 def test_one_picture_and_sizes_that_differ() -> None:
     one = [FoundSheet("a.png", Grid(16, 24), 8)]
-    assert proposal(one) == (
+    assert describe_proposal(one) == (
         "1 picture looks like a strip or a sheet of many sprites: cut it into up to 8 sprites of 16 × 24 pixels?"
     )
     several = [*one, FoundSheet("b.png", Grid(12, 15), 1_200)]
-    assert proposal(several).endswith("cut them into up to 1,208 sprites of about 12 × 15 pixels?")
+    assert describe_proposal(several).endswith("cut them into up to 1,208 sprites of about 12 × 15 pixels?")

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QRadioButton, QSpinBox, QWidget
 
 from studio.app.widgets import factory
-from studio.app.widgets.config_form import whole_box
+from studio.app.widgets.config_form import int_box
 from studio.core.config import settings_of
 from studio.core.formatting import percent
 from studio.data.options import Grid, ImportOptions
@@ -22,7 +22,7 @@ _IS_ALONE = "Untick 'This sheet alone' first."
 _CLASSES = {"sheet": "Each sheet is a class", "row": "Each row is a class"}
 
 
-class CutForm(QWidget):
+class SliceForm(QWidget):
     """Edits an import's settings for sheets, or the grid of a single sheet. `changed`: by the user."""
 
     changed = Signal()
@@ -44,11 +44,13 @@ class CutForm(QWidget):
         self.proposal = factory.caption("")
         self._of_grid = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
         self._of_packed = factory.panel(self._rows(("gap",)))
-        factory.describe(self.grid, "Grid", "Cut the sheet into tiles of one size, in rows and columns.")
-        factory.describe(self.packed, "Packed", _PACKED)
-        factory.describe(self.automatic, "Automatic", _AUTOMATIC)
-        factory.describe(self.alone, "This sheet alone", _ALONE)
-        factory.describe(self.classes, "Classes", "What becomes a class of its own: each sheet, or each of its rows.")
+        factory.set_name_and_tip(self.grid, "Grid", "Cut the sheet into tiles of one size, in rows and columns.")
+        factory.set_name_and_tip(self.packed, "Packed", _PACKED)
+        factory.set_name_and_tip(self.automatic, "Automatic", _AUTOMATIC)
+        factory.set_name_and_tip(self.alone, "This sheet alone", _ALONE)
+        factory.set_name_and_tip(
+            self.classes, "Classes", "What becomes a class of its own: each sheet, or each of its rows."
+        )
         for value, words in _CLASSES.items():
             self.classes.addItem(words, value)
         for name in ("tile", "tile_height"):
@@ -56,13 +58,13 @@ class CutForm(QWidget):
         self.boxes["margin_top"].setMinimum(0)
         choice = factory.row(self.grid, self.packed, 1, spacing=2 * factory.GRID)
         self.setLayout(factory.column(choice, self._of_grid, self._of_packed, self.classes))
-        self.grid.toggled.connect(self._edited)
-        self.automatic.toggled.connect(self._set_automatic)
-        self.alone.toggled.connect(self._set_alone)
-        self.classes.currentIndexChanged.connect(self._edited)
+        self.grid.toggled.connect(self._on_edited)
+        self.automatic.toggled.connect(self._on_automatic_toggled)
+        self.alone.toggled.connect(self._on_alone_toggled)
+        self.classes.currentIndexChanged.connect(self._on_edited)
         for name in _GRID:
-            self.boxes[name].valueChanged.connect(self._number_edited)
-        self.boxes["gap"].valueChanged.connect(self._edited)
+            self.boxes[name].valueChanged.connect(self._on_number_edited)
+        self.boxes["gap"].valueChanged.connect(self._on_edited)
 
     def set_options(self, options: ImportOptions, *, has_others: bool = False) -> None:
         """Show the settings of an import. has_others: whether the settings also cut other sheets."""
@@ -129,16 +131,16 @@ class CutForm(QWidget):
             self._showing = False
 
     @Slot(object)
-    def take_grid(self, grid: Grid) -> None:
+    def set_moved_grid(self, grid: Grid) -> None:
         """Take the numbers of a grid that the user has moved."""
         self._leave_automatic()
         self._showing = True
         self._show_numbers(grid)
         self._showing = False
-        self._edited()
+        self._on_edited()
 
     @Slot(bool)
-    def _set_alone(self, alone: bool) -> None:
+    def _on_alone_toggled(self, alone: bool) -> None:
         """Give the sheet on show its own grid, or remove the own grid.
 
         After that, all sheets share the numbers of the other sheets, or the numbers on show if those are automatic.
@@ -151,14 +153,14 @@ class CutForm(QWidget):
         elif self._shared is not None and not self._shared.cuts_each_by_its_own:
             self._show_shared(self._shared)
         self._shared = self._shared if alone else None
-        self._edited()
+        self._on_edited()
 
     @Slot(bool)
-    def _set_automatic(self, automatic: bool) -> None:
+    def _on_automatic_toggled(self, automatic: bool) -> None:
         """Detect every sheet's grid, and drop the own grid of the sheet on show."""
         if automatic and self._shared is not None and not self._showing:
             self._show_shared(self._shared)
-        self._edited()
+        self._on_edited()
 
     def _show_alone(self, grid: Grid | None) -> None:
         """Give the sheet on show its own grid: `grid`, or the numbers on show for None."""
@@ -183,16 +185,16 @@ class CutForm(QWidget):
         self._showing = False
 
     @Slot()
-    def _edited(self) -> None:
+    def _on_edited(self) -> None:
         self._fold()
         if not self._showing:
             self.changed.emit()
 
     @Slot()
-    def _number_edited(self) -> None:
+    def _on_number_edited(self) -> None:
         if not self._showing:
             self._leave_automatic()
-            self._edited()
+            self._on_edited()
 
     def _fold(self) -> None:
         """Show what the kind of cut needs."""
@@ -200,9 +202,9 @@ class CutForm(QWidget):
         self._of_packed.setVisible(self.packed.isChecked())
         self.alone.setVisible(self._has_others)
         reason = "" if self._shared is None else _IS_ALONE
-        factory.enable(self.packed, reason, _PACKED)
+        factory.set_enabled(self.packed, reason, _PACKED)
         is_found = self._shared is not None and self._shared.cuts_each_by_its_own
-        factory.enable(self.automatic, "" if is_found else reason, _AUTOMATIC)
+        factory.set_enabled(self.automatic, "" if is_found else reason, _AUTOMATIC)
 
     def _show_numbers(self, grid: Grid) -> None:
         numbers = (grid.tile_width, grid.tile_height, grid.left, grid.top, grid.spacing)
@@ -217,8 +219,8 @@ class CutForm(QWidget):
         rows.setColumnMinimumWidth(0, _LABEL_WIDTH)
         rows.setColumnStretch(1, 1)
         for row, item in enumerate(item for item in settings_of(ImportOptions) if item.name in names):
-            self.boxes[item.name] = box = whole_box(item)
-            factory.describe(box, f"{item.label} ({item.unit})", item.help)
+            self.boxes[item.name] = box = int_box(item)
+            factory.set_name_and_tip(box, f"{item.label} ({item.unit})", item.help)
             label = QLabel(item.label)
             label.setBuddy(box)
             rows.addWidget(label, row, 0)

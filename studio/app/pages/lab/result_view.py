@@ -11,7 +11,7 @@ from PySide6.QtGui import QFontDatabase, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPlainTextEdit, QWidget
 
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Disclosure
+from studio.app.widgets.layout import Collapsible
 from studio.app.widgets.sprites.painting import draw_sprite
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
@@ -24,7 +24,7 @@ _MOST_CODE_LINES = 24
 _STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # pixels, at most
 
 
-class Strip(QWidget):
+class PictureStrip(QWidget):
     """Sprites side by side, at a whole number of the screen's pixels for each of theirs."""
 
     def __init__(self, picture: Picture) -> None:
@@ -33,16 +33,16 @@ class Strip(QWidget):
         height, width = self._pixels.shape[:2]
         zoom = max(1, min(_STRIP_WIDTH // width, _STRIP_HEIGHT // height))
         self.setFixedSize(zoom * width, zoom * height)
-        factory.describe(self, picture.title, picture.about or "A picture of what was found out.")
+        factory.set_name_and_tip(self, picture.title, picture.about or "A picture of what was found out.")
 
     def paintEvent(self, event: QPaintEvent) -> None:
         draw_sprite(QPainter(self), self.rect(), self._pixels)
 
 
-class Findings(QWidget):
+class ResultView(QWidget):
     """use_wanted: the user wants the settings that were suggested."""
 
-    use_wanted = Signal()
+    use_requested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class Findings(QWidget):
         self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")  # with another, and its name
         self._plot_place = factory.column(spacing=2 * factory.GRID)
         self._parts = factory.column()
-        self._plain = Disclosure("The same in plain PyTorch", self.code)
+        self._plain = Collapsible("The same in plain PyTorch", self.code)
         self._lay_out()
-        self.use.clicked.connect(self.use_wanted)
+        self.use.clicked.connect(self.use_requested)
 
     @Slot()
     def make_plots(self) -> None:
@@ -79,8 +79,8 @@ class Findings(QWidget):
             self._show(result.outcome)
         else:
             self._show(result.outcome, compared.outcome, when(compared))
-        factory.relabel(self.use, suggestion)
-        factory.enable(self.use, obstacle, _USE)
+        factory.set_button_text(self.use, suggestion)
+        factory.set_enabled(self.use, obstacle, _USE)
         self.use.setVisible(bool(suggestion))
         self.code.setPlainText(result.code)
         lines = min(_MOST_CODE_LINES, result.code.count("\n") + 2)
@@ -98,8 +98,8 @@ class Findings(QWidget):
         self.code.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.code.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.code.setTabChangesFocus(True)
-        factory.describe(self.code, "The same in plain PyTorch", "Lines that do the same with torch alone.")
-        factory.describe(self.read_on, "Read on", "A page of PyTorch's own on the subject.")
+        factory.set_name_and_tip(self.code, "The same in plain PyTorch", "Lines that do the same with torch alone.")
+        factory.set_name_and_tip(self.read_on, "Read on", "A page of PyTorch's own on the subject.")
         self.read_on.setOpenExternalLinks(True)
         use = factory.row(self.use, 1)
         parts = factory.column(
@@ -119,7 +119,9 @@ class Findings(QWidget):
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
         for picture in outcome.pictures:
-            strip = factory.column(factory.text(picture.title, "muted"), Strip(picture), spacing=factory.GRID // 2)
+            strip = factory.column(
+                factory.text(picture.title, "muted"), PictureStrip(picture), spacing=factory.GRID // 2
+            )
             self._parts.addWidget(factory.panel(strip))
         for table in outcome.tables:
             self._parts.addWidget(_grid(table))

@@ -19,19 +19,19 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class RowsTable(QWidget):
+class ComparisonTable(QWidget):
     """The titles of the lines stay in sight where there are more runs than fit beside each other."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
         self.view = QTableView()
         self.note = factory.caption("")
-        self._model = _Model(self)
+        self._model = _ComparisonModel(self)
         self._stack = QStackedWidget()
         self._nothing = factory.caption("")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._set_up_view()
-        factory.describe(self.view, name, tip)
+        factory.set_name_and_tip(self.view, name, tip)
         self._stack.addWidget(self.view)
         self._stack.addWidget(self._nothing)
         self.setLayout(factory.column(self._stack, self.note))
@@ -42,7 +42,7 @@ class RowsTable(QWidget):
         self._stack.setCurrentIndex(0)
         self._say(note)
 
-    def say(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Show no table but these words."""
         self._model.show_rows((), ())
         self._nothing.setText(words)
@@ -72,7 +72,7 @@ class RowsTable(QWidget):
             header.setSectionsClickable(False)
 
 
-class _Model(QAbstractTableModel):
+class _ComparisonModel(QAbstractTableModel):
     """The first column says which value is better, if that is to be said of any."""
 
     def __init__(self, parent: QWidget) -> None:

@@ -23,7 +23,7 @@ _NAME_WIDTH = 18 * factory.GRID
 _WAYS: dict[str, By] = {"At the same step": "step", "After the same time": "time"}
 
 
-class SamplesBeside(QWidget):
+class SamplesComparison(QWidget):
     """A line of samples for each run; the slider goes as far as all of them have come."""
 
     def __init__(self) -> None:
@@ -34,22 +34,22 @@ class SamplesBeside(QWidget):
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.place = factory.text("–", "muted", wrap=False)
         self.note = factory.caption("")
-        self.lines: list[_Line] = []
+        self.lines: list[_SamplesRow] = []
         self._runs: Sequence[ComparedRun] = ()
         self._places: list[float] = []
         self._note = ""  # what else is to be said under them
         self._is_last = True  # the last place is on show, and stays so when there are later ones
         self._lines_place = factory.column(spacing=4)
         self.way.addItems(list(_WAYS))
-        factory.describe(self.slider, "Place of the samples", "Drag to see what each had learnt earlier.")
+        factory.set_name_and_tip(self.slider, "Place of the samples", "Drag to see what each had learnt earlier.")
         self.place.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         below = factory.row(self.way, self.place, self.slider)
         below.setStretch(2, 1)
-        layout = factory.column(factory.scrolling(factory.panel(self._lines_place)), self.note, below, spacing=4)
+        layout = factory.column(factory.scroll_area(factory.panel(self._lines_place)), self.note, below, spacing=4)
         layout.setStretch(0, 1)
         self.setLayout(layout)
-        self.way.currentTextChanged.connect(self._change_way)
-        self.slider.valueChanged.connect(self._move)
+        self.way.currentTextChanged.connect(self._on_alignment_changed)
+        self.slider.valueChanged.connect(self._on_slider_moved)
 
     def show_runs(self, runs: Sequence[ComparedRun], note: str = "") -> None:
         """Show these runs, or newer samples of the same ones: the place on show stays. note: what else to say."""
@@ -67,11 +67,11 @@ class SamplesBeside(QWidget):
         return self._places[self.slider.value()] if self._places else None
 
     @Slot()
-    def _change_way(self) -> None:
+    def _on_alignment_changed(self) -> None:
         self._fit(None)
 
     @Slot(int)
-    def _move(self, value: int) -> None:
+    def _on_slider_moved(self, value: int) -> None:
         self._is_last = value == len(self._places) - 1
         self._draw()
 
@@ -92,7 +92,7 @@ class SamplesBeside(QWidget):
         place = self._shown()
         self.place.setText("–" if place is None else self._in_words(place))
         while len(self.lines) < len(self._runs):
-            self.lines.append(_Line())
+            self.lines.append(_SamplesRow())
             self._lines_place.addWidget(self.lines[-1])
         for line, run in zip(self.lines, self._runs, strict=False):
             line.show_run(run, place, self._by())
@@ -114,12 +114,12 @@ class SamplesBeside(QWidget):
         self.note.setVisible(bool(self.note.text()))
 
 
-class _Line(QWidget):
+class _SamplesRow(QWidget):
     """A run's name, where its samples are from, and the samples."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.name, self.where = factory.RunningLabel(), factory.RunningLabel("muted")
+        self.name, self.where = factory.ElidedLabel(), factory.ElidedLabel("muted")
         self.view = SpriteSheetView()
         self.view.set_placeholder(NO_SAMPLES)
         about = factory.panel(factory.column(1, self.name, self.where, 1, spacing=0))
@@ -130,15 +130,15 @@ class _Line(QWidget):
 
     def show_run(self, run: ComparedRun, place: float | None, by: By) -> None:
         """Show what this run has drawn nearest to that place; None: none of the runs has samples."""
-        self.name.say(run.name)
+        self.name.show_text(run.name)
         self.view.setAccessibleName(f"Samples of {run.name}")
         film = run.film
         if place is None or not film.samples:
-            self.where.say("")
+            self.where.show_text("")
             self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
             return
         index = film.nearest(place, by)
         sample = film.samples[index]
-        self.where.say(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
+        self.where.show_text(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
         self.view.setMinimumHeight(sample.sprites.shape[1] + self.fontMetrics().height() + factory.GRID)
         self.view.set_sprites(sample.sprites, sample.captions)

@@ -17,11 +17,11 @@ _FIT = "Edit it as it is shown here; Undo brings it back as it was."
 _LEAVE = "The picture is not opened; nothing else changes."
 
 
-class SizeQuestion(QWidget):
+class ResizePrompt(QWidget):
     """Hidden while there is nothing to ask. fitted: (NamedSprite) with the model's size. left: it is to be left."""
 
     fitted = Signal(object)
-    left = Signal()
+    cancelled = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,11 +34,11 @@ class SizeQuestion(QWidget):
         row = factory.row(factory.column(self.preview, 1), told, spacing=2 * factory.GRID)
         row.setStretch(1, 1)
         self.setLayout(row)
-        self.fit.clicked.connect(self._fit_it)
-        self.leave.clicked.connect(self.left)
+        self.fit.clicked.connect(self._on_resize_clicked)
+        self.leave.clicked.connect(self.cancelled)
         self.hide()
 
-    def ask(self, asked: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
+    def show_sprite(self, asked: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
         """Ask of this sprite, uint8 [H, W, 4], for a model of so many pixels a side; None: of none any more.
 
         is_new: it is not in the editor yet, and need not come there.
@@ -54,11 +54,11 @@ class SizeQuestion(QWidget):
         way_on = "Fitted, it looks like this." if is_new else "Fit it, and it looks like this; or choose another model."
         self.words.setText(f"{sizes} {way_on}")
         self.how.setText(f"What is done to it: {', '.join(found.steps)}.")
-        factory.relabel(self.fit, "Open it so" if is_new else "Fit it")
+        factory.set_button_text(self.fit, "Open it so" if is_new else "Fit it")
         self.fit.setToolTip(_OPEN if is_new else _FIT)
         self.leave.setVisible(is_new)
 
     @Slot()
-    def _fit_it(self) -> None:
+    def _on_resize_clicked(self) -> None:
         if self._fitted is not None:
             self.fitted.emit(self._fitted)
