@@ -25,7 +25,7 @@ from studio.app.application import Studio
 from studio.app.pages.runs.table import Column
 from studio.core import paths
 from studio.core.arrays import Rgba
-from studio.data.pixels.editing import NamedSprite, rectangle
+from studio.data.pixels.editing import NamedSprite, rectangle_mask
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
@@ -166,7 +166,7 @@ def fill_in(studio: Studio) -> None:
     page.editing.open_sprite(NamedSprite(sprites.rgba[number].copy(), "potion", "potions"))
     editor = page.editing.editor
     edit, side = editor.edit(), sprites.size
-    editor.replace(edit.kept(rectangle((0, 0), (side - 1, side // 2), side), stays=False))
+    editor.replace(edit.with_keep(rectangle_mask((0, 0), (side - 1, side // 2), side), stays=False))
     page.editing.draw.click()
     wait(lambda: not session.inference.is_busy())
 

@@ -23,8 +23,8 @@ from studio.core.events import Classified, Distilled, Event, Exported, Notice, N
 from studio.core.formatting import agreement, count, decimal, memory, number, percent, quicker
 from studio.core.generators import returned
 from studio.core.shell import command
-from studio.data.colour.recolouring import ColourChoice, recoloured
-from studio.data.colour.snapping import BAYER, NO_DITHER
+from studio.data.colour.quantizing import BAYER, NO_DITHER
+from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.options import options_for_prediction
 from studio.data.palettes.files import load_palette
 from studio.data.pixels import corner_tiles
@@ -66,13 +66,13 @@ def generate(args: argparse.Namespace) -> int:
     model = load_model(path, args, find_device(args), reporter)
     as_drawn = settings.replace(true_pixels=False)
     drawn = follow(draw(model, args, as_drawn, reporter), reporter, SpritesGenerated)
-    construction = settings.construction(silhouette_of(args))
-    sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, construction))
+    constraints = settings.constraints(silhouette_of(args))
+    sprites = returned(recolour_sprites(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, constraints))
     made = dataclasses.replace(drawn, sprites=sprites)
     palette = choice.palette.name if choice.palette is not None else ""
     about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}
     colours = choice.palette.visible() if choice.palette is not None else model.style.palette
-    columns = corner_tiles.SIDE if settings.corner_tiles else args.columns  # so laid out, they meet
+    columns = corner_tiles.GRID_SIDE if settings.corner_tiles else args.columns  # so laid out, they meet
     as_saved = as_set(made, model, about, columns, colours if settings.true_pixels else None)
     told = as_saved.about if args.texts else {}
     written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between), about=told), out, form, reporter)
@@ -83,14 +83,14 @@ def generate(args: argparse.Namespace) -> int:
     return 0
 
 
-def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourChoice:
+def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourMode:
     """What becomes of the drawn sprites. Raises BadInputError for a palette, UsageError for flags that don't fit."""
     if args.palette is not None and not settings.true_pixels:
         raise UsageError("Only true pixels come in a palette.", "Leave out --no-true-pixels or --palette.")
     if args.dither and args.palette is None:
         raise UsageError("--dither makes up the colours of a palette.", "Name one with --palette.")
     palette = load_palette(args.palette) if args.palette is not None else None
-    return ColourChoice(settings.true_pixels, palette, BAYER if args.dither else NO_DITHER)
+    return ColourMode(settings.true_pixels, palette, BAYER if args.dither else NO_DITHER)
 
 
 def _form_of(out: Path, name: str) -> SpriteExport | None:

@@ -11,8 +11,8 @@ from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
 from studio.core.errors import BadInputError, UsageError
 from studio.core.formatting import count, number
-from studio.data.colour.palette import Palette, main_colours
-from studio.data.colour.snapping import BAYER, NO_DITHER
+from studio.data.colour.palette import Palette, dominant_colours
+from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import is_palette_name, load_palette, save_palette, writer_for
 from studio.data.palettes.text import hex_words
@@ -63,7 +63,7 @@ def _extracted(args: argparse.Namespace, reporter: Reporter) -> Palette:
     read = read_sprites(args, args.paths, reporter)
     say_left_out(read, reporter)
     sprites = read.sprites
-    colours = main_colours(sprites.rgba, args.colours or _EXTRACTED)
+    colours = dominant_colours(sprites.rgba, args.colours or _EXTRACTED)
     if not len(colours):
         raise BadInputError(f"{sprites.title!r} has no opaque pixels.", "A palette is made of opaque colours.")
     return Palette(colours, args.out.stem if args.out else sprites.title)

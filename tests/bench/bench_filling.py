@@ -28,7 +28,7 @@ from torch import Tensor
 
 from studio.core.arrays import Rgba
 from studio.core.generators import returned
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine.devices.detection import choose, detect
@@ -67,13 +67,13 @@ def filled(model: TrainedModel, sprites: Sprites, keep: NDArray[np.bool_], seed:
     how = GenerateSettings(seed=seed)
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        given = as_given(model, sprites.rgba[part], 1.0, how.construction(), keep[part])
+        given = as_given(model, sprites.rgba[part], 1.0, how.constraints(), keep[part])
         labels = torch.from_numpy(sprites.labels[part])
         return model.recipe.redraw(model.network, given, labels, how.guidance, how.steps, seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
         whole = np.where(keep[part][..., None], sprites.rgba[part], drawn)
-        return true_pixels(whole, sprites.labels[part], model.style, keep[part])
+        return to_pixel_art(whole, sprites.labels[part], model.style, keep[part])
 
     return returned(in_parts(model, len(sprites), how.steps, steps_of, finished))
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.colour.palette import main_colours, nearest, oklab
+from studio.data.colour.palette import dominant_colours, nearest_colours, to_oklab
 from studio.data.images.canvas import as_numbers, as_rgba
 
 
 def spoilt(sprites: Rgba, training: Rgba) -> Iterator[tuple[str, Rgba]]:
     """Names and sprites uint8 [N, S, S, 4] of each way to spoil them, in the colours of those learnt from."""
-    rng, palette = np.random.default_rng(0), main_colours(training, 256)[:, :3]
+    rng, palette = np.random.default_rng(0), dominant_colours(training, 256)[:, :3]
     size = sprites.shape[1]
     for share in (0.01, 0.03, 0.1):
         yield f"{share:.0%} speckled", _speckled(sprites, share, palette, rng)
@@ -85,4 +85,4 @@ def _turned(sprites: Rgba, turn: float, palette: NDArray[np.uint8]) -> Rgba:
 
 def _in_palette(colours: NDArray[np.uint8], palette: NDArray[np.uint8]) -> NDArray[np.uint8]:
     values, places = np.unique(colours, axis=0, return_inverse=True)
-    return np.asarray(palette[nearest(oklab(values), oklab(palette))][places.reshape(-1)])
+    return np.asarray(palette[nearest_colours(to_oklab(values), to_oklab(palette))][places.reshape(-1)])

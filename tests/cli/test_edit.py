@@ -82,7 +82,7 @@ def test_the_best_of_many_are_like_those_that_are_named(
 def test_a_set_of_corner_tiles_is_a_sheet_that_goes_on(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["generate", generator_run, "--steps", 2, "--mix", "class0:1,class1:1", "--corner-tiles"]
     assert "16 new sprites" in studio(*words, "--out", tmp_path / "tiles.png").out
-    assert corner_tiles.meet(_cells(tmp_path / "tiles.png", 16, 4))
+    assert corner_tiles.corners_match(_cells(tmp_path / "tiles.png", 16, 4))
     studio(*words, "--out", tmp_path / "tiles")
     assert len(list((tmp_path / "tiles").glob("class0-class1 [01][01][01][01].png"))) == 16
 

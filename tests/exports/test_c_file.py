@@ -14,7 +14,7 @@ import torch
 
 from studio.core.errors import ExportError
 from studio.core.events import Exported
-from studio.data.colour.true_pixels import PixelStyle, true_pixels
+from studio.data.colour.pixel_art import PixelStyle, to_pixel_art
 from studio.engine import catalog
 from studio.engine.models.exporting import export
 from studio.engine.steps.batches import to_rgba
@@ -63,7 +63,7 @@ def test_the_snippet_runs_in_a_folder_of_its_own(recipe: str, tmp_path: Path) ->
         assert b"WIDTH 8\nHEIGHT 8\nDEPTH 4\n" in header
         with torch.no_grad():
             *_, x = model.recipe.draw(model.network, torch.tensor([0]), 1.5, 10, 1)
-        expected = true_pixels(to_rgba(x).numpy(), np.array([0]), model.style)
+        expected = to_pixel_art(to_rgba(x).numpy(), np.array([0]), model.style)
         assert (np.frombuffer(pixels, np.uint8).reshape(expected.shape) == expected).all(-1).mean() >= 0.98
     else:
         with torch.no_grad():

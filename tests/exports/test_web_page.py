@@ -24,7 +24,7 @@ from PIL import Image
 
 from studio.core import paths
 from studio.core.errors import ExportError
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine import catalog
 from studio.engine.models.exporting import as_exportable
 from studio.engine.models.model import TrainedModel
@@ -81,7 +81,7 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes
     labels, engine = (0, 1, 2, -1), Engine(ENGINE.read_bytes(), packed)
     with torch.no_grad():
         *_, expected = model.recipe.draw(model.network, torch.tensor(labels), guidance, steps, seed=5)
-    pixels = true_pixels(to_rgba(expected).numpy(), np.array(labels), model.style)
+    pixels = to_pixel_art(to_rgba(expected).numpy(), np.array(labels), model.style)
     for place, label in enumerate(labels):
         found = engine.draw(label, 5 + APART * place, guidance, steps)
         assert np.abs(found - expected[place].numpy()).max() < 2 / 255

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from studio.core.config import Config, setting
-from studio.data.colour.true_pixels import PixelStyle
+from studio.data.colour.pixel_art import PixelStyle
 from studio.engine import catalog
 from studio.engine.models.exporting import as_exportable
 from studio.engine.models.model import TrainedModel

@@ -15,9 +15,9 @@ from studio.core.events import Event, Notice, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
-    from studio.data.colour.construction import Badge
+    from studio.data.colour.colour_counts import ColourCounts
+    from studio.data.colour.constraints import ConstraintCheck
     from studio.data.colour.palette import Palette
-    from studio.data.colour.usage import ColourUse
     from studio.data.files.source_files import Quarantined
     from studio.data.importing.sheet_preview import Sheet
     from studio.data.options import FoundSheet
@@ -65,7 +65,7 @@ class QueueChanged(Event):
 class PaletteFound(Event):
     """The colours of the open sprites."""
 
-    use: ColourUse
+    use: ColourCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class SpritesColoured(SpritesGenerated):
 
     palette: str = ""
     colours: NDArray[np.uint8] | None = None
-    badges: tuple[Badge, ...] = ()
+    badges: tuple[ConstraintCheck, ...] = ()
     source: str = ""
     note: str = ""
 

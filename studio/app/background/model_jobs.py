@@ -23,9 +23,9 @@ from studio.engine.control.control import Control
 from studio.exports.cards import provenance
 
 if TYPE_CHECKING:
-    from studio.data.colour.construction import Construction
-    from studio.data.colour.recolouring import ColourChoice
-    from studio.data.colour.true_pixels import PixelStyle
+    from studio.data.colour.constraints import Constraints
+    from studio.data.colour.pixel_art import PixelStyle
+    from studio.data.colour.recolouring import ColourMode
     from studio.data.sprites import Sprites
     from studio.engine.devices.types import Device, GenerateSettings
     from studio.engine.models.model import TrainedModel
@@ -51,7 +51,7 @@ class _Drawn:
 
     made: SpritesGenerated
     style: PixelStyle
-    construction: Construction
+    constraints: Constraints
     source: str
     note: str
 
@@ -165,7 +165,7 @@ def generate(
     source: SavedModel | Control,
     device: Device,
     settings: GenerateSettings,
-    colours: ColourChoice,
+    colours: ColourMode,
     request: EditRequest | None = None,
 ) -> Events:
     """New sprites from a model, in the chosen colours, from noise or what the request says.
@@ -178,13 +178,13 @@ def generate(
     fills = request is not None and request.keep is not None
     model = yield from (cache.load_to_fill if fills else cache.load)(source, device)
     as_drawn = settings.replace(true_pixels=False)
-    construction = settings.construction(None if request is None else request.silhouette)
+    constraints = settings.constraints(None if request is None else request.silhouette)
     drawing = generate(model, as_drawn) if request is None else _edit(model, as_drawn, request)
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
                 note = _said_of_filling(source, model) if fills else ""
-                drawn = _Drawn(event, model.style, construction, source_text(model), note)
+                drawn = _Drawn(event, model.style, constraints, source_text(model), note)
                 cache.drawn = recent([*cache.drawn, drawn], lambda one: one.made.sprites.nbytes)
                 yield from recolour(cache, colours)
             else:
@@ -217,30 +217,30 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
     return between(model, settings, source) if request.kind == "between" else more_like(model, settings, source)
 
 
-def recolour(cache: ModelCache, colours: ColourChoice, labels: NDArray[np.int64] | None = None) -> Events:
+def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> Events:
     """The sprites that were drawn last, or lately with these very labels, in other colours."""
-    from studio.data.colour.construction import badges
-    from studio.data.colour.recolouring import recoloured
-    from studio.data.colour.true_pixels import alphas_of
+    from studio.data.colour.constraints import evaluate_constraints
+    from studio.data.colour.pixel_art import allowed_alphas
+    from studio.data.colour.recolouring import recolour_sprites
 
     for one in [one for one in cache.drawn if labels is None or one.made.labels is labels][-1:]:
-        drawn, style, construction = one.made, one.style, one.construction
-        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep, construction)
-        alphas = alphas_of(drawn.labels, style) if colours.true_pixels else None
+        drawn, style, constraints = one.made, one.style, one.constraints
+        sprites = yield from recolour_sprites(drawn.sprites, drawn.labels, style, colours, drawn.keep, constraints)
+        alphas = allowed_alphas(drawn.labels, style) if colours.true_pixels else None
         name, palette = "", style.palette if colours.true_pixels else None
         if colours.true_pixels and colours.palette is not None:
             name, palette = colours.palette.name, colours.palette.visible()
-        checked = tuple(badges(sprites, construction, palette, drawn.keep, alphas))
+        checked = tuple(evaluate_constraints(sprites, constraints, palette, drawn.keep, alphas))
         yield SpritesColoured(
             sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked,
-            one.source, one.note or _said_of_empty(sprites, construction),
+            one.source, one.note or _said_of_empty(sprites, constraints),
         )  # fmt: skip
 
 
-def _said_of_empty(sprites: Rgba, construction: Construction) -> str:
+def _said_of_empty(sprites: Rgba, constraints: Constraints) -> str:
     """A model of things that stand alone draws nothing on some canvases that have no border."""
     empty = int((~sprites[..., 3].any((1, 2))).sum())
-    if not empty or not any(construction.meets):
+    if not empty or not any(constraints.seamless_axes):
         return ""
     return f"{empty:,} of {len(sprites):,} are empty: seamless is for models of tiles that fill their canvas."
 

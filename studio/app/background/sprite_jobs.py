@@ -95,16 +95,16 @@ def find_packed(sheet: Sheet, gap: int) -> Events:
 
 def find_palette(sprites: Sprites) -> Events:
     """The colours that a set of sprites uses most."""
-    from studio.data.colour.usage import colour_use
+    from studio.data.colour.colour_counts import count_colours
 
-    yield PaletteFound(colour_use(sprites.rgba))
+    yield PaletteFound(count_colours(sprites.rgba))
 
 
 def find_colour(sprites: Sprites, colour: Rgba) -> Events:
     """The sprites that use a colour."""
-    from studio.data.colour.usage import sprites_with
+    from studio.data.colour.colour_counts import find_sprites_with_colour
 
-    yield ColourFound(sprites, colour, (yield from sprites_with(sprites.rgba, colour)))
+    yield ColourFound(sprites, colour, (yield from find_sprites_with_colour(sprites.rgba, colour)))
 
 
 def load_palette(path: Path) -> Events:

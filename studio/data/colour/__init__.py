@@ -1,4 +1,4 @@
 """Palettes and colours: extract, count, snap, recolour, and read pixels at their true size.
 
-Start with palette.py. construction.py holds drawing rules such as symmetry and outlines.
+Start with palette.py. constraints.py holds drawing rules such as symmetry and outlines.
 """

@@ -34,7 +34,7 @@ _LMS_TO_OKLAB = (
 )
 
 
-def palette_of(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
+def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
     """The most used opaque colours of uint8 [N, S, S, 4]: uint8 [K, 4] and their pixels int64 [K], most used first.
 
     K is at most `limit`. Sets of more than four million pixels are sampled evenly, always in the same way, and the
@@ -49,20 +49,20 @@ def palette_of(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
 
 
 def sampling_step(rgba: Rgba) -> int:
-    """Every how many sprites of uint8 [N, S, S, 4] `palette_of` looks at one: 1 when it looks at all."""
+    """Every how many sprites of uint8 [N, S, S, 4] `extract_palette` looks at one: 1 when it looks at all."""
     return max(1, -(-rgba.size // 4 // _MOST_PIXELS))
 
 
 def display_order(colours: Rgba) -> NDArray[np.int64]:
     """Indices that lay uint8 [K, 4] out for the eye: greys from dark to light, then hue by hue: int64 [K]."""
-    lab = oklab(colours[..., :3])
+    lab = to_oklab(colours[..., :3])
     chroma = np.hypot(lab[:, 1], lab[:, 2])
     turn = np.arctan2(lab[:, 2], lab[:, 1]) / (2 * np.pi) % 1.0
     group = np.where(chroma < _GREY_CHROMA, -1, np.floor(turn * _HUE_GROUPS))
     return np.lexsort((turn, lab[:, 0], group)).astype(np.int64)
 
 
-def oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
+def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
     """sRGB uint8 [..., 3] in OKLab, where distances are as the eye sees them: lightness, a, b as float64 [..., 3]."""
     share = rgb.astype(np.float64) / 255
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
@@ -70,11 +70,11 @@ def oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.asarray(cones @ np.array(_LMS_TO_OKLAB).T)
 
 
-def nearest(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
+def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
     """For each OKLab colour [n, 3] the index of the nearest in OKLab [K, 3], the first of equals: int64 [n]."""
     found = np.empty(len(colours), np.int64)
     channels = np.ascontiguousarray(palette.T)
-    for part in batches(len(colours), len(palette)):
+    for part in distance_slices(len(colours), len(palette)):
         apart = np.zeros((len(colours[part]), len(palette)))
         for own, known in zip(colours[part].T, channels, strict=True):  # a sum over an axis of three takes far longer
             apart += (own[:, None] - known) ** 2
@@ -82,14 +82,14 @@ def nearest(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArr
     return found
 
 
-def spread(colours: Rgba, count: int) -> Rgba:
+def farthest_colours(colours: Rgba, count: int) -> Rgba:
     """At most `count` colours, none of uint8 [K, 4] far from all of them: uint8 [k, 4] in the order they had.
 
     By farthest-point sampling in OKLab (Gonzalez 1985), from the first colour on.
     """
     if len(colours) <= count:
         return colours
-    lab = oklab(colours[:, :3])
+    lab = to_oklab(colours[:, :3])
     chosen = [0]
     apart = np.linalg.norm(lab - lab[0], axis=1)
     while len(chosen) < count:
@@ -98,13 +98,13 @@ def spread(colours: Rgba, count: int) -> Rgba:
     return colours[sorted(chosen)]
 
 
-def batches(count: int, each: int) -> Iterator[slice]:
+def distance_slices(count: int, each: int) -> Iterator[slice]:
     """The range 0 to `count` in slices for which `each` distances apiece fit into little memory."""
     rows = max(1, _AT_ONCE // max(1, each))
     return (slice(start, start + rows) for start in range(0, count, rows))
 
 
-def gather(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def cluster_colours(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """OKLab colours [n, 3] in at most `count` groups, to 256: the group of each, int64 [n], and the means [groups, 3].
 
     By median cut and k-means.
@@ -117,16 +117,16 @@ def gather(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64],
     return groups.astype(np.int64), totals / np.bincount(groups)[:, None]
 
 
-def main_colours(rgba: Rgba, count: int) -> Rgba:
+def dominant_colours(rgba: Rgba, count: int) -> Rgba:
     """At most `count` colours, to 256, that stand for all opaque ones of uint8 [N, S, S, 4]: uint8 [K, 4], for the eye.
 
     All of them where there are no more. Otherwise they are gathered, each with the weight of its pixels, and the most
     used of each group is taken: a colour that is in the sprites.
     """
-    colours, pixels = palette_of(rgba, MOST_COLOURS)
+    colours, pixels = extract_palette(rgba, MOST_COLOURS)
     if len(colours) > count:
         weights = np.maximum(1, pixels * _WEIGHED // pixels.sum())
-        groups, _ = gather(oklab(colours[:, :3]).repeat(weights, axis=0), count)
+        groups, _ = cluster_colours(to_oklab(colours[:, :3]).repeat(weights, axis=0), count)
         _, most_used = np.unique(groups[weights.cumsum() - 1], return_index=True)
         colours = colours[most_used]
     return colours[display_order(colours)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
 from studio.core.formatting import count, number
-from studio.data.colour.usage import colours_used
+from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
 from studio.data.doctor.like_named import key_of, spellings
 from studio.data.doctor.mending import merging
@@ -69,7 +69,7 @@ def _like_named(sprites: Sprites) -> Iterator[Quarantined]:
 def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     items = []
     for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
-        used = colours_used(sprites.rgba[part])
+        used = colours_per_sprite(sprites.rgba[part])
         for index in np.flatnonzero(used > MANY_COLOURS).tolist():
             items.append(
                 Quarantined(sprites.names[part.start + index], f"{number(int(used[index]))} colours", "many colours")
@@ -83,7 +83,7 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
     change = yield from merging(sprites.rgba, HARDLY_SEEN)
     items = []
     for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
-        before, after = colours_used(sprites.rgba[part]), colours_used(change(sprites.rgba[part]))
+        before, after = colours_per_sprite(sprites.rgba[part]), colours_per_sprite(change(sprites.rgba[part]))
         for index in np.flatnonzero(after < before).tolist():
             words = f"{number(int(before[index]))} colours, {number(int(after[index]))} to the eye"
             items.append(Quarantined(sprites.names[part.start + index], words, "near colours"))

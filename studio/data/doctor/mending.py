@@ -22,9 +22,9 @@ from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
 from studio.core.names import composed
 from studio.data.assemble import ImportResult, too_few
-from studio.data.colour.palette import MOST_COLOURS, Palette, main_colours, palette_of, sampling_step
-from studio.data.colour.snapping import merge, snap
-from studio.data.colour.usage import colours_used
+from studio.data.colour.colour_counts import colours_per_sprite
+from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
+from studio.data.colour.quantizing import map_to_palette, merge_near_colours
 from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
 from studio.data.doctor.like_named import key_of, merged, spellings
 from studio.data.files.scratch import Scratch
@@ -156,10 +156,10 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
 def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
     """Returns what makes one of the near colours of these sprites; of very large sets rare colours stay.
 
-    distance: as in `merge`.
+    distance: as in `merge_near_colours`.
     """
-    colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
-    becomes = yield from merge(colours[:, :3], counts, distance)
+    colours, counts = extract_palette(_some_opaque(rgba), _EVERY_COLOUR)
+    becomes = yield from merge_near_colours(colours[:, :3], counts, distance)
     before = as_numbers(colours)
     order = before.argsort()
     known, instead = before[order], before[becomes][order]
@@ -179,16 +179,16 @@ def _in_main_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
     if not count:
         return None
     some = _some_opaque(rgba)
-    colours, pixels = palette_of(some, MOST_COLOURS)
+    colours, pixels = extract_palette(some, MOST_COLOURS)
     own = pixels[:count].sum() >= _OWN_PALETTE * pixels.sum()
-    return _snapping(colours[:count] if own else main_colours(some, count)) if len(colours) else None
+    return _snapping(colours[:count] if own else dominant_colours(some, count)) if len(colours) else None
 
 
 def _in_palette(rgba: Rgba, options: ImportOptions) -> _Change | None:
     if not options.palette:
         return None
     palette = load_palette(Path(options.palette))
-    return lambda part: snap(part, palette)
+    return lambda part: map_to_palette(part, palette)
 
 
 def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
@@ -198,16 +198,16 @@ def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
 
     def change(part: Rgba) -> Rgba:
         result = part.copy()
-        for index in np.flatnonzero(colours_used(part) > count):
+        for index in np.flatnonzero(colours_per_sprite(part) > count):
             one = part[index : index + 1]
-            result[index] = _snapping(main_colours(_opaque(one), count))(one)[0]
+            result[index] = _snapping(dominant_colours(_opaque(one), count))(one)[0]
         return result
 
     return change
 
 
 def _some_opaque(rgba: Rgba) -> Rgba:
-    """What can be seen made solid, of so many sprites as `palette_of` looks at: a copy of all might not fit."""
+    """What can be seen made solid, of so many sprites as `extract_palette` looks at: a copy of all might not fit."""
     return _opaque(rgba[:: sampling_step(rgba)])
 
 
@@ -220,7 +220,7 @@ def _opaque(rgba: Rgba) -> Rgba:
 
 def _snapping(colours: Rgba) -> _Change:
     palette = Palette(colours)
-    return lambda part: snap(part, palette)
+    return lambda part: map_to_palette(part, palette)
 
 
 def _different(before: Rgba, after: Rgba) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_numbers
 
 Mask = NDArray[np.bool_]  # [S, S]
-Place = tuple[int, int]  # x and y of a pixel, from the upper left
+Point = tuple[int, int]  # x and y of a pixel, from the upper left
 Tool = Literal["pencil", "rectangle", "bucket", "wand"]
 _Numbers = NDArray[np.int64]
 
@@ -23,31 +23,31 @@ _MOST_STEPS = 100  # that can be undone
 
 
 @dataclass(frozen=True, eq=False)
-class Edit:
+class EditedSprite:
     """A sprite uint8 [S, S, 4] and which of its pixels stay, bool [S, S]. Nobody changes the arrays."""
 
     sprite: Rgba
     keep: Mask
 
     @classmethod
-    def of(cls, sprite: Rgba) -> Edit:
+    def of(cls, sprite: Rgba) -> EditedSprite:
         """A sprite of which all stays."""
         return cls(sprite, np.ones(sprite.shape[:2], bool))
 
-    def kept(self, where: Mask, stays: bool) -> Edit:
+    def with_keep(self, where: Mask, stays: bool) -> EditedSprite:
         """With these pixels kept, or to be drawn anew."""
-        return Edit(self.sprite, np.where(where, stays, self.keep))
+        return EditedSprite(self.sprite, np.where(where, stays, self.keep))
 
-    def painted(self, where: Mask, colour: NDArray[np.uint8]) -> Edit:
+    def paint(self, where: Mask, colour: NDArray[np.uint8]) -> EditedSprite:
         """With these pixels in a colour uint8 [4]."""
-        return Edit(np.where(where[..., None], colour, self.sprite), self.keep)
+        return EditedSprite(np.where(where[..., None], colour, self.sprite), self.keep)
 
-    def is_same(self, other: Edit) -> bool:
+    def equals(self, other: EditedSprite) -> bool:
         """Whether nothing differs."""
         return np.array_equal(self.sprite, other.sprite) and np.array_equal(self.keep, other.keep)
 
 
-def line(start: Place, end: Place, size: int, brush: int = 1) -> Mask:
+def line_mask(start: Point, end: Point, size: int, brush: int = 1) -> Mask:
     """The pixels under a square brush of so many pixels that is drawn from one place to another (Bresenham 1965)."""
     steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
     share = np.arange(steps + 1) / steps
@@ -61,7 +61,7 @@ def line(start: Place, end: Place, size: int, brush: int = 1) -> Mask:
     return found
 
 
-def rectangle(start: Place, end: Place, size: int) -> Mask:
+def rectangle_mask(start: Point, end: Point, size: int) -> Mask:
     """The pixels of the rectangle with these corners, both of which belong to it."""
     (left, right), (top, bottom) = (sorted(pair) for pair in zip(start, end, strict=True))
     found = np.zeros((size, size), bool)
@@ -69,20 +69,20 @@ def rectangle(start: Place, end: Place, size: int) -> Mask:
     return found
 
 
-def same_colour(sprite: Rgba, place: Place) -> Mask:
+def same_colour_mask(sprite: Rgba, place: Point) -> Mask:
     """The pixels of exactly the colour of that one; all that can't be seen are of one."""
     numbers = as_numbers(sprite) * (sprite[..., 3] > 0)
     return np.asarray(numbers == numbers[place[1], place[0]])
 
 
-def connected(sprite: Rgba, place: Place) -> Mask:
-    """Those of `same_colour` that are reached from that pixel going left, right, up and down.
+def flood_fill_mask(sprite: Rgba, place: Point) -> Mask:
+    """Those of `same_colour_mask` that are reached from that pixel going left, right, up and down.
 
     By runs, the pixels of a row that are side by side: a maze takes milliseconds, too.
     """
     size = len(sprite)
     width = size + 2  # with a gap at both ends, no run goes on in the next row
-    flat = np.pad(same_colour(sprite, place), ((0, 0), (1, 1))).reshape(-1)
+    flat = np.pad(same_colour_mask(sprite, place), ((0, 0), (1, 1))).reshape(-1)
     turns = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     first, end = turns[::2], turns[1::2]
     group = _groups(len(first), *_touching(first, end, width))
@@ -120,41 +120,41 @@ class Stroke:
     tool: Tool
     sprite: Rgba
     width: int
-    start: Place
-    last: Place
+    start: Point
+    last: Point
     covered: Mask
 
     @classmethod
-    def begun(cls, tool: Tool, sprite: Rgba, width: int, place: Place) -> Stroke:
+    def begin(cls, tool: Tool, sprite: Rgba, width: int, place: Point) -> Stroke:
         """The tool is set down on uint8 [S, S, 4]."""
         nothing = cls(tool, sprite, width, place, place, np.zeros(sprite.shape[:2], bool))
         if tool in _AT_ONCE:
             return replace(nothing, covered=_AT_ONCE[tool](sprite, place))
-        return nothing.dragged(place)
+        return nothing.drag_to(place)
 
-    def dragged(self, place: Place) -> Stroke:
+    def drag_to(self, place: Point) -> Stroke:
         """It is moved on to this place."""
         size = len(self.sprite)
         if self.tool == "pencil":
-            under = self.covered | line(self.last, place, size, self.width)
+            under = self.covered | line_mask(self.last, place, size, self.width)
         else:
-            under = rectangle(self.start, place, size) if self.tool == "rectangle" else self.covered
+            under = rectangle_mask(self.start, place, size) if self.tool == "rectangle" else self.covered
         return replace(self, last=place, covered=under)
 
 
-_AT_ONCE: dict[Tool, Callable[[Rgba, Place], Mask]] = {"bucket": connected, "wand": same_colour}
+_AT_ONCE: dict[Tool, Callable[[Rgba, Point], Mask]] = {"bucket": flood_fill_mask, "wand": same_colour_mask}
 
 
 @dataclass(frozen=True, eq=False)
-class KeptEdit:
+class SavedEdit:
     """An edit with where its sprite came from: as in NamedSprite."""
 
-    edit: Edit
+    edit: EditedSprite
     name: str
     class_name: str = ""
     source: str = ""
 
-    def is_of(self, other: KeptEdit) -> bool:
+    def is_same_sprite(self, other: SavedEdit) -> bool:
         """Whether it is the same sprite, however edited, as far as can be told."""
         same_size = len(self.edit.sprite) == len(other.edit.sprite)
         return same_size and (self.name, self.class_name, self.source) == (other.name, other.class_name, other.source)
@@ -167,42 +167,42 @@ class KeptEdit:
         return json.dumps({"size": len(edit.sprite), **told, **pixels}).encode()
 
     @classmethod
-    def from_json(cls, text: bytes) -> KeptEdit:
+    def from_json(cls, text: bytes) -> SavedEdit:
         """What `to_json` gave. Raises ValueError, which says what is wrong with it."""
-        kept = records.parse(text, _KeptRecord)
+        kept = records.parse(text, _SavedEditRecord)
         side = kept.size
         sprite = np.frombuffer(bytes.fromhex(kept.sprite), np.uint8).reshape(side, side, 4)
         bits = np.unpackbits(np.frombuffer(bytes.fromhex(kept.keep), np.uint8))
-        edit = Edit(sprite, bits[: side * side].reshape(side, side).astype(bool))
+        edit = EditedSprite(sprite, bits[: side * side].reshape(side, side).astype(bool))
         return cls(edit, kept.name, kept.class_name, kept.source)
 
 
-class History:
+class EditHistory:
     """The steps of the edits of one sprite after the other. `now` is how it looks."""
 
-    def __init__(self, kept: KeptEdit) -> None:
+    def __init__(self, kept: SavedEdit) -> None:
         self.now = kept
-        self._past: list[KeptEdit] = []
-        self._future: list[KeptEdit] = []
+        self._past: list[SavedEdit] = []
+        self._future: list[SavedEdit] = []
 
-    def push(self, edit: Edit) -> bool:
+    def push(self, edit: EditedSprite) -> bool:
         """The sprite looks so from now on; False where nothing differs, which is no step."""
-        if edit.is_same(self.now.edit):
+        if edit.equals(self.now.edit):
             return False
         self.open(replace(self.now, edit=edit))
         return True
 
-    def open(self, kept: KeptEdit) -> None:
+    def open(self, kept: SavedEdit) -> None:
         """Go on to another sprite: a step, too."""
         self._past = [*self._past, self.now][-_MOST_STEPS:]
         self._future = []
         self.now = kept
 
-    def before(self) -> KeptEdit | None:
+    def undo_state(self) -> SavedEdit | None:
         """What `undo` would bring back."""
         return self._past[-1] if self._past else None
 
-    def after(self) -> KeptEdit | None:
+    def redo_state(self) -> SavedEdit | None:
         """What `redo` would bring back."""
         return self._future[-1] if self._future else None
 
@@ -232,7 +232,7 @@ class NamedSprite(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _KeptRecord:
+class _SavedEditRecord:
     """An edit as it is kept."""
 
     size: records.Count

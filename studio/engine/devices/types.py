@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.config import Config, setting
 from studio.core.events import Event
-from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
+from studio.data.colour.constraints import MIRRORS, NONE, SEAMLESS, Constraints
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -172,11 +172,11 @@ class GenerateSettings(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.construction()  # which knows what an outline is
+        self.constraints()  # which knows what an outline is
 
-    def construction(self, silhouette: NDArray[np.uint8] | None = None) -> Construction:
+    def constraints(self, silhouette: NDArray[np.uint8] | None = None) -> Constraints:
         """What the sprites are to have by construction; silhouette: uint8 [S, S], the alpha of each pixel, or any.
 
         Raises UsageError for an outline that is no colour.
         """
-        return Construction(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)
+        return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)

@@ -14,7 +14,7 @@ from studio.core import files, records
 from studio.core.config import TrainingConfig
 from studio.core.errors import DamagedError
 from studio.core.events import Notice
-from studio.data.colour.true_pixels import PixelStyle, style_of
+from studio.data.colour.pixel_art import PixelStyle, measure_style
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
@@ -76,7 +76,7 @@ def learnt_by(run: RunDir) -> tuple[Sprites, Indices]:
 
 def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
-    return style_of(subsample(sprites, _learnt(record, sprites)))
+    return measure_style(subsample(sprites, _learnt(record, sprites)))
 
 
 def _learnt(record: RunRecord, sprites: Sprites) -> Indices:

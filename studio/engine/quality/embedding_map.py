@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, Progress
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
@@ -68,7 +68,7 @@ def decode(model: TrainedModel, codes: Floats) -> Events:
     with detection.faults(model.device), torch.no_grad(), autocast(model.device.type, model.precision):
         x = model.recipe.decode(model.network, torch.from_numpy(codes).to(model.device))
     made = to_rgba(x).numpy()
-    yield CodesDecoded(true_pixels(made, np.full(len(made), -1), model.style))
+    yield CodesDecoded(to_pixel_art(made, np.full(len(made), -1), model.style))
 
 
 def principal_plane(features: Floats) -> tuple[Floats, float]:

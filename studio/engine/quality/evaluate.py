@@ -21,7 +21,7 @@ from studio.core.arrays import Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Notice, Validated
-from studio.data.colour.true_pixels import pixel_truth
+from studio.data.colour.pixel_art import measure_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine.devices import detection
@@ -235,7 +235,7 @@ class Judge:
         """What can be said of sprites one by one. nearest, heldout: the training sprites nearest to them, and to the
         held-out ones.
         """
-        found: dict[str, float] = dict(vars(pixel_truth(sprites, self._real.training.rgba)))
+        found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
         found["nearer"] = share_below(nearest.distance, heldout.distance)
         if asked is not None and self._features.knows_classes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
-from studio.data.colour.palette import oklab
+from studio.data.colour.palette import to_oklab
 from studio.engine.devices.types import FEWEST_LIKED, MOST_SPRITES, GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.features import fixed_features
@@ -94,7 +94,7 @@ def _described(sprites: Rgba) -> NDArray[np.float64]:
 
 def _colours(sprites: Rgba) -> NDArray[np.float64]:
     weights = sprites[..., 3:].reshape(len(sprites), -1, 1) / 255
-    colours = oklab(sprites[..., :3].reshape(-1, 3)).reshape(len(sprites), -1, 3)
+    colours = to_oklab(sprites[..., :3].reshape(-1, 3)).reshape(len(sprites), -1, 3)
     seen = np.maximum(weights.sum(1), 1)
     mean = (colours * weights).sum(1) / seen
     spread = np.sqrt((((colours - mean[:, None]) ** 2).sum(-1, keepdims=True) * weights).sum(1) / seen)

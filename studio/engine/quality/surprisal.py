@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.colour.palette import main_colours, nearest, oklab
+from studio.data.colour.palette import dominant_colours, nearest_colours, to_oklab
 from studio.data.images.canvas import as_numbers, as_rgba
 from studio.engine.runs.split import Indices, shuffled_by_group
 from studio.engine.steps.batches import stride_subsample
@@ -43,7 +43,7 @@ class PatchSurprisal:
         training: sprites uint8 [M, S, S, 4] whose main colours all pixels take. Those of the real ones would suit them
         better than new ones.
         """
-        self._palette = main_colours(training, _MOST_COLOURS)
+        self._palette = dominant_colours(training, _MOST_COLOURS)
         most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
         real, groups = stride_subsample(real, most), stride_subsample(groups, most)
         folds = np.empty(len(real), np.int64)
@@ -76,7 +76,7 @@ class PatchSurprisal:
         colours = as_rgba(values)
         codes = np.where(colours[:, 3] < 128, 0, 1)
         if len(self._palette):
-            codes *= 1 + nearest(oklab(colours[:, :3]), oklab(self._palette[:, :3]))
+            codes *= 1 + nearest_colours(to_oklab(colours[:, :3]), to_oklab(self._palette[:, :3]))
         return _Patches(codes[places].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
     def _bits(

@@ -14,7 +14,7 @@ from torch import Tensor
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine.devices import detection
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
@@ -22,7 +22,7 @@ from studio.engine.sampling.generate import (
     Labels,
     as_conditions,
     as_given,
-    check_construction,
+    check_constraints,
     in_parts,
     name_of,
     wanted_classes,
@@ -72,22 +72,22 @@ def redraw(
                 "A model learns it in the last fifth of its training: a later checkpoint, such as 'last', may know it."
             )
             yield Notice("info", title, hint)
-    construction = settings.construction(silhouette)
-    check_construction(model, construction)
+    constraints = settings.constraints(silhouette)
+    check_constraints(model, constraints)
     labels, shares = _classes(model, settings, source)
     places = np.arange(settings.count) % len(source.sprites)
     kept = np.zeros(source.sprites.shape[1:3], bool) if keep is None else keep
     stays = np.repeat(kept[None], settings.count, 0)
     kept_of_each = np.broadcast_to(kept, source.sprites.shape[:3])
-    begun_with = construction.applied(source.sprites, kept_of_each)
-    without = settings.construction().applied(source.sprites, kept_of_each)
+    begun_with = constraints.apply(source.sprites, kept_of_each)
+    without = settings.constraints().apply(source.sprites, kept_of_each)
     is_new = (begun_with[..., 3] > 0) & (without[..., 3] == 0)  # by the silhouette alone
     if settings.strength == 0:
         yield SpritesGenerated(begun_with[places], labels, name_of(model), settings.seed, np.ones_like(stays))
         return
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        given = as_given(model, begun_with[places[part]], settings.strength, construction, stays[part])
+        given = as_given(model, begun_with[places[part]], settings.strength, constraints, stays[part])
         classes = as_conditions(model, labels[part], shares)
         recipe, seed = model.recipe, settings.seed
         return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
@@ -97,8 +97,8 @@ def redraw(
         if settings.strength < 1:
             stays[part] |= ~is_new[places[part]] & ~_changes(before, drawn, ~stays[part], settings.strength)
         drawn = np.where(stays[part][..., None], before, drawn)
-        made = true_pixels(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
-        return construction.applied(made, stays[part])
+        made = to_pixel_art(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
+        return constraints.apply(made, stays[part])
 
     with detection.faults(model.device):
         made = yield from in_parts(model, settings.count, settings.steps, steps_of, finished)
@@ -158,8 +158,8 @@ def _blended(
         return model.recipe.blend(model.network, sprites, known, rows[part], settings.steps)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
-        made = true_pixels(drawn, labels[part], model.style) if settings.true_pixels else drawn
-        return settings.construction().applied(made)
+        made = to_pixel_art(drawn, labels[part], model.style) if settings.true_pixels else drawn
+        return settings.constraints().apply(made)
 
     with detection.faults(model.device):
         made = yield from in_parts(model, len(shares), settings.steps, steps_of, finished)

@@ -15,9 +15,9 @@ from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Events, NumbersPredicted, Progress, SpritesGenerated
 from studio.core.generators import returned
-from studio.data.colour.construction import PLAIN, Construction
-from studio.data.colour.recolouring import ColourChoice, recoloured
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.constraints import UNCONSTRAINED, Constraints
+from studio.data.colour.pixel_art import to_pixel_art
+from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.pixels import corner_tiles
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
@@ -72,8 +72,8 @@ def generate(
     in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)
     labels = in_turn if wanted is None else wanted.labels
     with detection.faults(model.device):
-        shares, construction = None if wanted is None else wanted.shares, settings.construction(silhouette)
-        made = yield from draw(model, labels, settings, shares=shares, construction=construction, first=first)
+        shares, constraints = None if wanted is None else wanted.shares, settings.constraints(silhouette)
+        made = yield from draw(model, labels, settings, shares=shares, constraints=constraints, first=first)
     yield SpritesGenerated(made, labels, name_of(model), settings.seed)
 
 
@@ -83,18 +83,20 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     They are drawn as one picture without borders, in which those pixels are tied that meet several tiles' pixels.
     """
     classes = _classes_of_corners(model, settings)
-    picture, kinds = corner_tiles.Map.of(model.spec.size), corner_tiles.corners()
+    picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
     second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
     shares = {classes[0]: 1 - second, classes[1]: second}
     with detection.faults(model.device):
         states = model.recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
         for step, state in enumerate(in_precision(model, states), 1):
-            yield Progress(min(step, settings.steps) * corner_tiles.COUNT // settings.steps, corner_tiles.COUNT, _DRAWN)
+            yield Progress(
+                min(step, settings.steps) * corner_tiles.TILE_COUNT // settings.steps, corner_tiles.TILE_COUNT, _DRAWN
+            )
             x = state
         made = to_rgba(x).numpy()
     labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]
-    drawn, choice = corner_tiles.parted(made), ColourChoice(settings.true_pixels)
-    tiles = returned(recoloured(drawn, labels, model.style, choice, construction=settings.construction()))
+    drawn, choice = corner_tiles.split_tiles(made), ColourMode(settings.true_pixels)
+    tiles = returned(recolour_sprites(drawn, labels, model.style, choice, constraints=settings.constraints()))
     first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
     titles = tuple(f"{first}-{other} {''.join(map(str, row))}" for row in kinds.astype(int).tolist())
     yield SpritesGenerated(tiles, labels, name_of(model), settings.seed, titles=titles)
@@ -130,7 +132,7 @@ def draw(
     how: SolverSettings,
     stop_after: int | None = None,
     shares: NDArray[np.float32] | None = None,
-    construction: Construction = PLAIN,
+    constraints: Constraints = UNCONSTRAINED,
     first: int = 0,
 ) -> Generator[Progress, None, Rgba]:
     """Draw a sprite of each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
@@ -141,34 +143,34 @@ def draw(
     """
     if how.quick:
         _check_quick(model, how)
-    is_constructed = check_construction(model, construction)
+    is_constructed = check_constraints(model, constraints)
     if is_constructed and how.quick:
         raise UsageError("The distilled network draws nothing by construction.", "Draw without it.")
-    nothing = construction.applied(np.zeros((1, model.spec.size, model.spec.size, 4), np.uint8))
+    nothing = constraints.apply(np.zeros((1, model.spec.size, model.spec.size, 4), np.uint8))
 
     def steps_of(part: slice) -> Iterator[Tensor]:
         classes = as_conditions(model, labels[part], shares)
         if not is_constructed:
             return drawing_steps(model, classes, how, first + part.start)
-        given = as_given(model, nothing.repeat(len(classes), 0), 1.0, construction)
+        given = as_given(model, nothing.repeat(len(classes), 0), 1.0, constraints)
         return model.recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, first + part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
-        made = true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn
-        return construction.applied(made)
+        made = to_pixel_art(drawn, labels[part], model.style) if how.true_pixels else drawn
+        return constraints.apply(made)
 
     steps = model.distilled.strides if how.quick and model.distilled is not None else how.steps
     return (yield from in_parts(model, len(labels), steps, steps_of, finished, stop_after))
 
 
-def check_construction(model: TrainedModel, construction: Construction) -> bool:
+def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
     """Whether the way of drawing has to keep to it. Raises UsageError where the model can't."""
-    mirrors, meets = any(construction.mirrors), any(construction.meets)
+    mirrors, meets = any(constraints.mirror_axes), any(constraints.seamless_axes)
     if mirrors and "mirror" not in model.recipe.can:
         raise UsageError(f"{model.title} can't draw mirrored sprites.", "Choose a model of another kind.")
     if meets and "seamless" not in model.recipe.can:
         raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another kind.")
-    alpha, side = construction.alpha, model.spec.size
+    alpha, side = constraints.alpha, model.spec.size
     if alpha is not None and "silhouette" not in model.recipe.can:
         raise UsageError(f"{model.title} can't keep to a silhouette.", "Choose a model of another kind.")
     if alpha is not None and alpha.shape != (side, side):
@@ -183,20 +185,20 @@ def as_given(
     model: TrainedModel,
     sprites: Rgba,
     strength: float,
-    construction: Construction,
+    constraints: Constraints,
     keep: NDArray[np.bool_] | None = None,
 ) -> EditCondition:
     """What new sprites are to keep to, on the model's device; sprites: uint8 [N, S, S, 4], constructed as well.
 
     keep: bool [N, S, S], or None for nowhere. Where nothing is to be seen in a silhouette, pixels are known.
     """
-    alpha, shape = construction.alpha, (len(sprites), 1, *sprites.shape[1:3])
+    alpha, shape = constraints.alpha, (len(sprites), 1, *sprites.shape[1:3])
     known = np.zeros(sprites.shape[:3], bool) if keep is None else keep
     known = known if alpha is None else known | (alpha == 0)
     x = to_input(on_device(sprites, model.device))
     mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None
     fixed = None if alpha is None else x[:, 3:]
-    return EditCondition(x, strength, mask, construction.mirrors, construction.meets, fixed)
+    return EditCondition(x, strength, mask, constraints.mirror_axes, constraints.seamless_axes, fixed)
 
 
 def as_conditions(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:

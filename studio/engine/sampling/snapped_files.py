@@ -17,7 +17,7 @@ from studio.core.events import Event, Progress
 from studio.data.aseprite.file import AseFile, parse
 from studio.data.aseprite.frames import Painter
 from studio.data.colour.palette import Palette
-from studio.data.colour.snapping import snap
+from studio.data.colour.quantizing import map_to_palette
 from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import Picture, Quarantined, SourceFile, UnreadableFile
 from studio.data.images.decoding import picture_bytes, read_bytes, recognise
@@ -116,7 +116,7 @@ class _Snapper:
                 self._write(description, description.file_name, read_bytes(description), is_picture=False)
 
     def _snapped(self, rgba: Rgba) -> Rgba:
-        return snap(rgba, self._palette, self._dither)
+        return map_to_palette(rgba, self._palette, self._dither)
 
     def _write(
         self, file: SourceFile, name: str, data: bytes, *, inside: Sequence[str] = (), is_picture: bool = True
@@ -133,8 +133,8 @@ class _Snapper:
 def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) -> Generator[Event, None, None]:
     """Copy the picture files under `paths` into `out`: yields Progress, then one FilesSnapped.
 
-    A copy keeps folders, name, size and frames; only its colours change. dither: as in `snap`. Raises BadInputError if
-    no file can be copied, and ExportError.
+    A copy keeps folders, name, size and frames; only its colours change. dither: as in `map_to_palette`. Raises
+    BadInputError if no file can be copied, and ExportError.
     """
     roots, sources = roots_of(paths), all_sources()
     found, problems = yield from list_files(roots)

@@ -13,7 +13,7 @@ from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Notice, RolledBack, Validated
-from studio.data.colour.true_pixels import PixelStyle
+from studio.data.colour.pixel_art import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import LossScaler

@@ -13,7 +13,7 @@ from studio.app.background.recent import recent
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.core.generators import returned
-from studio.data.colour.recolouring import ColourChoice
+from studio.data.colour.recolouring import ColourMode
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import GenerateSettings
@@ -90,7 +90,7 @@ def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
     request = EditRequest("redraw", sprites.rgba[:1], ("",), keep)
 
     def drawn(source: SavedModel, request: EditRequest | None) -> SpritesColoured:
-        events = generate(cache, source, CPU, GenerateSettings(count=1, steps=2), ColourChoice(), request)
+        events = generate(cache, source, CPU, GenerateSettings(count=1, steps=2), ColourMode(), request)
         return next(event for event in events if isinstance(event, SpritesColoured))
 
     assert f"step {first}" in drawn(best, None).model

@@ -11,8 +11,8 @@ from studio.core.arrays import Rgba
 from studio.core.events import Progress
 from studio.core.generators import returned
 from studio.data.colour import palette
-from studio.data.colour.palette import display_order, main_colours, oklab, palette_of, spread
-from studio.data.colour.usage import colour_use, colours_used, sprites_with
+from studio.data.colour.colour_counts import colours_per_sprite, count_colours, find_sprites_with_colour
+from studio.data.colour.palette import display_order, dominant_colours, extract_palette, farthest_colours, to_oklab
 from studio.data.images import canvas
 
 
@@ -30,15 +30,15 @@ def test_most_used_first_and_only_opaque_ones() -> None:
     rgba = np.concatenate(
         [drawn(((1, 2, 3, 255), 5), ((9, 9, 9, 254), 30)), drawn(((7, 0, 0, 255), 9), ((1, 2, 3, 255), 6))]
     )
-    colours, counts = palette_of(rgba, 10)
+    colours, counts = extract_palette(rgba, 10)
     assert colours.tolist() == [[1, 2, 3, 255], [7, 0, 0, 255]] and counts.tolist() == [11, 9]
     assert colours.dtype == np.uint8 and counts.dtype == np.int64
-    assert palette_of(rgba, 1)[0].tolist() == [[1, 2, 3, 255]]
+    assert extract_palette(rgba, 1)[0].tolist() == [[1, 2, 3, 255]]
     rgba = drawn(((3, 0, 0, 255), 4), ((1, 0, 0, 255), 4), ((2, 0, 0, 255), 4))
     for view in (rgba, rgba[:, ::-1, ::-1]):  # as many of each
-        assert palette_of(view, 8)[0][:, 0].tolist() == [1, 2, 3]
+        assert extract_palette(view, 8)[0][:, 0].tolist() == [1, 2, 3]
     for nothing in (rgba[:0], np.zeros_like(rgba)):
-        colours, counts = palette_of(nothing, 4)
+        colours, counts = extract_palette(nothing, 4)
         assert colours.shape == (0, 4) and counts.shape == (0,) and display_order(colours).shape == (0,)
 
 
@@ -62,23 +62,23 @@ def test_oklab_against_its_author() -> None:
         (0, 255, 0): [0.86644, -0.23389, 0.17950],
         (0, 0, 255): [0.45201, -0.03246, -0.31153],
     }
-    assert np.abs(oklab(np.array(list(expected), np.uint8)) - list(expected.values())).max() < 1e-4
+    assert np.abs(to_oklab(np.array(list(expected), np.uint8)) - list(expected.values())).max() < 1e-4
 
 
 def test_main_colours_are_all_or_the_most_used_of_each_kind() -> None:
     red, blue, like_red, like_blue = (200, 0, 0, 255), (0, 0, 200, 255), (204, 2, 0, 255), (0, 4, 204, 255)
     sprite = drawn((red, 30), (blue, 10), (like_red, 2), (like_blue, 1), ((0, 255, 0, 128), 14))
-    assert sorted(map(tuple, main_colours(sprite, 4).tolist())) == [blue, like_blue, red, like_red]
-    assert sorted(map(tuple, main_colours(sprite, 2).tolist())) == [blue, red]
-    assert main_colours(sprite, 1).tolist() == [list(red)]
-    assert main_colours(sprite[:0], 4).shape == (0, 4)
+    assert sorted(map(tuple, dominant_colours(sprite, 4).tolist())) == [blue, like_blue, red, like_red]
+    assert sorted(map(tuple, dominant_colours(sprite, 2).tolist())) == [blue, red]
+    assert dominant_colours(sprite, 1).tolist() == [list(red)]
+    assert dominant_colours(sprite[:0], 4).shape == (0, 4)
 
 
 def test_main_colours_of_many_are_as_many_as_were_asked_for() -> None:
     rgba = np.random.default_rng(6).integers(0, 256, (40, 16, 16, 4), np.uint8)
     rgba[:20, ..., 3] = 255
     for count in (5, 32, 256):
-        found = main_colours(rgba, count)
+        found = dominant_colours(rgba, count)
         assert len(found) <= count < 2 * len(found)
         opaque = {tuple(colour) for colour in rgba[rgba[..., 3] == 255].tolist()}
         assert {tuple(colour) for colour in found.tolist()} <= opaque
@@ -104,47 +104,47 @@ def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_o
     rgba = np.asfortranarray(few_colours())
     pixels, sprites = counted(rgba)
     for limit in (256, 4):
-        use = colour_use(rgba, limit)
+        use = count_colours(rgba, limit)
         listed = [tuple(colour) for colour in use.colours.tolist()]
         assert len(listed) == min(limit, len(pixels)) and (use.total, use.step) == (len(pixels), 1)
         assert [pixels[colour] for colour in listed] == use.pixels.tolist()
         assert use.pixels.tolist() == sorted(pixels.values(), reverse=True)[:limit]
         assert [sprites[colour] for colour in listed] == use.sprites.tolist()
         for colour in use.colours:
-            with_it = returned(sprites_with(rgba, colour)).tolist()
+            with_it = returned(find_sprites_with_colour(rgba, colour)).tolist()
             assert with_it == [n for n, sprite in enumerate(rgba) if (sprite == colour).all(-1).any()]
-            assert [*sprites_with(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites looked at")
+            assert [*find_sprites_with_colour(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites looked at")
 
 
 def test_large_sets_are_estimated_from_every_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(palette, "_MOST_PIXELS", 100)
     one = np.zeros((1, 5, 5, 4), np.uint8)
     one[0, :2] = [9, 8, 7, 255]
-    use = colour_use(np.broadcast_to(one, (40, 5, 5, 4)))
+    use = count_colours(np.broadcast_to(one, (40, 5, 5, 4)))
     assert (use.step, use.total, use.pixels.tolist(), use.sprites.tolist()) == (10, 1, [400], [40])
 
 
 def test_nothing_to_see_and_no_sprites() -> None:
     for rgba in (np.zeros((3, 4, 4, 4), np.uint8), np.zeros((0, 4, 4, 4), np.uint8)):
-        use = colour_use(rgba)
+        use = count_colours(rgba)
         assert (len(use.colours), len(use.pixels), len(use.sprites), use.total) == (0, 0, 0, 0)
-        assert not len(returned(sprites_with(rgba[:0], np.zeros(4, np.uint8))))
+        assert not len(returned(find_sprites_with_colour(rgba[:0], np.zeros(4, np.uint8))))
 
 
 def test_colours_are_counted_as_they_are_seen() -> None:
     rgba = np.random.default_rng(1).integers(0, 3, (6, 8, 8, 4), dtype=np.uint8) * 100
     rgba[rgba[..., 3] == 0] = 0
     expected = [len({tuple(p[:3]) for p in one.reshape(-1, 4).tolist() if p[3]}) for one in rgba]
-    assert colours_used(rgba).tolist() == expected
+    assert colours_per_sprite(rgba).tolist() == expected
 
 
 def test_a_few_colours_stand_for_a_palette_as_well_as_any_can_within_a_factor_of_two() -> None:
     """Gonzalez 1985: no colour is farther from the chosen ones than these are from each other, all in their order."""
     colours = np.random.default_rng(3).integers(0, 256, (300, 4), np.uint8)
-    few = spread(colours, 20)
+    few = farthest_colours(colours, 20)
     places = [int(np.flatnonzero((colours == one).all(1))[0]) for one in few]
     assert places == sorted(places) and places[0] == 0 and len(set(places)) == 20
-    between = np.linalg.norm(oklab(few[:, None, :3]) - oklab(few[:, :3]), axis=2)
-    farthest = np.linalg.norm(oklab(colours[:, None, :3]) - oklab(few[:, :3]), axis=2).min(1).max()
+    between = np.linalg.norm(to_oklab(few[:, None, :3]) - to_oklab(few[:, :3]), axis=2)
+    farthest = np.linalg.norm(to_oklab(colours[:, None, :3]) - to_oklab(few[:, :3]), axis=2).min(1).max()
     assert farthest <= between[~np.eye(20, dtype=bool)].min()
-    assert spread(colours, 300) is colours
+    assert farthest_colours(colours, 300) is colours

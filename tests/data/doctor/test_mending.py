@@ -11,9 +11,9 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
-from studio.data.colour.palette import oklab
-from studio.data.colour.true_pixels import pixel_truth
-from studio.data.colour.usage import colours_used
+from studio.data.colour.colour_counts import colours_per_sprite
+from studio.data.colour.palette import to_oklab
+from studio.data.colour.pixel_art import measure_pixel_art
 from studio.data.doctor.examining import examine
 from studio.data.doctor.findings import Examined, findings_of
 from studio.data.doctor.mending import as_names, harden, is_left_out
@@ -52,7 +52,7 @@ def test_hard_alpha(folder: Path) -> None:
     found = imported(folder, alpha_threshold=128)
     pixels = named(found, "a/soft.png")
     assert pixels[3, 3, 3] == 255 and pixels[4, 4].tolist() == [0, 0, 0, 0]
-    assert pixel_truth(found.sprites.rgba, found.sprites.rgba).half_transparent == 0
+    assert measure_pixel_art(found.sprites.rgba, found.sprites.rgba).half_transparent == 0
     assert [(item.name, item.group, item.reason) for item in found.notes if item.name == "a/soft.png"] == [
         ("a/soft.png", "mended", "2 pixels changed, as asked for")
     ]
@@ -75,9 +75,9 @@ def test_what_vanishes_or_becomes_the_same_is_left_out(tmp_path: Path) -> None:
 
 
 def test_few_colours_for_each_and_for_all(folder: Path) -> None:
-    before = colours_used(imported(folder).sprites.rgba)
+    before = colours_per_sprite(imported(folder).sprites.rgba)
     assert before.max() > 4
-    assert colours_used(imported(folder, colours_each=4).sprites.rgba).max() <= 4
+    assert colours_per_sprite(imported(folder, colours_each=4).sprites.rgba).max() <= 4
     assert len(np.unique(seen(imported(folder, colours_all=5)), axis=0)) <= 5
 
 
@@ -110,7 +110,7 @@ def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> Non
         ghost = sprite(number)
         ghost[..., 3] //= 2
         write(tmp_path / f"{number}.png", ghost)
-    assert colours_used(imported(tmp_path).sprites.rgba).max() > 4
+    assert colours_per_sprite(imported(tmp_path).sprites.rgba).max() > 4
     found = imported(tmp_path, colours_all=4)
     assert len(np.unique(seen(found), axis=0)) == 4 and set(found.sprites.rgba[..., 3].flat) == {0, 127}
 
@@ -120,7 +120,7 @@ def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
     path.write_text("102030\nf0e0d0\n")
     before, after = seen(imported(folder)), seen(imported(folder, palette=str(path)))
     colours = np.array([[0x10, 0x20, 0x30], [0xF0, 0xE0, 0xD0]], np.uint8)
-    nearest = np.linalg.norm(oklab(before)[:, None] - oklab(colours), axis=2).argmin(1)
+    nearest = np.linalg.norm(to_oklab(before)[:, None] - to_oklab(colours), axis=2).argmin(1)
     assert np.array_equal(after, colours[nearest]) and set(nearest) == {0, 1}
     path.write_text("102030\nnothing\n")
     with pytest.raises(BadInputError, match="line 2"):

@@ -9,7 +9,15 @@ import pytest
 from PIL import Image, ImageDraw
 
 from studio.core.arrays import Rgba
-from studio.data.pixels.editing import Edit, History, KeptEdit, connected, line, rectangle, same_colour
+from studio.data.pixels.editing import (
+    EditedSprite,
+    EditHistory,
+    SavedEdit,
+    flood_fill_mask,
+    line_mask,
+    rectangle_mask,
+    same_colour_mask,
+)
 from tests.conftest import make_sprites
 
 SPRITE = make_sprites(1, size=16).rgba[0]
@@ -33,8 +41,8 @@ def test_a_bucket_fills_what_pillow_fills(seed: int) -> None:
         filled = Image.fromarray(picture).copy()  # one that may be written to
         ImageDraw.floodfill(filled, (x, y), (1, 2, 3, 4))
         expected = (np.asarray(filled) == [1, 2, 3, 4]).all(-1)
-        np.testing.assert_array_equal(connected(rgba, (x, y)), expected)
-        np.testing.assert_array_equal(same_colour(rgba, (x, y)), (picture == picture[y, x]).all(-1))
+        np.testing.assert_array_equal(flood_fill_mask(rgba, (x, y)), expected)
+        np.testing.assert_array_equal(same_colour_mask(rgba, (x, y)), (picture == picture[y, x]).all(-1))
 
 
 def test_a_bucket_finds_its_way_through_a_spiral() -> None:
@@ -50,20 +58,20 @@ def test_a_bucket_finds_its_way_through_a_spiral() -> None:
         length -= 2 * (side % 2) if side else 0
     for place in places:
         rgba[place[1], place[0]] = [200, 0, 0, 255]
-    assert connected(rgba, (0, 0))[y, x]
-    np.testing.assert_array_equal(connected(rgba, (0, 0)), same_colour(rgba, (0, 0)))
+    assert flood_fill_mask(rgba, (0, 0))[y, x]
+    np.testing.assert_array_equal(flood_fill_mask(rgba, (0, 0)), same_colour_mask(rgba, (0, 0)))
 
 
 @pytest.mark.parametrize(("start", "end"), [((1, 1), (1, 1)), ((0, 3), (15, 3)), ((2, 14), (2, 0)), ((0, 0), (15, 15))])
 def test_straight_lines_are_pillows(start: tuple[int, int], end: tuple[int, int]) -> None:
     picture = Image.new("1", (16, 16))
     ImageDraw.Draw(picture).line([start, end], 1)
-    np.testing.assert_array_equal(line(start, end, 16), np.asarray(picture))
+    np.testing.assert_array_equal(line_mask(start, end, 16), np.asarray(picture))
 
 
 @pytest.mark.parametrize("end", [(13, 4), (3, 15), (-6, 9), (40, -3)])
 def test_lines_have_no_gaps_and_one_pixel_a_step(end: tuple[int, int]) -> None:
-    found = line((7, 7), end, 64 + 16)
+    found = line_mask((7, 7), end, 64 + 16)
     ys, xs = np.nonzero(found)
     assert found[7, 7] and len(xs) <= max(abs(end[0] - 7), abs(end[1] - 7)) + 1
     if min(end) >= 0:
@@ -74,68 +82,68 @@ def test_lines_have_no_gaps_and_one_pixel_a_step(end: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("brush", [1, 2, 5, 8])
 def test_a_brush_is_a_square_around_its_place(brush: int) -> None:
-    found = line((8, 8), (8, 8), 20, brush)
+    found = line_mask((8, 8), (8, 8), 20, brush)
     ys, xs = np.nonzero(found)
     assert found.sum() == brush**2 and found[8, 8]
     assert xs.max() - xs.min() == ys.max() - ys.min() == brush - 1
-    assert line((0, 0), (0, 0), 20, brush).sum() == (brush // 2 + 1) ** 2  # beyond the sprite there is nothing
+    assert line_mask((0, 0), (0, 0), 20, brush).sum() == (brush // 2 + 1) ** 2  # beyond the sprite there is nothing
 
 
 def test_a_rectangle_has_both_corners_and_ends_at_the_border() -> None:
     picture = Image.new("1", (16, 16))
     ImageDraw.Draw(picture).rectangle((3, 5, 9, 12), 1)
     for start, end in (((3, 5), (9, 12)), ((9, 5), (3, 12)), ((9, 12), (3, 5))):
-        np.testing.assert_array_equal(rectangle(start, end, 16), np.asarray(picture))
-    assert rectangle((-5, -5), (2, 0), 16).sum() == 3 and rectangle((-5, -5), (-1, 30), 16).sum() == 0
+        np.testing.assert_array_equal(rectangle_mask(start, end, 16), np.asarray(picture))
+    assert rectangle_mask((-5, -5), (2, 0), 16).sum() == 3 and rectangle_mask((-5, -5), (-1, 30), 16).sum() == 0
 
 
 def test_steps_are_undone_and_done_again() -> None:
-    first = Edit.of(SPRITE)
-    history = History(KeptEdit(first, "gem"))
-    hidden = first.kept(rectangle((0, 0), (7, 7), 16), stays=False)
+    first = EditedSprite.of(SPRITE)
+    history = EditHistory(SavedEdit(first, "gem"))
+    hidden = first.with_keep(rectangle_mask((0, 0), (7, 7), 16), stays=False)
     assert hidden.keep.sum() == 16 * 16 - 64 and history.push(hidden)
-    red = hidden.painted(line((0, 0), (3, 0), 16), np.array([255, 0, 0, 255], np.uint8))
-    assert history.push(red) and not history.push(Edit(red.sprite.copy(), red.keep.copy()))
+    red = hidden.paint(line_mask((0, 0), (3, 0), 16), np.array([255, 0, 0, 255], np.uint8))
+    assert history.push(red) and not history.push(EditedSprite(red.sprite.copy(), red.keep.copy()))
     assert (red.sprite[0, :4] == [255, 0, 0, 255]).all() and np.array_equal(red.sprite[1:], SPRITE[1:])
     history.undo()
-    after = history.after()
+    after = history.redo_state()
     assert history.now.edit is hidden and after is not None and after.edit is red
     history.undo()
     history.undo()
-    assert history.now.edit is first and history.before() is None
+    assert history.now.edit is first and history.undo_state() is None
     history.redo()
     assert history.now.edit is hidden
     history.push(first)
-    assert history.after() is None
+    assert history.redo_state() is None
     for step in range(150):
-        history.push(first.kept(line((step % 16, step // 16), (step % 16, step // 16), 16), stays=False))
+        history.push(first.with_keep(line_mask((step % 16, step // 16), (step % 16, step // 16), 16), stays=False))
     undone = 0
-    while history.before() is not None:
+    while history.undo_state() is not None:
         history.undo()
         undone += 1
     assert undone == 100
 
 
 def test_another_sprite_is_a_step_and_the_one_before_comes_back_as_it_was_edited() -> None:
-    history = History(KeptEdit(Edit.of(SPRITE), "gem", "item/gem"))
-    history.push(Edit.of(SPRITE).kept(rectangle((0, 0), (7, 7), 16), stays=False))
-    edited, other = history.now, KeptEdit(Edit.of(make_sprites(1, size=8).rgba[0]), "sword")
+    history = EditHistory(SavedEdit(EditedSprite.of(SPRITE), "gem", "item/gem"))
+    history.push(EditedSprite.of(SPRITE).with_keep(rectangle_mask((0, 0), (7, 7), 16), stays=False))
+    edited, other = history.now, SavedEdit(EditedSprite.of(make_sprites(1, size=8).rgba[0]), "sword")
     history.open(other)
-    assert not other.is_of(edited) and history.before() is edited
+    assert not other.is_same_sprite(edited) and history.undo_state() is edited
     history.undo()
-    assert history.now is edited and history.now.is_of(KeptEdit(Edit.of(SPRITE), "gem", "item/gem"))
+    assert history.now is edited and history.now.is_same_sprite(SavedEdit(EditedSprite.of(SPRITE), "gem", "item/gem"))
     history.redo()
     assert history.now is other
 
 
 def test_an_edit_is_kept_and_what_is_damaged_is_said() -> None:
-    edit = Edit.of(SPRITE).kept(_blocks(16, 2, 0)[..., 3] > 0, stays=False)
-    kept = KeptEdit.from_json(KeptEdit(edit, "gem “1”", "item/gem").to_json())
-    assert kept.edit.is_same(edit) and (kept.name, kept.class_name) == ("gem “1”", "item/gem")
+    edit = EditedSprite.of(SPRITE).with_keep(_blocks(16, 2, 0)[..., 3] > 0, stays=False)
+    kept = SavedEdit.from_json(SavedEdit(edit, "gem “1”", "item/gem").to_json())
+    assert kept.edit.equals(edit) and (kept.name, kept.class_name) == ("gem “1”", "item/gem")
     good = json.loads(kept.to_json())
     for name, value in (("size", 15), ("size", -1), ("sprite", "zz"), ("sprite", "00"), ("keep", ""), ("name", 3)):
         with pytest.raises(ValueError, match=r"\S"):
-            KeptEdit.from_json(json.dumps({**good, name: value}).encode())
+            SavedEdit.from_json(json.dumps({**good, name: value}).encode())
     for text in (b"", b"[]", b"\xff", b"{}"):
         with pytest.raises(ValueError, match=r"\S"):
-            KeptEdit.from_json(text)
+            SavedEdit.from_json(text)

@@ -25,7 +25,7 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
-from studio.data.colour.true_pixels import style_of
+from studio.data.colour.pixel_art import measure_style
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.auto_batch import AutoBatchSize
@@ -219,7 +219,7 @@ def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_sam
 ) -> None:
     room, spec, config = _Room(2, monkeypatch), Spec.of(sprites), small_classifier()
     network = Classifier().build(config, spec).eval()
-    model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", style_of(sprites))
+    model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", measure_style(sprites))
     heldout = DeviceSprites(sprites.take(range(5)), DEVICE)
     heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
     assert room.refused == 1  # of five; then two at a time

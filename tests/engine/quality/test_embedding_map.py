@@ -11,7 +11,7 @@ import torch
 
 from studio.core.errors import UsageError
 from studio.core.events import Progress
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import CodesDecoded, MapReady
@@ -126,7 +126,7 @@ def test_a_code_is_drawn_in_true_pixels(run_path: Path) -> None:
     assert isinstance(made, CodesDecoded) and made.sprites.shape == (1, 8, 8, 4)
     with torch.no_grad():
         drawn = to_rgba(model.recipe.decode(model.network, torch.from_numpy(codes))).numpy()
-    assert np.array_equal(made.sprites, true_pixels(drawn, np.array([-1]), model.style))
+    assert np.array_equal(made.sprites, to_pixel_art(drawn, np.array([-1]), model.style))
 
 
 def test_the_picture_has_sprites_pixel_for_pixel(run_path: Path) -> None:

@@ -17,7 +17,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
 from studio.core.generators import returned
 from studio.data.colour.palette import Palette
-from studio.data.colour.recolouring import ColourChoice, recoloured
+from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.pixels import corner_tiles
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
@@ -237,12 +237,12 @@ def test_a_silhouette_that_is_none_is_said(model: TrainedModel) -> None:
 def test_corner_tiles_fit_each_other(model: TrainedModel, true_pixels: bool) -> None:
     how = _settings(mix="class0:1,class1:2", corner_tiles=True, true_pixels=true_pixels)
     made = _made(generate(model, how))
-    assert len(made.sprites) == 16 == len(set(made.titles)) and corner_tiles.meet(made.sprites)
+    assert len(made.sprites) == 16 == len(set(made.titles)) and corner_tiles.corners_match(made.sprites)
     assert "class0-class1 0110" in made.titles and set(made.labels.tolist()) == {0, 1}
     assert not np.array_equal(_made(generate(model, how.replace(seed=4))).sprites, made.sprites)
-    choice = ColourChoice(palette=Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255]], np.uint8), "two"))
-    again = returned(recoloured(made.sprites, made.labels, model.style, choice, construction=how.construction()))
-    assert corner_tiles.meet(again) and len(np.unique(again.reshape(-1, 4), axis=0)) <= 3
+    choice = ColourMode(palette=Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255]], np.uint8), "two"))
+    again = returned(recolour_sprites(made.sprites, made.labels, model.style, choice, constraints=how.constraints()))
+    assert corner_tiles.corners_match(again) and len(np.unique(again.reshape(-1, 4), axis=0)) <= 3
 
 
 def test_corner_tiles_are_of_two_classes_and_nothing_else(model: TrainedModel) -> None:

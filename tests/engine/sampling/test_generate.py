@@ -14,7 +14,7 @@ import torch
 
 from studio.core.errors import RunError, UsageError
 from studio.core.events import Classified, Progress, SpritesGenerated
-from studio.data.colour.true_pixels import PixelStyle
+from studio.data.colour.pixel_art import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import checkpoint_names, load_model

@@ -16,7 +16,7 @@ from studio.core.errors import BadInputError
 from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import Painter
 from studio.data.colour.palette import Palette
-from studio.data.colour.snapping import NO_DITHER
+from studio.data.colour.quantizing import NO_DITHER
 from studio.data.images.frames import film_in
 from studio.engine.sampling.snapped_files import FilesSnapped, snap_files
 from studio.exports.sprites.apng import Apng

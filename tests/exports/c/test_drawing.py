@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from studio.data.colour.true_pixels import true_pixels
+from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine import catalog
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.exporting import as_exportable
@@ -131,7 +131,7 @@ def test_snapping_is_the_studios(drawing: Drawing) -> None:
     sprites = canvases()
     drawn = to_rgba(torch.from_numpy(np.stack(sprites))).numpy()
     for label in LABELS:
-        expected = true_pixels(drawn, np.full(len(drawn), label), STYLE)
+        expected = to_pixel_art(drawn, np.full(len(drawn), label), STYLE)
         found = np.stack([drawing.finish(label, sprite) for sprite in sprites])
         assert same_pixels(found, expected) >= 0.999
 

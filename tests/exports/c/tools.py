@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from studio.data.colour.true_pixels import PixelStyle
+from studio.data.colour.pixel_art import PixelStyle
 from studio.exports.base import ExportableModel
 from studio.exports.c.compose import compose
 

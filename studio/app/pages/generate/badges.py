@@ -11,7 +11,7 @@ from studio.app.widgets.layout import FlowLayout
 
 if TYPE_CHECKING:
     from studio.app.background.job_events import SpritesColoured
-    from studio.data.colour.construction import Badge
+    from studio.data.colour.constraints import ConstraintCheck
 
 
 class Badges(QWidget):
@@ -38,7 +38,7 @@ class Badges(QWidget):
         self.setVisible(bool(self.labels or self.note.text()))
 
 
-def _badge(badge: Badge) -> QLabel:
+def _badge(badge: ConstraintCheck) -> QLabel:
     """A check in words: of how many sprites it holds, and why not of the others."""
     fails = badge.count - badge.holds
     words, tip = badge.title, f"{badge.title}: checked on each of these sprites."

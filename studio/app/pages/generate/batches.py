@@ -15,7 +15,7 @@ from studio.app.background.model_jobs import EditRequest
 from studio.app.background.recent import recent
 from studio.core import formatting
 from studio.core.arrays import Rgba
-from studio.data.pixels.editing import KeptEdit, NamedSprite
+from studio.data.pixels.editing import NamedSprite, SavedEdit
 from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.engine.devices.types import GenerateSettings
 
@@ -131,7 +131,7 @@ def _as_shown(made: SpritesColoured, asked: DrawRequest) -> ShownSprites:
     return ShownSprites(made.sprites, names, classes, sources, about, name, made.colours, is_animation)
 
 
-def shown_kept(kept: Sequence[KeptEdit]) -> ShownSprites:
+def shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:
     """Kept sprites of one size, at least one."""
     sprites = np.stack([each.edit.sprite for each in kept])
     names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)

@@ -19,8 +19,8 @@ from studio.app.widgets import factory
 from studio.app.widgets.swatches import Swatches
 from studio.core import formatting
 from studio.data.colour.palette import display_order
-from studio.data.colour.recolouring import ColourChoice
-from studio.data.colour.snapping import BAYER, NO_DITHER
+from studio.data.colour.quantizing import BAYER, NO_DITHER
+from studio.data.colour.recolouring import ColourMode
 from studio.data.palettes.files import is_palette_name
 
 _OWN, _DRAWN, _FILE, _OPEN = "own", "drawn", "file", "open"
@@ -65,11 +65,11 @@ class ColourPanel(QWidget):
         session.palettes.styled.connect(self._on_style_read)
         self._show()
 
-    def choice(self) -> ColourChoice:
+    def choice(self) -> ColourMode:
         """What is chosen now."""
         if self._kind != _FILE or self._file is None:
-            return ColourChoice(self._kind != _DRAWN)
-        return ColourChoice(True, self._file.palette, BAYER if self.dither.isChecked() else NO_DITHER)
+            return ColourMode(self._kind != _DRAWN)
+        return ColourMode(True, self._file.palette, BAYER if self.dither.isChecked() else NO_DITHER)
 
     def restore(self, *, true_pixels: bool) -> None:
         """Choose what was chosen the last time; a palette file is read again."""

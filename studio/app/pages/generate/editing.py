@@ -22,7 +22,7 @@ from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
 from studio.data.files.naming import escape_unprintable
-from studio.data.pixels.editing import Edit, NamedSprite
+from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class EditorPanel(QWidget):
 
     def use_candidate(self, rgba: Rgba) -> None:
         """Go on from one of the candidates; undo brings back what was there before."""
-        self.editor.replace(Edit(rgba, self.editor.edit().keep))
+        self.editor.replace(EditedSprite(rgba, self.editor.edit().keep))
 
     @Slot()
     def browse(self) -> None:

@@ -13,7 +13,7 @@ from studio.app.state.models.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.core.arrays import Rgba
-from studio.data.pixels.corner_tiles import joined
+from studio.data.pixels.corner_tiles import join_tiles
 
 _COUNT, _ZOOM = 3, 4
 _WIDTH, _SIDE = 136, 40  # logical pixels, of all and of one
@@ -54,7 +54,7 @@ class NeighboursPanel(QWidget):
 
     def show_corner_tiles(self, tiles: Rgba) -> None:
         """Show a set of corner tiles uint8 [16, S, S, 4]."""
-        self.laid_out.show_sprite(joined(tiles)[0])
+        self.laid_out.show_sprite(join_tiles(tiles)[0])
         self._begin("Laid out", self.laid_out)
 
     def _begin(self, caption: str, picture: Preview | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from studio.app.pages.generate.batches import ResultBatch
 from studio.app.state.models.kept import KeptSprites
 from studio.core import formatting
-from studio.data.pixels.editing import KeptEdit
+from studio.data.pixels.editing import SavedEdit
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class Rejection:
 
     batch: ResultBatch | None
     numbers: tuple[int, ...]
-    kept: tuple[tuple[int, KeptEdit], ...] = ()
+    kept: tuple[tuple[int, SavedEdit], ...] = ()
 
     def title(self) -> str:
         """What Undo takes back."""
@@ -40,7 +40,7 @@ class RejectionHistory:
         batch.rejected |= set(numbers)
         self._done.append(Rejection(batch, tuple(numbers)))
 
-    def reject_kept(self, kept: list[KeptEdit]) -> None:
+    def reject_kept(self, kept: list[SavedEdit]) -> None:
         """Keep these no longer."""
         self._done.append(Rejection(None, (), self._kept.places(kept)))
         self._kept.remove(kept)

@@ -15,8 +15,8 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
-from studio.data.colour.construction import NONE
-from studio.data.colour.recolouring import ColourChoice
+from studio.data.colour.constraints import NONE
+from studio.data.colour.recolouring import ColourMode
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.sampling.class_choice import mixture_text
 
@@ -166,7 +166,7 @@ class RequestPanel(QWidget):
             class_name=chosen, in_proportion=False, mix=self._mixture(), corner_tiles=self._wants_corners()
         )
 
-    def colour_choice(self) -> ColourChoice:
+    def colour_choice(self) -> ColourMode:
         """In which colours the sprites are to come."""
         return self.colours.choice()
 

@@ -16,8 +16,8 @@ from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches, hex_code
 from studio.core import formatting
 from studio.core.arrays import Rgba
+from studio.data.colour.colour_counts import ColourCounts
 from studio.data.colour.palette import Palette, display_order
-from studio.data.colour.usage import ColourUse
 from studio.data.sprites import Sprites
 
 _BY_HUE, _BY_USE = "hue", "use"
@@ -36,7 +36,7 @@ class PaletteView(QWidget):
         super().__init__()
         self._session = session
         self._sprites: Sprites | None = None
-        self._use: ColourUse | None = None
+        self._use: ColourCounts | None = None
         self._order = np.zeros(0, np.int64)  # of the swatches
         self._wanted: Rgba | None = None  # the chosen colour
         self.swatches = Swatches(choosable=True)
@@ -161,7 +161,7 @@ class PaletteView(QWidget):
         QGuiApplication.clipboard().setText("\n".join(map(hex_code, self._palette())))
 
 
-def _words(use: ColourUse, order: NDArray[np.int64]) -> list[str]:
+def _words(use: ColourCounts, order: NDArray[np.int64]) -> list[str]:
     about = "about " if use.step > 1 else ""
     pairs = zip(use.pixels[order].tolist(), use.sprites[order].tolist(), strict=True)
     return [
@@ -169,11 +169,11 @@ def _words(use: ColourUse, order: NDArray[np.int64]) -> list[str]:
     ]
 
 
-def _total(use: ColourUse | None) -> str:
+def _total(use: ColourCounts | None) -> str:
     return f" ({formatting.number(use.total)}{'+' if use.step > 1 else ''})" if use is not None else ""
 
 
-def _about(use: ColourUse | None) -> str:
+def _about(use: ColourCounts | None) -> str:
     """What the swatches leave out, and how the numbers came about."""
     if use is None:
         return ""

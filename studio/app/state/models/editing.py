@@ -13,7 +13,7 @@ from studio.app.background.job_events import PictureRead, UndoOffered
 from studio.app.background.job_queue import JobQueue
 from studio.core import file_systems, files, paths
 from studio.core.events import Event
-from studio.data.pixels.editing import Edit, History, KeptEdit, NamedSprite
+from studio.data.pixels.editing import EditedSprite, EditHistory, NamedSprite, SavedEdit
 
 _MOST_WINDOWS = 9  # further windows do not remember their editor
 
@@ -36,22 +36,22 @@ class SpriteEditing(QObject):
         super().__init__(parent)
         self._job_queue = job_queue
         self._file = EditFile()
-        self.history = History(self._file.stored) if self._file.stored is not None else None
+        self.history = EditHistory(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
-        self._saved: Edit | None = None  # as it was opened or saved last
+        self._saved: EditedSprite | None = None  # as it was opened or saved last
         self._offer: UndoOffered | None = None
 
     @property
-    def current(self) -> KeptEdit | None:
+    def current(self) -> SavedEdit | None:
         """What is in the editor."""
         return self.history.now if self.history is not None and not self._is_closed else None
 
     @Slot(object)
     def open(self, sprite: NamedSprite) -> None:
         """Edit a square sprite."""
-        opened, offer = KeptEdit(Edit.of(sprite.rgba), *sprite[1:]), self._unsaved()
+        opened, offer = SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]), self._unsaved()
         if self.history is None:
-            self.history = History(opened)
+            self.history = EditHistory(opened)
         else:
             self.history.open(opened)
         self._is_closed = False
@@ -78,14 +78,14 @@ class SpriteEditing(QObject):
         """What `undo` takes back; empty for nothing."""
         if self.history is None:
             return ""
-        now, before = self.history.now, self.history.before()
+        now, before = self.history.now, self.history.undo_state()
         if self._is_closed:
             return f"close {now.name}"
         return _title(before, now) if before is not None else ""
 
     def redo_title(self) -> str:
         """What `redo` does again; empty for nothing."""
-        after = self.history.after() if self.history is not None and not self._is_closed else None
+        after = self.history.redo_state() if self.history is not None and not self._is_closed else None
         return _title(self.history.now, after) if self.history is not None and after is not None else ""
 
     @Slot()
@@ -128,7 +128,7 @@ class SpriteEditing(QObject):
     def _unsaved(self) -> UndoOffered | None:
         """An offer to come back to what is in the editor; None where nothing of it would be lost."""
         current = self.current
-        if current is None or (self._saved is not None and current.edit.is_same(self._saved)):
+        if current is None or (self._saved is not None and current.edit.equals(self._saved)):
             return None
         hint = "Undo or Ctrl+Z brings it back as you left it."
         return UndoOffered("info", f"{current.name} was put away; it is not saved.", hint)
@@ -147,7 +147,7 @@ class EditFile:
     def __init__(self) -> None:
         self._path: Path | None = None
         self._lock: BaseFileLock | None = None
-        stored: KeptEdit | None = None
+        stored: SavedEdit | None = None
         for number in range(1, _MOST_WINDOWS + 1):
             path = paths.home() / (f"edit {number}.json" if number > 1 else "edit.json")
             lock = _take_lock(path) if path.exists() or self._lock is None else None
@@ -158,7 +158,7 @@ class EditFile:
                 break
         self.stored = stored
 
-    def store(self, edit: KeptEdit | None) -> None:
+    def store(self, edit: SavedEdit | None) -> None:
         """Write this sprite, or remove the file for None; do nothing without a change. Raises OSError."""
         if edit is self.stored:
             return
@@ -186,14 +186,14 @@ def _take_lock(path: Path) -> BaseFileLock | None:
         return None
 
 
-def _read(path: Path) -> KeptEdit | None:
+def _read(path: Path) -> SavedEdit | None:
     """Read the sprite of an editor; return None for a missing or damaged file."""
     try:
-        return KeptEdit.from_json(path.read_bytes())
+        return SavedEdit.from_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 
 
-def _title(before: KeptEdit, after: KeptEdit) -> str:
+def _title(before: SavedEdit, after: SavedEdit) -> str:
     """What the step from one to the other is."""
-    return f"edit {after.name}" if after.is_of(before) else f"open {after.name}"
+    return f"edit {after.name}" if after.is_same_sprite(before) else f"open {after.name}"

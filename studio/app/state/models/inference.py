@@ -28,7 +28,7 @@ from studio.core.events import (
     Progress,
     Verified,
 )
-from studio.data.colour.recolouring import ColourChoice
+from studio.data.colour.recolouring import ColourMode
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
@@ -76,15 +76,15 @@ class Inference(QObject):
         source: SavedModel | Control,
         device: Device,
         settings: GenerateSettings,
-        colours: ColourChoice | None = None,
+        colours: ColourMode | None = None,
         request: EditRequest | None = None,
     ) -> None:
         """Make new sprites, in the colours that the settings say or in others, from noise or what the request says."""
-        chosen = colours or ColourChoice(settings.true_pixels)
+        chosen = colours or ColourMode(settings.true_pixels)
         events = model_jobs.generate(self._shelf, source, device, settings, chosen, request)
         self._begin("engine", "Generating", events)
 
-    def recolour(self, colours: ColourChoice, labels: NDArray[np.int64] | None = None) -> None:
+    def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
         """Bring sprites into other colours: those that were made lately with these very labels, else the last ones."""
         self._job_queue.give_up(self._recolouring)
         self._recolouring = self._job_queue.start(

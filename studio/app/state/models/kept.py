@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.core import file_systems, files, paths
 from studio.core.arrays import Rgba
-from studio.data.pixels.editing import Edit, KeptEdit, NamedSprite
+from studio.data.pixels.editing import EditedSprite, NamedSprite, SavedEdit
 
 _MOST = 1000  # the oldest go
 _WAIT_S = 1.0  # at most, while another window writes the file
@@ -33,14 +33,14 @@ class KeptSprites(QObject):
         self._path = paths.home() / "kept.jsonl"
         self._lock = paths.home() / ".kept.lock"
         self._stamp: _Stamp | None = None  # of the file when this window last read or wrote it
-        self._kept: list[KeptEdit] = []
+        self._kept: list[SavedEdit] = []
         with contextlib.suppress(OSError):  # `keep` reads an unreadable file again before it writes
             stamp = self._file_stamp()
             self._kept, self._stamp = self._read(), stamp
         self._stored = [_key(kept) for kept in self._kept]  # the sprites in the file at that time
         self._is_stored = True
 
-    def of_size(self, size: int) -> list[KeptEdit]:
+    def of_size(self, size: int) -> list[SavedEdit]:
         """Those that are so many pixels wide and high."""
         return [kept for kept in self._kept if len(kept.edit.sprite) == size]
 
@@ -49,18 +49,18 @@ class KeptSprites(QObject):
         known = {_pixels(kept.edit.sprite) for kept in self._kept}
         new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
         if new:
-            added = [KeptEdit(Edit.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
+            added = [SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
             self._set([*self._kept, *added])
 
-    def remove(self, kept: list[KeptEdit]) -> None:
+    def remove(self, kept: list[SavedEdit]) -> None:
         """Keep these no longer."""
         self._set([each for each in self._kept if each not in kept])
 
-    def places(self, kept: list[KeptEdit]) -> tuple[tuple[int, KeptEdit], ...]:
+    def places(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
         """Each of these with its place among all, for `put_back`."""
         return tuple((place, each) for place, each in enumerate(self._kept) if each in kept)
 
-    def put_back(self, removed: Sequence[tuple[int, KeptEdit]]) -> None:
+    def put_back(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:
         """Keep these again, in their places, the lowest first."""
         kept = list(self._kept)
         for place, each in removed:
@@ -90,7 +90,7 @@ class KeptSprites(QObject):
         finally:
             lock.release()
 
-    def _set(self, kept: list[KeptEdit]) -> None:
+    def _set(self, kept: list[SavedEdit]) -> None:
         self._kept = kept[-_MOST:]
         self._is_stored = False
         self.changed.emit()
@@ -114,7 +114,7 @@ class KeptSprites(QObject):
         if merged is not self._kept:
             self._set(merged)
 
-    def _merged(self, others: list[KeptEdit], now: set[_Key]) -> list[KeptEdit]:
+    def _merged(self, others: list[SavedEdit], now: set[_Key]) -> list[SavedEdit]:
         """Return the sprites in the file without the ones this window removed, then the ones this window added."""
         stored, known = set(self._stored), {_key(kept) for kept in others}
         standing = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
@@ -129,23 +129,23 @@ class KeptSprites(QObject):
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def _read(self) -> list[KeptEdit]:
+    def _read(self) -> list[SavedEdit]:
         """Read the kept sprites from the file; skip damaged lines. Raises OSError."""
-        found: dict[_Key, KeptEdit] = {}
+        found: dict[_Key, SavedEdit] = {}
         try:
             lines = self._path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
         for line in lines:
             try:
-                kept = KeptEdit.from_json(line)
+                kept = SavedEdit.from_json(line)
             except ValueError:
                 continue
             found.setdefault(_key(kept), kept)
         return list(found.values())
 
 
-def _key(kept: KeptEdit) -> _Key:
+def _key(kept: SavedEdit) -> _Key:
     return _pixels(kept.edit.sprite)
 
 

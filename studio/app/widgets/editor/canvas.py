@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image, checkerboard
-from studio.data.pixels.editing import Edit, Place
+from studio.data.pixels.editing import EditedSprite, Point
 
 _LARGEST_ZOOM = 64  # device pixels a pixel
 _GRID_FROM = 8  # device pixels a pixel: smaller ones need no lines between them
@@ -51,10 +51,10 @@ class PixelCanvas(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._edit = Edit.of(np.zeros((1, 1, 4), np.uint8))
+        self._edit = EditedSprite.of(np.zeros((1, 1, 4), np.uint8))
         self._zoom = 0  # device pixels a pixel; 0 fits the sprite into the canvas
         self._moved = QPoint()  # of the sprite's middle from that of the canvas, in device pixels
-        self._cursor: Place | None = None
+        self._cursor: Point | None = None
         self._grabbed: QPoint | None = None  # where the middle button went down, in device pixels
         self._stroke = False
         self.setMouseTracking(True)
@@ -65,10 +65,10 @@ class PixelCanvas(QWidget):
         factory.set_name_and_tip(self, "Sprite", "")
         self.setAccessibleDescription(about)
 
-    def set_edit(self, edit: Edit, changed: QRect | None = None) -> None:
+    def set_edit(self, edit: EditedSprite, changed: QRect | None = None) -> None:
         """Show an edit; changed: the part of its pixels that may differ from what was on show."""
         same_size = edit.sprite.shape == self._edit.sprite.shape
-        self._edit = Edit(np.ascontiguousarray(edit.sprite), np.ascontiguousarray(edit.keep))
+        self._edit = EditedSprite(np.ascontiguousarray(edit.sprite), np.ascontiguousarray(edit.keep))
         if not same_size:
             self._cursor = None
             self.fit()
@@ -97,18 +97,18 @@ class PixelCanvas(QWidget):
         """One step smaller."""
         self._zoom_to(self.zoom() - max(1, self.zoom() // 5), self.rect().center())
 
-    def place(self, point: QPoint) -> Place:
+    def place(self, point: QPoint) -> Point:
         """The pixel of the sprite under a point of the canvas."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
         return int((point.x() * ratio - origin.x()) // zoom), int((point.y() * ratio - origin.y()) // zoom)
 
-    def point(self, place: Place) -> QPoint:
+    def point(self, place: Point) -> QPoint:
         """The middle of a pixel of the sprite, on the canvas."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
         x, y = ((start + (c + 0.5) * zoom) / ratio for c, start in zip(place, origin.toTuple(), strict=True))
         return QPoint(int(x), int(y))
 
-    def is_inside(self, place: Place) -> bool:
+    def is_inside(self, place: Point) -> bool:
         """Whether there is such a pixel."""
         return all(0 <= c < len(self._edit.sprite) for c in place)
 
@@ -228,7 +228,7 @@ class PixelCanvas(QWidget):
     def _device_point(self, event: QMouseEvent) -> QPoint:
         return (event.position() * self.devicePixelRatioF()).toPoint()
 
-    def _set_cursor(self, place: Place | None) -> None:
+    def _set_cursor(self, place: Point | None) -> None:
         for old in (self._cursor, place):
             if old is not None:
                 self.update(self._box(QRect(QPoint(*old), QSize(1, 1))))

@@ -17,8 +17,8 @@ from studio.app.widgets.editor.previews import actual_size, tiled
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.swatches import Swatches
 from studio.core.arrays import Rgba
-from studio.data.colour.palette import display_order, palette_of, spread
-from studio.data.pixels.editing import Edit, History, KeptEdit, Mask, Place, Stroke, Tool
+from studio.data.colour.palette import display_order, extract_palette, farthest_colours
+from studio.data.pixels.editing import EditedSprite, EditHistory, Mask, Point, SavedEdit, Stroke, Tool
 
 Layer = Literal["mark", "paint"]
 
@@ -57,13 +57,13 @@ class PaintColours(Swatches):
 
     def set_sprite(self, sprite: Rgba) -> None:
         """Offer the colours of uint8 [S, S, 4]."""
-        self._own = _laid_out(spread(palette_of(sprite[None])[0], _MOST_OWN))
+        self._own = _laid_out(farthest_colours(extract_palette(sprite[None])[0], _MOST_OWN))
         self._refresh()
 
     def set_palette_of_model(self, colours: NDArray[np.uint8]) -> None:
         """Offer these colours, uint8 [K, 3], beside the sprite's own."""
         opaque = np.concatenate([colours, np.full((len(colours), 1), 255, np.uint8)], 1)
-        self._model = _laid_out(spread(opaque, _MOST_OF_MODEL))
+        self._model = _laid_out(farthest_colours(opaque, _MOST_OF_MODEL))
         self._refresh()
 
     def pick_colour(self, colour: NDArray[np.uint8]) -> None:
@@ -100,7 +100,7 @@ class SpriteEditor(QWidget):
     def __init__(self, options: QWidget | None = None, foot: QWidget | None = None) -> None:
         """options and foot: what is to be set and to be done beside, at the right of the canvas."""
         super().__init__()
-        self._history = History(KeptEdit(Edit.of(np.zeros((1, 1, 4), np.uint8)), ""))
+        self._history = EditHistory(SavedEdit(EditedSprite.of(np.zeros((1, 1, 4), np.uint8)), ""))
         self._of = self._history.now  # whose colours are offered
         self._tool: Tool | Literal["eyedropper"] = "pencil"
         self._layer: Layer = "mark"
@@ -134,7 +134,7 @@ class SpriteEditor(QWidget):
         self._on_layer_clicked(0)
         self.refresh()
 
-    def set_history(self, history: History) -> None:
+    def set_history(self, history: EditHistory) -> None:
         """Edit the sprite at the end of these steps, and add to them."""
         if history is not self._history:
             self._history = history
@@ -145,25 +145,25 @@ class SpriteEditor(QWidget):
     def refresh(self) -> None:
         """Show how things are."""
         now = self._history.now
-        if self._of is not now and not now.is_of(self._of):
+        if self._of is not now and not now.is_same_sprite(self._of):
             self.swatches.set_sprite(now.edit.sprite)
         self._of = now
         self.canvas.set_edit(now.edit)
         self._actual.show_sprite(now.edit.sprite)
         self._tiled.show_sprite(now.edit.sprite)
         self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
-        factory.set_enabled(self.undo, "" if self._history.before() is not None else "Nothing to undo.", _UNDO)
-        factory.set_enabled(self.redo, "" if self._history.after() is not None else "Nothing to redo.", _REDO)
+        factory.set_enabled(self.undo, "" if self._history.undo_state() is not None else "Nothing to undo.", _UNDO)
+        factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.", _REDO)
 
     def choose_layer(self, layer: Layer) -> None:
         """Mark, or paint."""
         self._on_layer_clicked(list(_LAYERS).index(layer))
 
-    def edit(self) -> Edit:
+    def edit(self) -> EditedSprite:
         """The sprite as it is now."""
         return self._history.now.edit
 
-    def replace(self, edit: Edit) -> None:
+    def replace(self, edit: EditedSprite) -> None:
         """Go on from this; undo brings back what was there before."""
         self._push(edit)
 
@@ -256,7 +256,7 @@ class SpriteEditor(QWidget):
             button.clicked.connect(slot)
 
     @Slot(tuple, bool, bool)
-    def _on_pressed(self, place: Place, right: bool, alt: bool) -> None:
+    def _on_pressed(self, place: Point, right: bool, alt: bool) -> None:
         if not self.canvas.is_inside(place):
             return
         sprite = self.edit().sprite
@@ -264,13 +264,13 @@ class SpriteEditor(QWidget):
             self.swatches.pick_colour(sprite[place[1], place[0]])
             return
         self._erases = right
-        self._stroke = Stroke.begun(self._tool, sprite, self.brush.value(), place)
+        self._stroke = Stroke.begin(self._tool, sprite, self.brush.value(), place)
         self._preview(self._stroke, self._stroke.covered)
 
     @Slot(tuple)
-    def _on_dragged(self, place: Place) -> None:
+    def _on_dragged(self, place: Point) -> None:
         if self._stroke is not None:
-            before, self._stroke = self._stroke.covered, self._stroke.dragged(place)
+            before, self._stroke = self._stroke.covered, self._stroke.drag_to(place)
             self._preview(self._stroke, before ^ self._stroke.covered)
 
     @Slot()
@@ -279,11 +279,11 @@ class SpriteEditor(QWidget):
             stroke, self._stroke = self._stroke, None
             self._push(self._with(stroke))
 
-    def _with(self, stroke: Stroke) -> Edit:
+    def _with(self, stroke: Stroke) -> EditedSprite:
         """The sprite with the stroke as far as it has come."""
         if self._layer == "mark":
-            return self.edit().kept(stroke.covered, stays=self._erases)
-        return self.edit().painted(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
+            return self.edit().with_keep(stroke.covered, stays=self._erases)
+        return self.edit().paint(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
 
     def _preview(self, stroke: Stroke, differs: Mask) -> None:
         """Show the stroke before it ends."""
@@ -292,7 +292,7 @@ class SpriteEditor(QWidget):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
             self.canvas.set_edit(self._with(stroke), part)
 
-    def _push(self, edit: Edit) -> None:
+    def _push(self, edit: EditedSprite) -> None:
         if self._history.push(edit):
             self.refresh()
             self.changed.emit()
@@ -324,16 +324,16 @@ class SpriteEditor(QWidget):
     @Slot()
     def _invert(self) -> None:
         now = self.edit()
-        self._push(Edit(now.sprite, ~now.keep))
+        self._push(EditedSprite(now.sprite, ~now.keep))
 
     @Slot()
     def _clear_marks(self) -> None:
-        self._push(Edit.of(self.edit().sprite))
+        self._push(EditedSprite.of(self.edit().sprite))
 
     @Slot()
     def _mark_all(self) -> None:
         now = self.edit()
-        self._push(Edit(now.sprite, np.zeros_like(now.keep)))
+        self._push(EditedSprite(now.sprite, np.zeros_like(now.keep)))
 
 
 def _laid_out(colours: Rgba) -> Rgba:

@@ -23,7 +23,7 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Notice, SpritesGenerated
 from studio.data.pixels import corner_tiles
-from studio.data.pixels.editing import KeptEdit, NamedSprite, rectangle
+from studio.data.pixels.editing import NamedSprite, SavedEdit, rectangle_mask
 from studio.engine.devices.types import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
@@ -70,7 +70,7 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     varied = drawn(qtbot, page, editing.draw.click)
     assert not (varied.sprites == sprite).all()
     editor = editing.editor
-    editor._push(editor.edit().kept(rectangle((0, 0), (7, 3), SIZE), stays=False))
+    editor._push(editor.edit().with_keep(rectangle_mask((0, 0), (7, 3), SIZE), stays=False))
     assert "Redraw marked" in editing.draw.text() and editing._about.text().startswith("What is marked is redrawn")
     assert editing.strength.value() == 100
     filled = drawn(qtbot, page, editing.draw.click)
@@ -300,7 +300,7 @@ def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
     assert request.mixed_with.findData("class1") < 0  # with itself there is nothing to mix
     request.corners.click()
     tiles = drawn(qtbot, page, page.generate.click)
-    assert len(tiles.sprites) == 16 and corner_tiles.meet(tiles.sprites) and not request.share.isVisible()
+    assert len(tiles.sprites) == 16 and corner_tiles.corners_match(tiles.sprites) and not request.share.isVisible()
     assert "Corners meet" in [label.text() for label in page.results.badges.labels]
     assert page.neighbours.laid_out.isVisible() and not page.neighbours.tiled.isVisible()
     page.results.grid.select([0])
@@ -361,11 +361,11 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     data = sprites_of(opened.session)
     assert page.editing.sprite()[1:3] == (data.names[3], data.class_names[data.labels[3]])
     editor = page.editing.editor
-    editor._push(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
+    editor._push(editor.edit().with_keep(rectangle_mask((1, 1), (4, 2), SIZE), stays=False))
     opened.show_page("train")
     page.save_state()
-    stored = KeptEdit.from_json((paths.home() / "edit.json").read_bytes())
-    assert stored.edit.is_same(editor.edit()) and stored.name == data.names[3]
+    stored = SavedEdit.from_json((paths.home() / "edit.json").read_bytes())
+    assert stored.edit.equals(editor.edit()) and stored.name == data.names[3]
     click(page.editing.close_editor)
     assert not page.editing.isVisibleTo(page)
     page.save_state()
@@ -428,21 +428,21 @@ def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
     editing.open_sprite(NamedSprite(data[0].copy(), "first"))
     editing.open_sprite(NamedSprite(data[1].copy(), "second"))
     assert not notices.cards()  # nothing of the first would be lost
-    editor._push(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), colour))
+    editor._push(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), colour))
     work = editor.edit()
     assert undo.text() == "Undo: edit second"
     editing.open_sprite(NamedSprite(data[2].copy(), "third"))
     assert [card.words[0] for card in notices.cards()] == ["second was put away; it is not saved."]
     assert undo.text() == "Undo: open third"
     click(notices.cards()[0]._act)
-    assert editing.sprite().name == "second" == editing._title.text() and editor.edit().is_same(work)
+    assert editing.sprite().name == "second" == editing._title.text() and editor.edit().equals(work)
     assert not notices.cards()
     click(editing.close_editor)
     assert not editing.isVisible() and undo.text() == "Undo: close second"
     click(page.results.blank)  # what is opened then follows upon what was closed
     assert not notices.cards()  # the offer stands no longer: it would take back another step
     undo.trigger()
-    assert editing.sprite().name == "second" and editor.edit().is_same(work)
+    assert editing.sprite().name == "second" and editor.edit().equals(work)
     opened.menus.redo.trigger()
     assert editing.sprite().name == "sketch"
     undo.trigger()
@@ -498,7 +498,7 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
     assert not editing.draw.isEnabled() and "nothing to vary" in editing._about.text()
     click(editing.shape)
     assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
-    editor._push(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
+    editor._push(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
     editing.strength.setValue(90)
     assert "its shape stays" in editing._about.text()
     made = drawn(qtbot, page, editing.draw.click)

@@ -22,9 +22,9 @@ from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
 from studio.core.arrays import Rgba
 from studio.core.events import JobFailed
+from studio.data.colour.colour_counts import count_colours
 from studio.data.colour.palette import Palette
-from studio.data.colour.true_pixels import style_of
-from studio.data.colour.usage import colour_use
+from studio.data.colour.pixel_art import measure_style
 from studio.data.palettes.files import load_palette, save_palette
 from studio.engine import catalog
 from studio.engine.control.control import Control
@@ -83,7 +83,7 @@ def users(rgba: Rgba, code: str) -> int:
 
 def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage) -> None:
     view, sprites = page.summary.palette_view, sprites_of(page.session)
-    total = colour_use(sprites.rgba).total
+    total = count_colours(sprites.rgba).total
     assert view._title.text() == f"Colours ({total})" and view.swatches.model().rowCount() == total
     number = 5
     code = press(view, number)
@@ -146,7 +146,7 @@ def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite
 
 
 def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
-    view, used = page.summary.palette_view, colour_use(sprites_of(page.session).rgba).colours
+    view, used = page.summary.palette_view, count_colours(sprites_of(page.session).rgba).colours
     by_use = ["#" + bytes(colour[:3]).hex() for colour in used.tolist()]
     click(view.copy)
     by_hue = QApplication.clipboard().text().split()
@@ -233,7 +233,7 @@ def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, 
     qtbot.addWidget(page)
     panel, data = page.request.colours, make_sprites(classes=len(CLASS_NAMES))
     model = small_model(catalog.recipe("generator"))
-    model.style = style_of(data)
+    model.style = measure_style(data)
     settings = GenerateSettings(count=8, steps=2)
 
     def generate() -> None:
@@ -278,7 +278,7 @@ def test_the_colours_of_a_run_are_shown(qtbot: QtBot, panel: ColourPanel, run_pa
     panel._models.models.addItem("trial", str(run_path))  # as if it were listed
     qtbot.waitUntil(lambda: swatches.rowCount() > 0, timeout=LONG_MS)
     shown = {str(swatches.index(row, 0).data()) for row in range(swatches.rowCount())}
-    assert shown == {"#" + bytes(colour).hex() for colour in style_of(art).palette.tolist()}
+    assert shown == {"#" + bytes(colour).hex() for colour in measure_style(art).palette.tolist()}
     assert panel._about.text() == f"{len(shown)} colours"
     choose(panel, "drawn")
     assert not panel.choice().true_pixels and swatches.rowCount() == 0

@@ -15,8 +15,17 @@ from pytestqt.qtbot import QtBot
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.editor.previews import tiled
 from studio.core.arrays import Rgba
-from studio.data.colour.palette import oklab
-from studio.data.pixels.editing import Edit, History, KeptEdit, Place, connected, line, rectangle, same_colour
+from studio.data.colour.palette import to_oklab
+from studio.data.pixels.editing import (
+    EditedSprite,
+    EditHistory,
+    Point,
+    SavedEdit,
+    flood_fill_mask,
+    line_mask,
+    rectangle_mask,
+    same_colour_mask,
+)
 from tests.app.widgets.tools import NO_KEY, shown, turn_wheel
 from tests.conftest import make_sprites
 
@@ -37,13 +46,13 @@ def sprite() -> Rgba:
 @pytest.fixture
 def editor(qtbot: QtBot, sprite: Rgba) -> SpriteEditor:
     made = SpriteEditor()
-    made.set_history(History(KeptEdit(Edit.of(sprite), "sprite")))
+    made.set_history(EditHistory(SavedEdit(EditedSprite.of(sprite), "sprite")))
     shown(qtbot, made, 640, 400)
     made.canvas.setFocus()
     return made
 
 
-def stroke(editor: SpriteEditor, *places: Place, button: Qt.MouseButton = LEFT) -> None:
+def stroke(editor: SpriteEditor, *places: Point, button: Qt.MouseButton = LEFT) -> None:
     """Press at the first place, go to the others, let go at the last."""
     points = [editor.canvas.point(place) for place in places]
     QTest.mousePress(editor.canvas, button, NO_KEY, points[0])
@@ -65,16 +74,19 @@ def test_tools_mark_what_is_to_be_drawn_anew(
         assert editor.canvas.zoom() == zoom
     with qtbot.waitSignal(editor.changed):
         stroke(editor, (2, 3), (9, 3), (9, 7))
-    expected = line((2, 3), (9, 3), SIZE) | line((9, 3), (9, 7), SIZE)
+    expected = line_mask((2, 3), (9, 3), SIZE) | line_mask((9, 3), (9, 7), SIZE)
     np.testing.assert_array_equal(hidden(editor), expected)
     stroke(editor, (5, 3), (5, 3), button=RIGHT)  # stays again
     expected[3, 5] = False
     np.testing.assert_array_equal(hidden(editor), expected)
     QTest.keyClick(editor.canvas, Qt.Key.Key_M)
     stroke(editor, (12, 14), (10, 9), (8, 11))
-    expected |= rectangle((12, 14), (8, 11), SIZE)
+    expected |= rectangle_mask((12, 14), (8, 11), SIZE)
     np.testing.assert_array_equal(hidden(editor), expected)
-    for key, covered in ((Qt.Key.Key_G, connected(sprite, (8, 8))), (Qt.Key.Key_W, same_colour(sprite, (0, 0)))):
+    for key, covered in (
+        (Qt.Key.Key_G, flood_fill_mask(sprite, (8, 8))),
+        (Qt.Key.Key_W, same_colour_mask(sprite, (0, 0))),
+    ):
         QTest.keyClick(editor.canvas, key)
         place = (8, 8) if key == Qt.Key.Key_G else (0, 0)
         stroke(editor, place)
@@ -88,7 +100,7 @@ def test_a_wide_brush_goes_to_the_border_and_strokes_beside_the_sprite_do_nothin
         QTest.keyClick(editor.canvas, Qt.Key.Key_BracketRight)
     assert editor.brush.value() == 4
     stroke(editor, (0, 0), (-3, 0))
-    np.testing.assert_array_equal(hidden(editor), line((0, 0), (-3, 0), SIZE, 4))
+    np.testing.assert_array_equal(hidden(editor), line_mask((0, 0), (-3, 0), SIZE, 4))
     before = editor.edit()
     QTest.mouseClick(editor.canvas, LEFT, NO_KEY, QPoint(1, 1))
     assert editor.edit() is before
@@ -188,14 +200,14 @@ def test_undo_in_the_editor_is_the_editors(editor: SpriteEditor, window: tuple[Q
 
 def test_a_sprite_that_is_taken_and_another_that_is_opened_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> None:
     stroke(editor, (2, 2))
-    other = editor.edit().painted(~editor.edit().keep, np.array([1, 2, 3, 255], np.uint8))
+    other = editor.edit().paint(~editor.edit().keep, np.array([1, 2, 3, 255], np.uint8))
     editor.replace(other)
     assert editor.edit() is other
     editor.undo.click()
     np.testing.assert_array_equal(editor.edit().sprite, sprite)
     marked = editor.edit()
     history, large = editor._history, make_sprites(1, size=24).rgba[0]
-    history.open(KeptEdit(Edit(large, rectangle((0, 0), (5, 5), 24)), "large"))
+    history.open(SavedEdit(EditedSprite(large, rectangle_mask((0, 0), (5, 5), 24)), "large"))
     editor.refresh()
     assert editor.edit().keep.sum() == 36 and not editor.redo.isEnabled()
     stroke(editor, (23, 23), button=RIGHT)
@@ -217,9 +229,9 @@ def test_swatches_are_the_sprites_own_and_then_stand_for_all_of_a_large_palette(
     own = {colour.tobytes() for colour in sprite[sprite[..., 3] == 255]}
     offered = editor.swatches.offered()
     assert {colour.tobytes() for colour in offered[: len(own)]} == own
-    others = oklab(offered[len(own) :, :3])
+    others = to_oklab(offered[len(own) :, :3])
     assert len(own) + 60 < len(offered) < len(own) + 70
-    gaps = np.linalg.norm(oklab(palette)[:, None] - others, axis=2).min(1)
+    gaps = np.linalg.norm(to_oklab(palette)[:, None] - others, axis=2).min(1)
     assert gaps.max() < 0.04  # white and black are 1 apart
 
 
@@ -255,7 +267,7 @@ def test_what_is_hidden_is_seen_to_be(editor: SpriteEditor, sprite: Rgba) -> Non
     """A pixel looks as it did until it is hidden, and differs all over then."""
     ratio = editor.canvas.devicePixelRatioF()
 
-    def seen(place: Place) -> list[int]:
+    def seen(place: Point) -> list[int]:
         colour = editor.canvas.grab().toImage().pixelColor(editor.canvas.point(place) * ratio)
         return [colour.red(), colour.green(), colour.blue()]
 

@@ -14,9 +14,9 @@ from studio.core.events import Progress
 from studio.core.generators import returned
 from studio.data.colour import recolouring
 from studio.data.colour.palette import Palette
-from studio.data.colour.recolouring import ColourChoice, recoloured
-from studio.data.colour.snapping import BAYER, DITHERS, snap
-from studio.data.colour.true_pixels import PixelStyle, pixel_truth, style_of, true_pixels
+from studio.data.colour.pixel_art import PixelStyle, measure_pixel_art, measure_style, to_pixel_art
+from studio.data.colour.quantizing import BAYER, DITHERS, map_to_palette
+from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.sprites import Sprites
 from tests.conftest import make_sprites
 
@@ -37,7 +37,7 @@ def _art() -> Sprites:
 
 
 ART = _art()
-OWN = style_of(ART)
+OWN = measure_style(ART)
 
 
 def _noisy() -> Rgba:
@@ -60,7 +60,7 @@ def test_a_style_is_what_the_sprites_have() -> None:
 def test_an_empty_class_has_the_style_of_all_and_levels_of_alpha_are_seen() -> None:
     rgba = ART.rgba.copy()
     rgba[:, 2, 2:5] = [9, 9, 9, 100]
-    style = style_of(dataclasses.replace(ART, rgba=rgba, class_names=(*ART.class_names, "none")))
+    style = measure_style(dataclasses.replace(ART, rgba=rgba, class_names=(*ART.class_names, "none")))
     assert style.alpha_levels == ((100,), (100,), (100,))
     assert style.colours == (2, 3, 2)  # the median of as many twos as threes, rounded to even
     assert style.class_counts == (10, 10, 0)
@@ -68,25 +68,25 @@ def test_an_empty_class_has_the_style_of_all_and_levels_of_alpha_are_seen() -> N
 
 
 def test_noise_and_soft_edges_go_and_the_sprite_stays() -> None:
-    found = true_pixels(_noisy(), ART.labels, OWN)
+    found = to_pixel_art(_noisy(), ART.labels, OWN)
     assert np.array_equal(found, ART.rgba)
-    truth = pixel_truth(found, ART.rgba)
+    truth = measure_pixel_art(found, ART.rgba)
     assert (truth.half_transparent, truth.off_palette) == (0, 0)
 
 
 def test_what_is_true_already_does_not_change() -> None:
     for sprites in (ART, make_sprites(6, size=16)):
-        style = style_of(sprites)
-        once = true_pixels(sprites.rgba, sprites.labels, style)
-        assert np.array_equal(true_pixels(once, sprites.labels, style), once)
-    assert np.array_equal(true_pixels(ART.rgba, ART.labels, OWN), ART.rgba)
+        style = measure_style(sprites)
+        once = to_pixel_art(sprites.rgba, sprites.labels, style)
+        assert np.array_equal(to_pixel_art(once, sprites.labels, style), once)
+    assert np.array_equal(to_pixel_art(ART.rgba, ART.labels, OWN), ART.rgba)
 
 
 def test_of_many_levels_of_alpha_a_few_stand_for_all() -> None:
     rgba = ART.rgba.copy()
     rgba[:10, 0, :, 3] = [40, 45, 45, 120, 120, 120, 125, 200]
     rgba[10:, 0, :, 3] = np.arange(80).reshape(10, 8) + 100  # a smooth shadow
-    first, second = style_of(dataclasses.replace(ART, rgba=rgba)).alpha_levels
+    first, second = measure_style(dataclasses.replace(ART, rgba=rgba)).alpha_levels
     assert first == (45, 120, 200)
     assert len(second) in (3, 4) and min(np.diff(second)) > 24
 
@@ -96,20 +96,20 @@ def test_one_half_transparent_pixel_in_a_thousand_is_hardly_any() -> None:
     for soft, levels in ((10, ()), (30, (128,))):
         rgba[0, 0, :soft, 3] = 128
         sprites = Sprites(rgba, np.zeros(1, np.int64), ("tile",), ("a",), "")
-        assert style_of(sprites).alpha_levels == (levels,), soft
+        assert measure_style(sprites).alpha_levels == (levels,), soft
 
 
 def test_alpha_takes_the_nearest_level_of_the_data() -> None:
     sprite = np.zeros((1, 4, 4, 4), np.uint8)
     hard = PixelStyle((2,), PALETTE, ((),), (1,))
-    assert np.array_equal(true_pixels(sprite, ANY, hard), sprite)  # there is nothing to see
+    assert np.array_equal(to_pixel_art(sprite, ANY, hard), sprite)  # there is nothing to see
     sprite[0, :, :, 3] = [[10, 100, 150, 250]] * 4
-    assert true_pixels(sprite, ANY, hard)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
+    assert to_pixel_art(sprite, ANY, hard)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
     soft = dataclasses.replace(hard, alpha_levels=((96, 200),))
-    assert true_pixels(sprite, np.array([0]), soft)[0, 0, :, 3].tolist() == [0, 96, 200, 255]
-    assert true_pixels(sprite, ANY, soft)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
+    assert to_pixel_art(sprite, np.array([0]), soft)[0, 0, :, 3].tolist() == [0, 96, 200, 255]
+    assert to_pixel_art(sprite, ANY, soft)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
     plain = np.full_like(sprite, 77)
-    assert np.array_equal(true_pixels(plain, ANY, dataclasses.replace(hard, palette=PALETTE[:0])), plain)
+    assert np.array_equal(to_pixel_art(plain, ANY, dataclasses.replace(hard, palette=PALETTE[:0])), plain)
 
 
 @pytest.mark.parametrize(("colour", "expected"), [([112] * 3, [100] * 3), ([230] * 3, [255] * 3)])
@@ -118,7 +118,7 @@ def test_a_lone_pixel_stays_only_if_it_stands_out(colour: list[int], expected: l
     sprite = np.full((1, 5, 5, 4), 100, np.uint8)
     sprite[..., 3] = 255
     sprite[0, 2, 2, :3] = colour
-    found = true_pixels(sprite, np.array([0]), PixelStyle((2,), palette, ((),), (1,)))
+    found = to_pixel_art(sprite, np.array([0]), PixelStyle((2,), palette, ((),), (1,)))
     assert found[0, 2, 2, :3].tolist() == expected
     assert (found[0, 0, :, :3] == 100).all()
 
@@ -127,11 +127,11 @@ def test_pixel_truth_is_counted_by_hand() -> None:
     red, soft, blue, clear, grey = (255, 0, 0, 255), (255, 0, 0, 100), (0, 0, 255, 255), (9, 9, 9, 0), (9, 9, 9, 255)
     reference = np.array([red, red, blue, clear], np.uint8).reshape(1, 2, 2, 4)  # what can't be seen is no colour
     sprites = np.array([red, soft, grey, clear, blue, blue, blue, red], np.uint8).reshape(2, 2, 2, 4)
-    found = pixel_truth(sprites, reference)
+    found = measure_pixel_art(sprites, reference)
     assert found.half_transparent == pytest.approx(1 / 7)
     assert found.off_palette == pytest.approx(1 / 7)
     assert found.colours == 2.0  # red and grey; blue and red
-    nothing = pixel_truth(np.zeros((2, 2, 2, 4), np.uint8), reference)
+    nothing = measure_pixel_art(np.zeros((2, 2, 2, 4), np.uint8), reference)
     assert (nothing.half_transparent, nothing.off_palette, nothing.colours) == (0, 0, 0)
 
 
@@ -141,29 +141,29 @@ FOUR = Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255], [40, 200, 80, 255],
 def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recolouring, "_AT_ONCE", 6)
     drawn = _noisy()
-    own = true_pixels(drawn, ART.labels, OWN)
-    in_four = true_pixels(drawn, ART.labels, dataclasses.replace(OWN, palette=FOUR.visible()))
+    own = to_pixel_art(drawn, ART.labels, OWN)
+    in_four = to_pixel_art(drawn, ART.labels, dataclasses.replace(OWN, palette=FOUR.visible()))
     for choice, expected in (
-        (ColourChoice(False), drawn),
-        (ColourChoice(), own),
-        (ColourChoice(True, FOUR), in_four),
-        (ColourChoice(True, FOUR, BAYER), snap(own, FOUR, BAYER)),
+        (ColourMode(False), drawn),
+        (ColourMode(), own),
+        (ColourMode(True, FOUR), in_four),
+        (ColourMode(True, FOUR, BAYER), map_to_palette(own, FOUR, BAYER)),
     ):
         work = (drawn, ART.labels, OWN, choice)
-        assert np.array_equal(returned(recoloured(*work)), expected)
-        assert list(recoloured(*work)) == [
+        assert np.array_equal(returned(recolour_sprites(*work)), expected)
+        assert list(recolour_sprites(*work)) == [
             Progress(done, 20, "sprites coloured") for done in (6, 12, 18, 20) if choice.true_pixels
         ]
     visible = {tuple(colour) for colour in FOUR.visible().tolist()}
-    for colours in (in_four, snap(own, FOUR, BAYER)):
+    for colours in (in_four, map_to_palette(own, FOUR, BAYER)):
         assert {tuple(colour) for colour in colours[colours[..., 3] > 0][:, :3].tolist()} <= visible
 
 
 @pytest.mark.parametrize("dither", DITHERS)
 def test_a_palette_without_a_colour_that_can_be_seen_is_refused(dither: str) -> None:
-    ghost = ColourChoice(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
+    ghost = ColourMode(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
     with pytest.raises(BadInputError, match="no colour that can be seen"):
-        returned(recoloured(_noisy(), ART.labels, OWN, ghost))
+        returned(recolour_sprites(_noisy(), ART.labels, OWN, ghost))
 
 
 def test_kept_pixels_stay_and_their_colours_are_taken_first() -> None:
@@ -176,13 +176,13 @@ def test_kept_pixels_stay_and_their_colours_are_taken_first() -> None:
     sprite[0, :, 6:] = [2, 4, 3, 250]
     keep = np.zeros((1, 8, 8), bool)
     keep[0, :, :4] = True
-    found = true_pixels(sprite, np.array([1]), OWN, keep)
+    found = to_pixel_art(sprite, np.array([1]), OWN, keep)
     assert np.array_equal(found[keep], sprite[keep])
     assert (found[0, :, 4:6] == [*red[:3], 255]).all() and (found[0, :, 6:] == [0, 0, 0, 255]).all()
-    assert np.array_equal(true_pixels(sprite, np.array([1]), OWN, ~np.zeros_like(keep)), sprite)
-    assert np.array_equal(true_pixels(_noisy(), ART.labels, OWN, np.zeros((20, 8, 8), bool)), ART.rgba)
-    for choice in (ColourChoice(False), ColourChoice(True), ColourChoice(True, FOUR), ColourChoice(True, FOUR, BAYER)):
-        in_choice = returned(recoloured(sprite, np.array([1]), OWN, choice, keep))
+    assert np.array_equal(to_pixel_art(sprite, np.array([1]), OWN, ~np.zeros_like(keep)), sprite)
+    assert np.array_equal(to_pixel_art(_noisy(), ART.labels, OWN, np.zeros((20, 8, 8), bool)), ART.rgba)
+    for choice in (ColourMode(False), ColourMode(True), ColourMode(True, FOUR), ColourMode(True, FOUR, BAYER)):
+        in_choice = returned(recolour_sprites(sprite, np.array([1]), OWN, choice, keep))
         assert np.array_equal(in_choice[keep], sprite[keep])
         if choice.palette is not None:
             assert np.isin(in_choice[~keep][:, :3], FOUR.visible()).all()

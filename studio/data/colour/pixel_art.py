@@ -1,6 +1,6 @@
 """Drawn sprites made into pixel art: as few colours, from the same palette and with the same alpha as the data's.
 
-`pixel_truth` measures how near to that sprites are as they were drawn.
+`measure_pixel_art` measures how near to that sprites are as they were drawn.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from studio.core import records
 from studio.core.arrays import Rgba
-from studio.data.colour.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
-from studio.data.colour.usage import colours_used
+from studio.data.colour.colour_counts import colours_per_sprite
+from studio.data.colour.palette import MOST_COLOURS, cluster_colours, extract_palette, nearest_colours, to_oklab
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
 from studio.data.sprites import Sprites
 
@@ -75,7 +75,7 @@ class _StyleRecord:
     class_counts: tuple[records.Count, ...]
 
 
-def style_of(sprites: Sprites) -> PixelStyle:
+def measure_style(sprites: Sprites) -> PixelStyle:
     """The style of these sprites; of very many, of some from all over. A class without sprites has the style of all."""
     step = max(1, -(-len(sprites) // _LOOKED_AT), -(-sprites.rgba.nbytes // _LOOKED_AT_BYTES))
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
@@ -86,7 +86,7 @@ def style_of(sprites: Sprites) -> PixelStyle:
         own = labels == label if (labels == label).any() else slice(None)
         colours.append(int(np.clip(round(float(np.median(counts[own]))), _FEWEST, _MOST)))
         levels.append(_alpha_levels(rgba[own]))
-    palette, _ = palette_of(sprites.rgba, MOST_COLOURS)
+    palette, _ = extract_palette(sprites.rgba, MOST_COLOURS)
     return PixelStyle(tuple(colours), palette[:, :3], tuple(levels), tuple(sprites.class_counts().tolist()))
 
 
@@ -105,7 +105,7 @@ def _alpha_levels(rgba: Rgba) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def true_pixels(
+def to_pixel_art(
     sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle, keep: NDArray[np.bool_] | None = None
 ) -> Rgba:
     """Sprites uint8 [N, S, S, 4] in the style of their classes, int64 [N] (-1: any class); the same shape.
@@ -117,7 +117,7 @@ def true_pixels(
     """
     if not len(style.palette):
         return sprites
-    palette = oklab(style.palette)
+    palette = to_oklab(style.palette)
     typical = int(np.median(style.colours))
     alphas = [_nearest_levels(levels) for levels in style.alpha_levels]
     any_alpha = _nearest_levels(())
@@ -128,12 +128,12 @@ def true_pixels(
         new, given = alpha > 0, kept & (sprite[..., 3] > 0)
         own, which = np.unique(as_numbers(sprite)[given] | OPAQUE, return_inverse=True)
         own_colours = as_rgba(own)[:, :3]
-        colours, places = np.concatenate([own_colours, style.palette]), np.concatenate([oklab(own_colours), palette])
+        colours, places = np.concatenate([own_colours, style.palette]), np.concatenate([to_oklab(own_colours), palette])
         field = np.full(new.shape, -1)
         field[given] = which
         if new.any():
             most = style.colours[label] if label >= 0 else typical
-            groups, centres = gather(oklab(sprite[new][:, :3]), max(_FEWEST, most // 2, most - len(own)))
+            groups, centres = cluster_colours(to_oklab(sprite[new][:, :3]), max(_FEWEST, most // 2, most - len(own)))
             field[new] = _nearest(centres, places, len(own))[groups]
             field = np.where(new, _without_orphans(field, places), field)
         result[new, :3], result[..., 3] = colours[field[new]], alpha
@@ -143,15 +143,15 @@ def true_pixels(
 
 def _nearest(centres: NDArray[np.float64], places: NDArray[np.float64], own: int) -> NDArray[np.int64]:
     """For each OKLab colour [n, 3] the nearest of these [K, 3]: int64 [n]; one of the first `own` if it is near."""
-    found = nearest(centres, places)
+    found = nearest_colours(centres, places)
     if own:
-        first = nearest(centres, places[:own])
+        first = nearest_colours(centres, places[:own])
         is_near = ((centres - places[first]) ** 2).sum(1) < _OWN_REACH**2
         found = np.where(is_near, first, found)
     return found
 
 
-def alphas_of(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
+def allowed_alphas(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
     """Which alpha sprites of these classes, int64 [N] (-1: any class), have in true pixels: bool [N, 256]."""
     rows = np.zeros((len(style.alpha_levels) + 1, 256), bool)
     rows[:, [0, 255]] = True
@@ -188,7 +188,7 @@ def _without_orphans(field: NDArray[np.int64], palette: NDArray[np.float64]) -> 
 
 
 @dataclass(frozen=True)
-class PixelTruth:
+class PixelArtFigures:
     """Shares from 0 to 1; 0 where there is nothing to be seen.
 
     half_transparent: of the pixels that can be seen, those that can be seen through.
@@ -201,7 +201,7 @@ class PixelTruth:
     off_palette: float
 
 
-def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
+def measure_pixel_art(sprites: Rgba, reference: Rgba) -> PixelArtFigures:
     """Look at uint8 [N, S, S, 4] beside reference sprites uint8 [M, T, T, 4]."""
     alpha = sprites[..., 3]
     seen = alpha > 0
@@ -210,5 +210,5 @@ def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
     visible = max(1, int(seen.sum()))
     half = int((seen & (alpha < 255)).sum()) / visible
     off = int((~np.isin(colours[seen], palette)).sum()) / visible
-    each = colours_used(sprites)
-    return PixelTruth(half, float(np.median(each)) if len(each) else 0.0, off)
+    each = colours_per_sprite(sprites)
+    return PixelArtFigures(half, float(np.median(each)) if len(each) else 0.0, off)

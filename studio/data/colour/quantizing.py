@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.events import Progress
-from studio.data.colour.palette import Palette, batches, nearest, oklab
+from studio.data.colour.palette import Palette, distance_slices, nearest_colours, to_oklab
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, parts_of
 
 NO_DITHER, BAYER = "none", "bayer 4x4"
@@ -23,7 +23,7 @@ _TOE = 1.206 / 1.03
 _STRIDE = 1 << 20  # of cell numbers, between one row of cells and the next
 
 
-def snap(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
+def map_to_palette(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
     """uint8 [N, S, S, 4] with every visible pixel in a colour of the palette; alpha stays, and is 0 with colour 0.
 
     Nearest means in OKLab. With dither, one of DITHERS, a colour that lies between two of the palette becomes a Bayer
@@ -32,11 +32,11 @@ def snap(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
     """
     assert dither in DITHERS, dither
     colours = palette.visible()
-    colours = colours[oklab(colours)[:, 0].argsort(kind="stable")]  # a pattern is of a darker and a lighter index
+    colours = colours[to_oklab(colours)[:, 0].argsort(kind="stable")]  # a pattern is of a darker and a lighter index
     used = _used(rgba)
-    values = oklab(as_rgba(used)[:, :3])
-    near = nearest(values, oklab(colours))
-    far, share = (near, np.zeros(len(near))) if dither == NO_DITHER else _mixes(values, oklab(colours), near)
+    values = to_oklab(as_rgba(used)[:, :3])
+    near = nearest_colours(values, to_oklab(colours))
+    far, share = (near, np.zeros(len(near))) if dither == NO_DITHER else _mixes(values, to_oklab(colours), near)
     # The share of the lighter one, or else the pattern would jump where the two change places as the nearest.
     dark, light, share = np.minimum(near, far), np.maximum(near, far), np.where(far < near, 1 - share, share)
     height, width = rgba.shape[1:3]
@@ -61,7 +61,7 @@ def _mixes(
     arbitrary-palette positional dithering); a colour that is almost in the palette mixes with none.
     """
     others, shares = np.empty_like(near), np.empty(len(near))
-    for part in batches(len(colours), len(palette)):
+    for part in distance_slices(len(colours), len(palette)):
         start = palette[near[part]]
         way = palette - start[:, None]  # [n, K, 3]
         length = (way**2).sum(2)
@@ -81,15 +81,15 @@ def _used(rgba: Rgba) -> NDArray[np.uint32]:
     return found
 
 
-def merge(
+def merge_near_colours(
     colours: NDArray[np.uint8], counts: NDArray[np.int64], distance: float
 ) -> Generator[Progress, None, NDArray[np.int64]]:
     """For each colour, uint8 [K, 3], the index of the one that it becomes: int64 [K]; yields Progress.
 
     The most used ones, by their counts int64 [K], stay. Each other one becomes the nearest of those that stay, where
-    one is nearer than `distance`, and stays itself where none is. Distances are as in `places_of`.
+    one is nearer than `distance`, and stays itself where none is. Distances are as in `oklab_with_toe`.
     """
-    places = places_of(colours)
+    places = oklab_with_toe(colours)
     # Cells as wide as the distance: what is nearer than that lies in the same cell or in one of the 26 around it.
     cells = (np.floor(places / distance).astype(np.int64) @ np.array([_STRIDE * _STRIDE, _STRIDE, 1])).tolist()
     around = [(down * _STRIDE + right) * _STRIDE + back for down, right, back in product((-1, 0, 1), repeat=3)]
@@ -100,22 +100,22 @@ def merge(
         if not done % _AT_ONCE:
             yield Progress(done, len(colours), "colours compared")
         lightness, a, b = rows[index]
-        nearest, best = distance * distance, index
+        closest, best = distance * distance, index
         for cell in around:
             for other in staying.get(cells[index] + cell, ()):
                 place = rows[other]
                 apart = (lightness - place[0]) ** 2 + (a - place[1]) ** 2 + (b - place[2]) ** 2
-                if apart < nearest:
-                    nearest, best = apart, other
+                if apart < closest:
+                    closest, best = apart, other
         becomes[index] = best
         if best == index:
             staying[cells[index]].append(index)
     return becomes
 
 
-def places_of(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
+def oklab_with_toe(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
     """OKLab with B. Ottosson's toe (2021), [K, 3] -> float64 [K, 3]: in OKLab itself all blacks are far apart."""
-    lab = oklab(colours)
+    lab = to_oklab(colours)
     lightness = lab[:, :1]
     knee = _TOE * lightness - 0.206
     toed = (knee + np.sqrt(knee**2 + 4 * 0.03 * _TOE * lightness)) / 2

@@ -7,70 +7,79 @@ import pytest
 
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.data.colour.construction import BOTH, Badge, Construction, badges, border_jumps, borders
+from studio.data.colour.constraints import (
+    BOTH,
+    ConstraintCheck,
+    Constraints,
+    evaluate_constraints,
+    outline_mask,
+    seam_differences,
+)
 
 
 def _noise(size: int = 9, count: int = 4) -> Rgba:
     return np.random.default_rng(0).integers(0, 256, (count, size, size, 4), np.uint8)
 
 
-def _found(sprites: Rgba, construction: Construction, **more: np.ndarray | None) -> dict[str, Badge]:
-    checked = badges(sprites, construction, more.get("palette"), more.get("keep"), more.get("alphas"))
+def _found(sprites: Rgba, constraints: Constraints, **more: np.ndarray | None) -> dict[str, ConstraintCheck]:
+    checked = evaluate_constraints(sprites, constraints, more.get("palette"), more.get("keep"), more.get("alphas"))
     return {badge.title: badge for badge in checked}
 
 
 @pytest.mark.parametrize("size", [8, 9])
 def test_halves_are_mirrored(size: int) -> None:
     sprites = _noise(size)
-    both = Construction(mirror=BOTH)
-    made = both.applied(sprites)
+    both = Constraints(mirror=BOTH)
+    made = both.apply(sprites)
     np.testing.assert_array_equal(made, made[:, :, ::-1])
     np.testing.assert_array_equal(made, made[:, ::-1])
     first = -(-size // 2)
     np.testing.assert_array_equal(made[:, :first, :first], sprites[:, :first, :first])
-    one = Construction(mirror="left-right").applied(sprites)
+    one = Constraints(mirror="left-right").apply(sprites)
     np.testing.assert_array_equal(one[:, :, :first], sprites[:, :, :first])
-    assert _found(made, both) == {title: Badge(title, 4, 4) for title in ("Mirrored left-right", "Mirrored top-bottom")}
+    assert _found(made, both) == {
+        title: ConstraintCheck(title, 4, 4) for title in ("Mirrored left-right", "Mirrored top-bottom")
+    }
     assert [badge.holds for badge in _found(sprites, both).values()] == [0, 0]
 
 
 def test_kept_pixels_win_over_all_of_it_and_the_badge_says_so() -> None:
-    sprites, how = _noise(), Construction(mirror="left-right", outline="#102030")
+    sprites, how = _noise(), Constraints(mirror="left-right", outline="#102030")
     keep = np.zeros(sprites.shape[:3], bool)
     keep[:2, 3, 7] = True
-    made = how.applied(sprites, keep)
+    made = how.apply(sprites, keep)
     np.testing.assert_array_equal(made[keep], sprites[keep])
-    assert _found(made, Construction(mirror="left-right"), keep=keep)["Mirrored left-right"] == Badge(
+    assert _found(made, Constraints(mirror="left-right"), keep=keep)["Mirrored left-right"] == ConstraintCheck(
         "Mirrored left-right", 2, 4, 2
     )
     made[0, 5, 1] ^= 1
-    assert _found(made, Construction(mirror="left-right"), keep=keep)["Mirrored left-right"].but_kept == 1
+    assert _found(made, Constraints(mirror="left-right"), keep=keep)["Mirrored left-right"].but_kept == 1
 
 
 def test_the_rim_has_one_colour() -> None:
     sprite = np.zeros((1, 8, 8, 4), np.uint8)
     sprite[0, 1:7, 0:6] = [200, 180, 90, 255]
     sprite[0, 3, 3] = [20, 10, 40, 255]
-    rim = borders(sprite)[0]
+    rim = outline_mask(sprite)[0]
     assert (
         rim[1, :6].all() and rim[1:7, 5].all() and rim[6, :6].all() and rim.sum() == 16
     )  # nothing is beyond the canvas
-    dark = Construction(outline="dark")
-    assert (dark.applied(sprite)[0][rim] == [20, 10, 40, 255]).all()
-    assert (Construction(outline="#0a0B0c").applied(sprite)[0][rim] == [10, 11, 12, 255]).all()
-    np.testing.assert_array_equal(dark.applied(sprite)[0][~rim], sprite[0][~rim])
-    (badge,) = _found(dark.applied(sprite), dark).values()
+    dark = Constraints(outline="dark")
+    assert (dark.apply(sprite)[0][rim] == [20, 10, 40, 255]).all()
+    assert (Constraints(outline="#0a0B0c").apply(sprite)[0][rim] == [10, 11, 12, 255]).all()
+    np.testing.assert_array_equal(dark.apply(sprite)[0][~rim], sprite[0][~rim])
+    (badge,) = _found(dark.apply(sprite), dark).values()
     assert (badge.title, badge.holds) == ("Outline of one colour", 1)
     sprite[0, 1, 1] = [1, 2, 3, 255]
     assert _found(sprite, dark)["Outline of one colour"].holds == 0
     nothing = np.zeros_like(sprite)
-    np.testing.assert_array_equal(dark.applied(nothing), nothing)
+    np.testing.assert_array_equal(dark.apply(nothing), nothing)
 
 
 @pytest.mark.parametrize("outline", ["", "red", "#12", "#1234567", "#12345g"])
 def test_an_outline_is_a_colour(outline: str) -> None:
     with pytest.raises(UsageError, match="is no colour"):
-        Construction(outline=outline)
+        Constraints(outline=outline)
 
 
 def test_borders_meet_where_the_jump_across_them_is_no_larger_than_others() -> None:
@@ -79,10 +88,10 @@ def test_borders_meet_where_the_jump_across_them_is_no_larger_than_others() -> N
     ramp[0, :, :, 0] = 30 * np.arange(8)
     wave = ramp.copy()
     wave[0, :, :, 0] = 120 + 100 * np.sin(np.arange(8) / 8 * 2 * np.pi)
-    across = Construction(seamless="across")
+    across = Constraints(seamless="across")
     assert _found(ramp, across)["Seamless across"].holds == 0 and _found(wave, across)["Seamless across"].holds == 1
-    assert _found(ramp, Construction(seamless="down"))["Seamless down"].holds == 1
-    np.testing.assert_allclose(border_jumps(ramp, 2)[0], [210 / 4, *[30 / 4] * 7])
+    assert _found(ramp, Constraints(seamless="down"))["Seamless down"].holds == 1
+    np.testing.assert_allclose(seam_differences(ramp, 2)[0], [210 / 4, *[30 / 4] * 7])
 
 
 def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
@@ -91,30 +100,30 @@ def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
     sprites[:, 1:] = [1, 2, 3, 255]
     sprites[1, 2, 2] = [9, 9, 9, 255]
     sprites[2, 0, 0] = [9, 9, 9, 0]  # nobody sees it
-    assert _found(sprites, Construction(), palette=palette)["In its palette"] == Badge("In its palette", 2, 3)
+    assert _found(sprites, Constraints(), palette=palette)["In its palette"] == ConstraintCheck("In its palette", 2, 3)
     keep = (sprites[..., 0] == 9).copy()
-    assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+    assert _found(sprites, Constraints(), palette=palette, keep=keep)["In its palette"].but_kept == 1
     sprites[1, 3, 3] = [9, 9, 9, 255]  # a new pixel in the colour of a kept one
-    assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+    assert _found(sprites, Constraints(), palette=palette, keep=keep)["In its palette"].but_kept == 1
     sprites[1, 3, 3] = [8, 9, 9, 255]
-    assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 0
+    assert _found(sprites, Constraints(), palette=palette, keep=keep)["In its palette"].but_kept == 0
 
 
 def test_each_pixel_has_the_alpha_of_the_silhouette() -> None:
     sprites, silhouette = _noise(), np.random.default_rng(1).integers(0, 3, (9, 9)).astype(np.uint8) * 120
-    how = Construction(silhouette=silhouette)
-    assert _found(sprites, how) == {"In its silhouette": Badge("In its silhouette", 0, 4)}
+    how = Constraints(silhouette=silhouette)
+    assert _found(sprites, how) == {"In its silhouette": ConstraintCheck("In its silhouette", 0, 4)}
     keep = np.zeros(sprites.shape[:3], bool)
     keep[1, 4:6] = True
-    made = how.applied(sprites, keep)
+    made = how.apply(sprites, keep)
     assert (made[[0, 2, 3], ..., 3] == silhouette).all() and not made[0, silhouette == 0].any()
     np.testing.assert_array_equal(made[keep], sprites[keep])
     np.testing.assert_array_equal(made[0, silhouette > 0, :3], sprites[0, silhouette > 0, :3])
-    assert _found(made, how, keep=keep)["In its silhouette"] == Badge("In its silhouette", 3, 4, 1)
-    both = Construction(mirror=BOTH, silhouette=silhouette)  # half of it counts
-    found = _found(both.applied(sprites), both)
+    assert _found(made, how, keep=keep)["In its silhouette"] == ConstraintCheck("In its silhouette", 3, 4, 1)
+    both = Constraints(mirror=BOTH, silhouette=silhouette)  # half of it counts
+    found = _found(both.apply(sprites), both)
     assert all(badge.holds == 4 for badge in found.values()) and len(found) == 3
-    np.testing.assert_array_equal(both.applied(sprites)[0, :5, :5, 3], silhouette[:5, :5])
+    np.testing.assert_array_equal(both.apply(sprites)[0, :5, :5, 3], silhouette[:5, :5])
 
 
 def test_alpha_is_on_or_off_or_one_of_the_levels_that_are_known() -> None:
@@ -122,12 +131,12 @@ def test_alpha_is_on_or_off_or_one_of_the_levels_that_are_known() -> None:
     sprites[0, 1], sprites[1, 2] = 255, 128
     alphas = np.zeros((2, 256), bool)
     alphas[:, [0, 255]] = True
-    assert _found(sprites, Construction(), alphas=alphas) == {
-        "Nothing half-transparent": Badge("Nothing half-transparent", 1, 2)
+    assert _found(sprites, Constraints(), alphas=alphas) == {
+        "Nothing half-transparent": ConstraintCheck("Nothing half-transparent", 1, 2)
     }
     assert (
-        _found(sprites, Construction(), alphas=alphas, keep=sprites[..., 3] == 128)["Nothing half-transparent"].but_kept
+        _found(sprites, Constraints(), alphas=alphas, keep=sprites[..., 3] == 128)["Nothing half-transparent"].but_kept
         == 1
     )
     alphas[1, 128] = True
-    assert _found(sprites, Construction(), alphas=alphas)["Transparent as its sprites are"].holds == 2
+    assert _found(sprites, Constraints(), alphas=alphas)["Transparent as its sprites are"].holds == 2

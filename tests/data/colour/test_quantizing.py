@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from studio.core.generators import returned
 from studio.data.colour import palette as palette_module
-from studio.data.colour.palette import Palette, oklab
-from studio.data.colour.snapping import BAYER, DITHERS, NO_DITHER, merge, places_of, snap
+from studio.data.colour.palette import Palette, to_oklab
+from studio.data.colour.quantizing import BAYER, DITHERS, NO_DITHER, map_to_palette, merge_near_colours, oklab_with_toe
 from studio.data.images import canvas
 from tests.data.making import Pixels
 
@@ -29,21 +29,21 @@ def test_each_pixel_takes_the_nearest_colour() -> None:
     rgba, palette = noise(0), Palette(noise(1)[0, :2].reshape(-1, 4))
     assert {0, 255} <= set(palette.colours[:, 3].tolist())  # what can't be seen is no target
     targets = palette.colours[palette.colours[:, 3] > 0, :3]
-    apart = np.linalg.norm(oklab(rgba[..., None, :3]) - oklab(targets), axis=-1)
+    apart = np.linalg.norm(to_oklab(rgba[..., None, :3]) - to_oklab(targets), axis=-1)
     expected = np.concatenate([targets[apart.argmin(-1)], rgba[..., 3:]], axis=-1)
     expected[rgba[..., 3] == 0] = 0
-    found = snap(rgba, palette)
+    found = map_to_palette(rgba, palette)
     assert found.dtype == np.uint8 and np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dither", DITHERS)
 def test_small_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch, dither: str) -> None:
     rgba, palette = noise(2, 9), Palette(noise(3)[0].reshape(-1, 4) | np.uint8(1))
-    whole, before = snap(rgba, palette, dither), rgba.copy()
+    whole, before = map_to_palette(rgba, palette, dither), rgba.copy()
     monkeypatch.setattr(canvas, "_PIXELS_AT_ONCE", 70)
     monkeypatch.setattr(palette_module, "_AT_ONCE", 100)
-    assert np.array_equal(snap(rgba, palette, dither), whole)
-    assert np.array_equal(snap(rgba[:, ::-1], palette)[:, ::-1], snap(rgba, palette))
+    assert np.array_equal(map_to_palette(rgba, palette, dither), whole)
+    assert np.array_equal(map_to_palette(rgba[:, ::-1], palette)[:, ::-1], map_to_palette(rgba, palette))
     assert np.array_equal(rgba, before)
 
 
@@ -52,14 +52,14 @@ def test_what_is_in_the_palette_stays(dither: str) -> None:
     colours = noise(4, 1, 8).reshape(-1, 4)
     colours[:, 3] = 255
     flat = colours.repeat(36, axis=0).reshape(-1, 6, 6, 4)
-    assert np.array_equal(snap(flat, Palette(colours), dither), flat)
-    assert np.array_equal(snap(flat, Palette(np.concatenate([colours, colours])), dither), flat)
+    assert np.array_equal(map_to_palette(flat, Palette(colours), dither), flat)
+    assert np.array_equal(map_to_palette(flat, Palette(np.concatenate([colours, colours])), dither), flat)
 
 
 def local_means(rgba: Pixels) -> NDArray[np.float64]:
     """The mean in OKLab of each 4 x 4 pixels of one sprite, whose side is a multiple of four."""
     size = rgba.shape[1]
-    return np.asarray(oklab(rgba[0, ..., :3]).reshape(size // 4, 4, size // 4, 4, 3).mean((1, 3)))
+    return np.asarray(to_oklab(rgba[0, ..., :3]).reshape(size // 4, 4, size // 4, 4, 3).mean((1, 3)))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def local_means(rgba: Pixels) -> NDArray[np.float64]:
 def test_dither_keeps_the_mean_of_a_gradient(start: tuple[int, ...], end: tuple[int, ...], palette: Palette) -> None:
     gradient = np.full((1, 64, 64, 4), 255, np.uint8)
     gradient[..., :3] = np.linspace(start, end, 64).astype(np.uint8)[:, None]
-    plain, dithered = (snap(gradient, palette, dither) for dither in (NO_DITHER, BAYER))
+    plain, dithered = (map_to_palette(gradient, palette, dither) for dither in (NO_DITHER, BAYER))
     exact = local_means(gradient)
     errors = [np.sqrt(((local_means(found) - exact) ** 2).sum(-1)).mean() for found in (plain, dithered)]
     assert errors[1] < 0.65 * errors[0]
@@ -80,7 +80,7 @@ def test_dither_mixes_neighbours_alone_and_has_no_seam_where_they_change_places(
     greys = np.arange(256, dtype=np.uint8)
     ramp = np.full((256, 4, 4, 4), 255, np.uint8)
     ramp[..., :3] = greys[:, None, None, None]
-    found = snap(ramp, GREYS, BAYER)[..., 0].astype(int)
+    found = map_to_palette(ramp, GREYS, BAYER)[..., 0].astype(int)
     levels = GREYS.colours[:, 0].astype(int)
     for grey, cell in zip(greys.tolist(), found, strict=True):
         near = levels[np.searchsorted(levels, grey, "right") - 1], levels[np.searchsorted(levels, grey)]
@@ -93,17 +93,17 @@ def test_one_colour_no_sprites_and_nothing_to_see() -> None:
     one = Palette(np.array([[9, 8, 7, 128]], np.uint8))
     rgba = noise(5)
     for dither in DITHERS:
-        found = snap(rgba, one, dither)
+        found = map_to_palette(rgba, one, dither)
         assert (found[rgba[..., 3] > 0][:, :3] == [9, 8, 7]).all()
-        assert snap(rgba[:0], one, dither).shape == (0, 6, 6, 4)
-        assert not snap(np.zeros_like(rgba), one, dither).any()
+        assert map_to_palette(rgba[:0], one, dither).shape == (0, 6, 6, 4)
+        assert not map_to_palette(np.zeros_like(rgba), one, dither).any()
 
 
 def test_the_most_used_colours_stay_and_the_others_join_the_nearest() -> None:
     colours = np.array([[0, 0, 0], [1, 1, 1], [255, 0, 0], [254, 2, 1], [0, 0, 255]], np.uint8)
     counts = np.array([5, 50, 9, 3, 1])
-    assert returned(merge(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
-    assert returned(merge(colours[:0], counts[:0], 0.02)).tolist() == []
+    assert returned(merge_near_colours(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
+    assert returned(merge_near_colours(colours[:0], counts[:0], 0.02)).tolist() == []
 
 
 def test_against_looking_at_all_pairs() -> None:
@@ -111,8 +111,8 @@ def test_against_looking_at_all_pairs() -> None:
     colours = np.unique(rng.integers(0, 40, (300, 3), dtype=np.uint8), axis=0)
     counts = rng.integers(1, 100, len(colours))
     distance = 0.02
-    becomes = returned(merge(colours, counts, distance))
-    places = places_of(colours)
+    becomes = returned(merge_near_colours(colours, counts, distance))
+    places = oklab_with_toe(colours)
     apart = np.linalg.norm(places[:, None] - places, axis=2)
     staying: list[int] = []
     for index in np.lexsort((np.arange(len(counts)), -counts)):
@@ -126,13 +126,16 @@ def test_against_looking_at_all_pairs() -> None:
 
 def test_blacks_are_as_near_as_they_look() -> None:
     """In OKLab itself, the blackest greys are 0.07 apart."""
-    black, white = places_of(np.array([[0, 0, 0], [1, 1, 1]], np.uint8)), places_of(np.array([[255] * 3, [254] * 3]))
+    black, white = (
+        oklab_with_toe(np.array([[0, 0, 0], [1, 1, 1]], np.uint8)),
+        oklab_with_toe(np.array([[255] * 3, [254] * 3])),
+    )
     assert np.linalg.norm(black[0] - black[1]) < 0.02 and np.linalg.norm(white[0] - white[1]) < 0.02
-    assert np.allclose(places_of(np.array([[255] * 3])), [1, 0, 0], atol=1e-6)
+    assert np.allclose(oklab_with_toe(np.array([[255] * 3])), [1, 0, 0], atol=1e-6)
 
 
 def test_very_many_colours_are_merged_in_steps() -> None:
     colours = np.stack(np.unravel_index(np.arange(5000), (20, 20, 20)), 1).astype(np.uint8) * 12
-    events = list(merge(colours, np.ones(len(colours), np.int64), 0.001))
+    events = list(merge_near_colours(colours, np.ones(len(colours), np.int64), 0.001))
     assert [event.done for event in events] == [0, 1024, 2048, 3072, 4096]
     assert {(event.total, event.what) for event in events} == {(5000, "colours compared")}

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.events import Progress
-from studio.data.colour.palette import palette_of, sampling_step
+from studio.data.colour.palette import extract_palette, sampling_step
 from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
 
 _ANY = 1 << 40  # colours: no limit
 
 
 @dataclass(frozen=True, eq=False)
-class ColourUse:
+class ColourCounts:
     """The opaque colours that a set of sprites uses most.
 
     colours: uint8 [K, 4], most used first. pixels, sprites: int64 [K], how many of each have the colour.
@@ -32,15 +32,15 @@ class ColourUse:
     step: int
 
 
-def colour_use(rgba: Rgba, limit: int = 256) -> ColourUse:
+def count_colours(rgba: Rgba, limit: int = 256) -> ColourCounts:
     """The most used colours of uint8 [N, S, S, 4], `limit` at most."""
     step = sampling_step(rgba)
-    colours, pixels = palette_of(rgba, _ANY)
+    colours, pixels = extract_palette(rgba, _ANY)
     chosen = np.ascontiguousarray(colours[:limit])
-    return ColourUse(chosen, pixels[:limit], _sprites_with(rgba[::step], chosen) * step, len(colours), step)
+    return ColourCounts(chosen, pixels[:limit], _sprites_with(rgba[::step], chosen) * step, len(colours), step)
 
 
-def sprites_with(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
+def find_sprites_with_colour(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
     """Which of uint8 [N, S, S, 4] have an opaque pixel of a colour uint8 [4]: yields Progress, returns int64 [n]."""
     value = as_numbers(colour)
     found: list[NDArray[np.int64]] = []
@@ -51,7 +51,7 @@ def sprites_with(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
-def colours_used(rgba: Rgba) -> NDArray[np.int64]:
+def colours_per_sprite(rgba: Rgba) -> NDArray[np.int64]:
     """How many colours each sprite of uint8 [N, S, S, 4] shows, whatever their alpha: int64 [N]."""
     shown = rgba[..., 3] > 0
     pixels = np.where(shown, as_numbers(rgba) | OPAQUE, 0).reshape(len(rgba), -1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
-from studio.data.colour.palette import oklab
+from studio.data.colour.palette import to_oklab
 from studio.data.pixels import corner_tiles
 
 NONE, BOTH = "none", "both"
@@ -21,7 +21,7 @@ _BLACK = np.array([0, 0, 0], np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class Construction:
+class Constraints:
     """mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
 
     silhouette: uint8 [S, S], the alpha that each pixel is to have; None where that is free. corners: the sprites are
@@ -39,12 +39,12 @@ class Construction:
             self._outline_colour()
 
     @property
-    def mirrors(self) -> tuple[bool, bool]:
+    def mirror_axes(self) -> tuple[bool, bool]:
         """Whether the right half mirrors the left one, and the lower half the upper one."""
         return self.mirror in (MIRRORS[1], BOTH), self.mirror in (MIRRORS[2], BOTH)
 
     @property
-    def meets(self) -> tuple[bool, bool]:
+    def seamless_axes(self) -> tuple[bool, bool]:
         """Whether the left and the right border meet, and the upper and the lower one."""
         return self.seamless in (SEAMLESS[1], BOTH), self.seamless in (SEAMLESS[2], BOTH)
 
@@ -53,7 +53,7 @@ class Construction:
         """The silhouette, mirrored as the sprites are."""
         return None if self.silhouette is None else self._mirrored(self.silhouette[None])[0]
 
-    def applied(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
+    def apply(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
         """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, the silhouette, the outline, and
         borders as those of all tiles that meet there.
 
@@ -65,16 +65,17 @@ class Construction:
             made[:, alpha == 0] = 0
         if self.outline != NONE:
             made = made.copy()
-            for sprite, border in zip(made, borders(made), strict=True):
+            for sprite, border in zip(made, outline_mask(made), strict=True):
                 sprite[border, :3] = self._outline_of(sprite)
                 sprite[border, 3] = 255
         if self.corners:
-            made = corner_tiles.parted(corner_tiles.Map.of(made.shape[1]).tied(corner_tiles.joined(made)))
+            tiled = corner_tiles.TileMap.of(made.shape[1])
+            made = corner_tiles.split_tiles(tiled.apply_ties(corner_tiles.join_tiles(made)))
         return made if keep is None else np.where(keep[..., None], sprites, made)
 
     def _mirrored(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Of uint8 [N, S, S, ...] the halves that mirror the others."""
-        for mirror, axis in zip(self.mirrors, (2, 1), strict=True):
+        for mirror, axis in zip(self.mirror_axes, (2, 1), strict=True):
             if mirror:
                 first, half = np.split(pixels, [-(-pixels.shape[axis] // 2)], axis)[0], pixels.shape[axis] // 2
                 pixels = np.concatenate([first, np.flip(first.take(range(half), axis), axis)], axis)
@@ -85,7 +86,7 @@ class Construction:
         if self.outline != DARK:
             return self._outline_colour()
         colours = np.unique(sprite[sprite[..., 3] > 0][:, :3], axis=0)
-        return colours[oklab(colours)[:, 0].argmin()] if len(colours) else _BLACK
+        return colours[to_oklab(colours)[:, 0].argmin()] if len(colours) else _BLACK
 
     def _outline_colour(self) -> NDArray[np.uint8]:
         try:
@@ -97,10 +98,10 @@ class Construction:
         return colour
 
 
-PLAIN = Construction()
+UNCONSTRAINED = Constraints()
 
 
-def borders(sprites: Rgba) -> NDArray[np.bool_]:
+def outline_mask(sprites: Rgba) -> NDArray[np.bool_]:
     """The pixels that can be seen and have one beside, above or below them that can't: bool [N, S, S]."""
     seen = sprites[..., 3] > 0
     around = np.pad(seen, ((0, 0), (1, 1), (1, 1)), constant_values=True)
@@ -109,7 +110,7 @@ def borders(sprites: Rgba) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Badge:
+class ConstraintCheck:
     """Of how many sprites something holds. but_kept: of those of which it does not, kept pixels alone are why."""
 
     title: str
@@ -118,13 +119,13 @@ class Badge:
     but_kept: int = 0
 
 
-def badges(
+def evaluate_constraints(
     sprites: Rgba,
-    construction: Construction,
+    constraints: Constraints,
     palette: NDArray[np.uint8] | None,
     keep: NDArray[np.bool_] | None = None,
     alphas: NDArray[np.bool_] | None = None,
-) -> Iterator[Badge]:
+) -> Iterator[ConstraintCheck]:
     """What is checked on sprites uint8 [N, S, S, 4]: whatever the construction says.
 
     palette: uint8 [K, 3] that all opaque colours are to be of, or None. keep: bool [N, S, S], pixels that were given.
@@ -138,7 +139,7 @@ def badges(
             each = zip(numbers, keep, strict=True)
             own = np.stack([np.isin(colours, colours[stays]) for colours, stays in each])
         yield _badge("In its palette", off, own)  # colours that came with kept pixels are the others' as well
-    alpha = construction.alpha
+    alpha = constraints.alpha
     if alpha is not None:
         yield _badge("In its silhouette", sprites[..., 3] != alpha, keep)
     elif alphas is not None:
@@ -150,25 +151,25 @@ def badges(
             keep,
         )
     for holds, axis, title in zip(
-        construction.mirrors, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True
+        constraints.mirror_axes, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True
     ):
         if holds:
             differs = (sprites != np.flip(sprites, axis)).any(-1)
             free = None if keep is None else keep | np.flip(keep, axis)
             yield _badge(title, differs, free)
-    for holds, axis, title in zip(construction.meets, (2, 1), ("Seamless across", "Seamless down"), strict=True):
+    for holds, axis, title in zip(constraints.seamless_axes, (2, 1), ("Seamless across", "Seamless down"), strict=True):
         if holds:
-            jumps = border_jumps(sprites, axis)
-            yield Badge(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
-    if construction.corners:
-        yield Badge("Corners meet", len(sprites) if corner_tiles.meet(sprites) else 0, len(sprites))
-    if construction.outline != NONE:
-        border = borders(sprites)
+            jumps = seam_differences(sprites, axis)
+            yield ConstraintCheck(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
+    if constraints.corners:
+        yield ConstraintCheck("Corners meet", len(sprites) if corner_tiles.corners_match(sprites) else 0, len(sprites))
+    if constraints.outline != NONE:
+        border = outline_mask(sprites)
         colours = [np.unique(sprite[on], axis=0).shape[0] for sprite, on in zip(sprites, border, strict=True)]
-        yield Badge("Outline of one colour", sum(count <= 1 for count in colours), len(sprites))
+        yield ConstraintCheck("Outline of one colour", sum(count <= 1 for count in colours), len(sprites))
 
 
-def border_jumps(sprites: Rgba, axis: int) -> NDArray[np.float64]:
+def seam_differences(sprites: Rgba, axis: int) -> NDArray[np.float64]:
     """How much neighbouring columns (axis 2) or rows (axis 1) differ, in levels: float64 [N, S].
 
     First the last one and the first, across the border, then the others from the first on.
@@ -179,10 +180,10 @@ def border_jumps(sprites: Rgba, axis: int) -> NDArray[np.float64]:
     return np.asarray(apart.mean((1, 3) if axis == 2 else (2, 3)))
 
 
-def _badge(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> Badge:
+def _badge(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> ConstraintCheck:
     failed = np.asarray(fails.any((1, 2)))
     but_kept = failed & ~(fails & ~kept).any((1, 2)) if kept is not None else np.zeros_like(failed)
-    return Badge(title, int((~failed).sum()), failed.size, int(but_kept.sum()))
+    return ConstraintCheck(title, int((~failed).sum()), failed.size, int(but_kept.sum()))
 
 
 def _numbers(colours: NDArray[np.uint8]) -> NDArray[np.int64]:
