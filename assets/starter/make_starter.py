@@ -111,7 +111,7 @@ def main() -> None:
                 sys.stdout.write(f"step {event.first_step} of {chosen.steps}: loss {event.losses.mean():.3f}\n")
                 sys.stdout.flush()
             elif isinstance(event, RunFinished):
-                path = checkpoints.path_of(run / "checkpoints", event.step)
+                path = checkpoints.checkpoint_path(run / "checkpoints", event.step)
                 weights = load_file(path / "average.safetensors")
     for name in recipe.rows(Spec.of(sprites)):
         weights[name] = weights[name][-1:]  # the row that stands for any class

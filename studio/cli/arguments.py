@@ -16,7 +16,7 @@ from studio.core.formatting import number
 from studio.core.names import composed, existing_path
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.devices.types import Device
-from studio.engine.runs.listing import by_name, known_runs, run_folders
+from studio.engine.runs.listing import remembered_runs, run_folders, runs_by_name
 from studio.engine.runs.notes import read_notes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def find_run(name: str) -> Path:
         typed = typed.parent
     if (typed / "run.json").is_file():
         return typed
-    wanted, runs = composed(str(typed)), run_folders(known_runs())
+    wanted, runs = composed(str(typed)), run_folders(remembered_runs())
     named = [path for path in runs if composed(path.name) == wanted]
     named = named or [path for path in runs if composed(read_notes(path).name) == wanted]
     if len(named) == 1:
@@ -48,7 +48,7 @@ def find_run(name: str) -> Path:
 
 def find_runs(names: Sequence[str]) -> dict[str, Path]:
     """The folders of runs by what they are called. Raises UsageError."""
-    return by_name(map(find_run, names))
+    return runs_by_name(map(find_run, names))
 
 
 def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:

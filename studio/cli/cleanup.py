@@ -11,9 +11,9 @@ from studio.cli.messages import DONE
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.errors import UsageError
 from studio.core.formatting import count, memory
-from studio.engine.runs.listing import known_runs, run_folders
-from studio.engine.runs.maintenance.disk_use import KINDS, Removable, SpaceFound, SpaceFreed
-from studio.engine.runs.notes import RunNotes, called, change_notes, read_notes, split_tags
+from studio.engine.runs.listing import remembered_runs, run_folders
+from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound, SpaceFreed
+from studio.engine.runs.notes import RunNotes, change_notes, display_name, read_notes, split_tags
 
 
 def note(args: argparse.Namespace) -> int:
@@ -35,10 +35,10 @@ def free(args: argparse.Namespace) -> int:
     from studio.engine.runs.maintenance.free_space import find_space, free_space
 
     reporter, wanted = reporter_for(args), _kinds(args)
-    runs = [find_run(name) for name in args.run_names] or run_folders(known_runs())
+    runs = [find_run(name) for name in args.run_names] or run_folders(remembered_runs())
     found = follow(find_space(runs, with_cache=not args.run_names or "cache" in wanted), reporter, SpaceFound)
     for run in found.busy:
-        reporter.say(f"{called(run)} is being trained: it is left alone.")
+        reporter.say(f"{display_name(run)} is being trained: it is left alone.")
     chosen = [item for item in found.items if item.kind in wanted]
     _list_kinds(found.items, wanted, reporter)
     if not chosen:
@@ -55,7 +55,7 @@ def free(args: argparse.Namespace) -> int:
 def _said(run: Path, notes: RunNotes) -> Iterable[str]:
     star = "★ " if notes.starred else ""
     tags = f"  [{', '.join(notes.tags)}]" if notes.tags else ""
-    yield f"{star}{called(run)}{tags}"
+    yield f"{star}{display_name(run)}{tags}"
     if notes.name:
         yield str(run)
     if notes.note:
@@ -64,7 +64,7 @@ def _said(run: Path, notes: RunNotes) -> Iterable[str]:
 
 def _kinds(args: argparse.Namespace) -> set[str]:
     """The kinds of things that are to go. Raises UsageError."""
-    known = {kind.name: kind for kind in KINDS}
+    known = {kind.name: kind for kind in CLEANUP_KINDS}
     also, keep = split_tags(args.also), split_tags(args.keep)
     for name in (*also, *keep):
         if name not in known:
@@ -74,7 +74,7 @@ def _kinds(args: argparse.Namespace) -> set[str]:
 
 def _list_kinds(items: Sequence[Removable], wanted: set[str], reporter: Reporter) -> None:
     rows = []
-    for kind in KINDS:
+    for kind in CLEANUP_KINDS:
         own = [item for item in items if item.kind == kind.name]
         if own:
             runs = len({item.run for item in own if item.run is not None})

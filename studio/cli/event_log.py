@@ -10,7 +10,7 @@ from studio.cli.reporting import follow, reporter_for
 from studio.core.errors import UsageError
 from studio.core.shell import command
 from studio.engine.runs.analysis.event_log import FORMAT, EventLogSaved, save_event_log
-from studio.engine.runs.folder import EXPORTS
+from studio.engine.runs.folder import EXPORTS_FOLDER
 
 
 def export_log(args: argparse.Namespace) -> int:
@@ -18,7 +18,7 @@ def export_log(args: argparse.Namespace) -> int:
     if args.checkpoint != "best":
         raise UsageError("TensorBoard gets the history of a whole run.", "Leave out --checkpoint.")
     reporter, path = reporter_for(args), find_run(args.run_name)
-    done = follow(save_event_log(path, args.out or path / EXPORTS / FORMAT), reporter, EventLogSaved)
+    done = follow(save_event_log(path, args.out or path / EXPORTS_FOLDER / FORMAT), reporter, EventLogSaved)
     reporter.say(f"Wrote curves, samples and settings into {done.path}")
     reporter.say(f"View them:  {command('tensorboard', '--logdir', str(done.path.parent))}")
     return DONE

@@ -10,7 +10,7 @@ from studio.cli.reporting import reporter_for
 from studio.core import files
 from studio.core.events import Notice
 from studio.core.formatting import count, duration
-from studio.engine.runs.analysis.film import film_of
+from studio.engine.runs.analysis.film import timelapse
 from studio.exports.sprites.formats import sprite_export_for
 
 
@@ -23,7 +23,7 @@ def film(args: argparse.Namespace) -> int:
     if out.is_dir():
         out /= f"{files.safe_name(name)}.gif"
     form = sprite_export_for(out, plays=True)
-    made = film_of(path, args.scale, args.seconds)
+    made = timelapse(path, args.scale, args.seconds)
     written = form.write(made, out)
     for note in form.notes(made):
         reporter.show(Notice("info", note, ""))

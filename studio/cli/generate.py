@@ -30,7 +30,7 @@ from studio.data.palettes.files import load_palette
 from studio.data.pixels import corner_tiles
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.runs.analysis.event_log import FORMAT as TENSORBOARD
-from studio.engine.runs.folder import EXPORTS, RunDir
+from studio.engine.runs.folder import EXPORTS_FOLDER, RunDir
 from studio.exports.cards import provenance
 from studio.exports.png import save_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet
@@ -238,7 +238,7 @@ def export(args: argparse.Namespace) -> int:
     config = form.Config(**given(args, form.Config))
     target = args.out
     if target is None:
-        target = path / EXPORTS / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
+        target = path / EXPORTS_FOLDER / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
     # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
     cpu = dataclasses.replace(detection.find("cpu"), probed=True)
     export_model(load_model(path, args, cpu, reporter), form.name, target, reporter, config)

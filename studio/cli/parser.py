@@ -426,13 +426,13 @@ def _note(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 
 
 def _free(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    from studio.engine.runs.maintenance.disk_use import KINDS
+    from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS
 
     about = "list what of runs can go without harm, and what that frees; --yes removes it"
     parser = _command(commands, "free", about, "cleanup", "[RUN...] ")
     about = "folders of runs, or their names as 'studio runs' lists them (default: all runs)"
     parser.add_argument("run_names", nargs="*", metavar="RUN", help=about)
-    names = [", ".join(kind.name for kind in KINDS if kind.is_usual == usual) for usual in (True, False)]
+    names = [", ".join(kind.name for kind in CLEANUP_KINDS if kind.is_usual == usual) for usual in (True, False)]
     parser.add_argument("--also", default="", metavar="A,B", help=f"let these kinds go, too: {names[1]}")
     parser.add_argument("--keep", default="", metavar="A,B", help=f"let these kinds stay: {names[0]}")
     parser.add_argument("--yes", action="store_true", help="remove it; what is gone does not come back")

@@ -15,7 +15,7 @@ from studio.core.events import Notice
 from studio.core.formatting import count
 from studio.engine.runs.analysis.report import plot_line
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import FIGURES, TRAINING_LOSS, ComparedFigure, History, read_history
+from studio.engine.runs.history import PLOTTED_CURVES, TRAINING_LOSS, PlottedCurve, RunHistory, read_history
 from studio.exports.plot import SUFFIXES, save_plot
 
 _LONGEST_SMOOTHING = 1_000_000  # steps
@@ -23,7 +23,7 @@ _LONGEST_SMOOTHING = 1_000_000  # steps
 
 def add_plot_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is drawn, and how."""
-    names = [figure.name for figure in FIGURES]
+    names = [figure.name for figure in PLOTTED_CURVES]
     about = f"which curve: {', '.join(names)} (default: {TRAINING_LOSS.name})"
     parser.add_argument("--curve", choices=names, default=TRAINING_LOSS.name, metavar="NAME", help=about)
     parser.add_argument(
@@ -38,7 +38,7 @@ def add_plot_flags(parser: argparse.ArgumentParser) -> None:
 def plot(args: argparse.Namespace) -> int:
     """Draw one curve of all the runs that were named into one picture."""
     reporter = reporter_for(args)
-    figure = next(figure for figure in FIGURES if figure.name == args.curve)
+    figure = next(figure for figure in PLOTTED_CURVES if figure.name == args.curve)
     smoothing = figure.smoothing_steps if args.smoothing is None else args.smoothing
     if not 0 <= smoothing <= _LONGEST_SMOOTHING:
         title = f"--smoothing must be from 0 to {_LONGEST_SMOOTHING:,} steps."
@@ -66,7 +66,7 @@ def plot(args: argparse.Namespace) -> int:
     return 0
 
 
-def _target(out: Path | None, names: Sequence[str], figure: ComparedFigure) -> Path:
+def _target(out: Path | None, names: Sequence[str], figure: PlottedCurve) -> Path:
     """Where the picture goes. Raises UsageError for an ending that is no picture's."""
     name = files.safe_name(f"{names[0] if len(names) == 1 else count(len(names), 'run')} {figure.name}")
     if out is None or out.is_dir():
@@ -77,6 +77,8 @@ def _target(out: Path | None, names: Sequence[str], figure: ComparedFigure) -> P
     return out
 
 
-def _what_there_is(histories: Sequence[History]) -> str:
-    names = [figure.name for figure in FIGURES if any(figure.curve(history) is not None for history in histories)]
+def _what_there_is(histories: Sequence[RunHistory]) -> str:
+    names = [
+        figure.name for figure in PLOTTED_CURVES if any(figure.curve(history) is not None for history in histories)
+    ]
     return f"--curve takes here: {', '.join(names)}." if names else "Let it train for a few steps."

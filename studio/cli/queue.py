@@ -21,7 +21,15 @@ from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunRecord
-from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs, remember, summarise
+from studio.engine.runs.listing import (
+    RunsListed,
+    RunSummary,
+    data_label,
+    list_runs,
+    remember,
+    remembered_runs,
+    summarise,
+)
 
 if TYPE_CHECKING:
     from studio.engine.distributed.ranks import Ranks
@@ -90,7 +98,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
     failed: list[Path] = []
     passed: set[Path] = set()
     stopped = False
-    run = _begun_before(ranks) or queue.first_free(_waiting())
+    run = _begun_before(ranks) or queue.next_run(_waiting())
     while run is not None:
         passed.add(run.path)
         control = Control()
@@ -110,7 +118,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
             if not ranks.are_in_step:
                 raise ProcessGoneError("The other processes can't go on from there.", _NEXT) from error
         stopped = control.stop
-        run = None if stopped else queue.first_free(_waiting(), passed)
+        run = None if stopped else queue.next_run(_waiting(), passed)
     left = _waiting()
     values = {"type": "QueueEnded", "trained": trained, "failed": failed, "left": [run.path for run in left]}
     reporter.record(values)
@@ -156,7 +164,7 @@ def _say_failed(run: Path, error: Exception, reporter: Reporter) -> None:
     _log.error("%s has failed.", run, exc_info=error)
     reporter.show(Notice("error", f"{run.name} has failed.", " ".join(words).strip()))
     with contextlib.suppress(RunError):  # a drive that is gone: it has been said, and the next run may be on another
-        queue.give_up(run, " ".join(words).strip())
+        queue.mark_failed(run, " ".join(words).strip())
 
 
 def _sum_up(trained: list[Path], failed: list[Path], left: tuple[RunSummary, ...], reporter: Reporter) -> None:
@@ -173,9 +181,9 @@ def _sum_up(trained: list[Path], failed: list[Path], left: tuple[RunSummary, ...
 
 
 def _waiting() -> tuple[RunSummary, ...]:
-    *_, listed = list_runs(known_runs())
+    *_, listed = list_runs(remembered_runs())
     assert isinstance(listed, RunsListed)
-    return queue.waiting(listed.runs)
+    return queue.queued_runs(listed.runs)
 
 
 def _in_queue(name: str, waiting: tuple[RunSummary, ...]) -> RunSummary:
@@ -190,4 +198,4 @@ def _in_queue(name: str, waiting: tuple[RunSummary, ...]) -> RunSummary:
 def _row(place: int, run: RunSummary) -> tuple[str, ...]:
     record = run.record
     assert record is not None
-    return (str(place), run.title, record.recipe, data_of(record), record.device, number(run.step), run.standing)
+    return (str(place), run.title, record.recipe, data_label(record), record.device, number(run.step), run.standing)

@@ -57,5 +57,5 @@ def to_the_end(
         raise
     finally:
         remember(path)
-        queue.settle(path)
+        queue.remove_if_ended(path)
     return end, interruption.asked and end.reason == "stopped"

@@ -10,8 +10,8 @@ from studio.core.formatting import count, duration, memory, number, rate
 from studio.core.metrics import title_of, written
 from studio.core.names import composed
 from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
-from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs
-from studio.engine.runs.maintenance.disk_use import disk_use, together
+from studio.engine.runs.listing import RunsListed, RunSummary, data_label, list_runs, remembered_runs
+from studio.engine.runs.maintenance.disk_use import disk_use, total_bytes
 
 _BAR = 24  # letters
 
@@ -19,7 +19,7 @@ _BAR = 24  # letters
 def runs(args: argparse.Namespace) -> int:
     """List every run, the newest first."""
     reporter = reporter_for(args)
-    listed = list(list_runs(extra=known_runs()))[-1]
+    listed = list(list_runs(extra=remembered_runs()))[-1]
     assert isinstance(listed, RunsListed)
     chosen = [run for run in listed.runs if _is_wanted(run, args)]
     uses = {run.path: disk_use(run.path) for run in chosen} if args.disk else {}
@@ -40,7 +40,9 @@ def runs(args: argparse.Namespace) -> int:
     columns = ("name", "recipe", "data", "device", ">steps", ">held out", ">time", "state", *more)
     reporter.table(columns, [(*_run_row(run), *rest) for run, *rest in zip(chosen, *more.values(), strict=True)])
     if args.disk:
-        reporter.say(f"{count(len(chosen), 'run')}: {memory(together(uses.values()))}. 'studio free' says what can go.")
+        reporter.say(
+            f"{count(len(chosen), 'run')}: {memory(total_bytes(uses.values()))}. 'studio free' says what can go."
+        )
     return 0
 
 
@@ -114,6 +116,6 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     heldout = ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in progress.headline.items())
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
-        name, record.recipe, data_of(record), record.device, number(run.step), heldout,
+        name, record.recipe, data_label(record), record.device, number(run.step), heldout,
         duration(run.elapsed_s), state,
     )  # fmt: skip

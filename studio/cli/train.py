@@ -32,7 +32,7 @@ from studio.engine.remote.marker import raise_if_away
 from studio.engine.remote.training import check
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.listing import remember, resume_words
+from studio.engine.runs.listing import remember, resume_hint
 
 if TYPE_CHECKING:
     from studio.engine.distributed.ranks import Ranks
@@ -214,12 +214,12 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
             again = command("studio", "resume", str(path))
-            sys.stderr.write(f"{resume_words(RunDir(path).saved_step())} {again}\n")
+            sys.stderr.write(f"{resume_hint(RunDir(path).saved_step())} {again}\n")
         raise
     finally:
         if (path / "run.json").is_file():
             remember(path)
-            queue.settle(path)
+            queue.remove_if_ended(path)
     return end, interruption.asked and end.reason == "stopped"
 
 

@@ -37,7 +37,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.split import split_of
+from studio.engine.runs.split import split_sprites
 from studio.engine.sampling.generate import as_given, in_parts
 from tests.bench.tools import command_line, say
 
@@ -113,7 +113,7 @@ def main() -> None:
         run = RunDir(path)
         record, sprites = run.record(), packed.load(run.data)
         model = load_model(path, args.checkpoint, choose(detect(), "cpu"))
-        split = split_of(record, model.config, sprites)
+        split = split_sprites(record, model.config, sprites)
         learnt, held_out = sprites.take(split.training), sprites.take(split.report[: args.count])
         ruler = PatchSurprisal(learnt.rgba, learnt.groups, learnt.rgba)
         say(f"{path.name}: {len(held_out)} sprites held out")

@@ -21,7 +21,7 @@ from studio.data.importing.importing import ImportOptions, SpritesImported, impo
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import Judge, RealSprites
 from studio.engine.quality.features import features_of
-from studio.engine.runs.split import halves, split_by_group
+from studio.engine.runs.split import split_by_group, split_in_halves
 from tests.bench.spoiling import spoilt
 
 COLUMNS = (
@@ -39,7 +39,7 @@ def main() -> None:
     assert isinstance(found, SpritesImported)
     split = split_by_group(found.sprites, share=0.3, seed=0)
     unseen = found.sprites.take(np.union1d(split.validation, split.report))
-    first, second = halves(unseen.groups)
+    first, second = split_in_halves(unseen.groups)
     training, heldout, others = found.sprites.take(split.training), unseen.take(first), unseen.take(second)
     cpu = torch.device("cpu")
     features = returned(features_of(training, cpu, "fp32"))

@@ -147,8 +147,8 @@ def _check_training(folder: Path, attempt: _Attempt, before: Files, after: Files
         assert not run.exists(), "A start that has failed leaves something."
         return
     assert summarise(run).standing in ("finished", "interrupted", "failed", "stopped")
-    found, damaged = checkpoints.look_over(run / "checkpoints")
-    assert not damaged and all(checkpoints.load_part(*entry, part) for entry in found for part in checkpoints.PARTS)
+    found, damaged = checkpoints.scan(run / "checkpoints")
+    assert not damaged and all(checkpoints.load_tensors(*entry, part) for entry in found for part in checkpoints.PARTS)
     assert max([0, *attempt.said["checkpoint"]]) <= (found[-1][1].step if found else 0)
     assert all(before[name] == data for name, data in _files(folder).items() if name in before and "step-" in name)
 
@@ -172,7 +172,7 @@ def _check_files(folder: Path, attempt: _Attempt, before: Files, after: Files, e
 
 
 def _check_remembered(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
-    runs = [path.name for path in listing.known_runs()]
+    runs = [path.name for path in listing.remembered_runs()]
     assert runs in (["2", "1", "0"], ["run", "2", "1", "0"])
 
 

@@ -155,9 +155,9 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:
-    found, info = checkpoints.find(run / "checkpoints")[-1]
+    found, info = checkpoints.list_checkpoints(run / "checkpoints")[-1]
     assert info.step == STEPS
-    parts = {part: checkpoints.load_part(found, info, part) for part in checkpoints.PARTS}
+    parts = {part: checkpoints.load_tensors(found, info, part) for part in checkpoints.PARTS}
     return {f"{part} {name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
 
 
@@ -177,10 +177,10 @@ def test_fault_20_training(kind: str, tmp_path: Path) -> None:
             assert not _listed(run)
             return
         assert summarise(run).standing in ("interrupted", "finished") and _listed(run) and not RunDir(run).is_busy()
-        found, damaged = checkpoints.look_over(run / "checkpoints")
+        found, damaged = checkpoints.scan(run / "checkpoints")
         assert not damaged
         for path, info in found:
-            assert all(checkpoints.load_part(path, info, part) for part in checkpoints.PARTS)
+            assert all(checkpoints.load_tensors(path, info, part) for part in checkpoints.PARTS)
         newest = found[-1][1].step if found else 0
         assert newest >= max(life.told["checkpoint"] + life.told["started"], default=0)
         lost.append(max(life.told["step"] + [newest]) - newest)

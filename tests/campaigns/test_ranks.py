@@ -206,8 +206,8 @@ def test_of_a_run_whose_processes_are_killed_at_random_moments_no_checkpoint_is_
     steps = read_history(run).series["loss"].steps
     assert steps.tolist() == list(range(progress.step))
     assert all(
-        checkpoints.load_part(path, info, part)
-        for path, info in checkpoints.find(run / "checkpoints")
+        checkpoints.load_tensors(path, info, part)
+        for path, info in checkpoints.list_checkpoints(run / "checkpoints")
         for part in checkpoints.PARTS
     )
     assert not any("Traceback" in line for line in torchrun.said if "studio" in line)

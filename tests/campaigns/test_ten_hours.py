@@ -23,7 +23,7 @@ from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, S
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.precision import LossScaler
-from studio.engine.runs.folder import MOST_SAMPLES
+from studio.engine.runs.folder import MAX_SAMPLE_IMAGES
 from studio.engine.runs.history import RunReader, read_history
 from studio.engine.runs.listing import list_runs
 from studio.engine.steps import timing
@@ -208,7 +208,7 @@ def train_for_ten_hours(place: Path) -> str:
     assert late_bytes - early_bytes < _MOST_GROWN_BYTES and late_objects - early_objects < _MOST_GROWN_OBJECTS, report
     assert late_files <= early_files, report
     assert tick_ms[-1] < _MOST_SLOWER * tick_ms[1] and list_ms[-1] < _MOST_SLOWER * list_ms[1], report
-    assert len(pictures) <= MOST_SAMPLES and len(saved) < 20, report
+    assert len(pictures) <= MAX_SAMPLE_IMAGES and len(saved) < 20, report
     assert metrics_bytes < _MOST_BYTES_A_STEP * steps and others_bytes < 4 << 20, report
     assert read_history(run).series["loss"].steps.tolist() == list(range(steps)), report
     return report

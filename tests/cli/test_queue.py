@@ -19,7 +19,7 @@ from studio.core.events import Events
 from studio.engine.control.control import Control
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.runs.listing import RunsListed, known_runs, list_runs, summarise
+from studio.engine.runs.listing import RunsListed, list_runs, remembered_runs, summarise
 from tests.cli.tools import TINY, Studio
 from tests.engine.runs.test_damaged_runs import flip
 
@@ -70,7 +70,7 @@ def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studi
 def test_a_run_elsewhere_is_remembered_and_what_is_removed_is_kept(art: Path, tmp_path: Path, studio: Studio) -> None:
     far = tmp_path / "far away"
     studio("queue", "add", art, "--out", far, "--steps", 2, *SMALL)
-    assert known_runs() == [far]
+    assert remembered_runs() == [far]
     assert f"studio resume '{far}'" in studio("queue", "remove", far).out
     assert summarise(far).standing == "stopped" and "Nothing waits." in studio("queue").out
     assert "is not in the queue" in studio("queue", "remove", far, code=WRONG_USAGE).err

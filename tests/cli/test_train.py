@@ -22,7 +22,7 @@ from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.runs import listing
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.listing import known_runs, remember
+from studio.engine.runs.listing import remember, remembered_runs
 from studio.engine.training.loop import train_resumed
 from studio.recipes.base import TrainingBudget
 from tests.cli.tools import SMALL, TINY, Studio, json_lines, training
@@ -41,7 +41,7 @@ def test_a_run_is_made_and_remembered_and_what_it_did_without_is_said(
     assert f"Training the {recipe} on cpu in fp32" in err and "held out" in err
     assert ("studio generate" if recipe == "generator" else "studio predict") in out
     assert f"'{run}'" in out  # a path with a space can be copied from here
-    assert known_runs() == [run] and RunDir(run).record().data_count == 24
+    assert remembered_runs() == [run] and RunDir(run).record().data_count == 24
     assert listing.summarise(run).standing == "finished"
     assert "is not empty" in studio(*training(folder, run, recipe), code=FAILED).err
 
@@ -78,7 +78,7 @@ def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, studio: St
         studio(*words, *named)
     names = sorted(path.name for path in paths.runs().iterdir())
     assert len(names) == 3 and names[1].endswith("discs classifier 2") and "CON" in names[2]
-    assert known_runs() == []
+    assert remembered_runs() == []
     out, err = studio("resume", names[0])  # found by its name; nothing was left to do
     assert "studio predict" in out and "Done" not in out and "nothing is left to do" in err
 
@@ -186,18 +186,18 @@ def test_a_second_ctrl_c_promises_no_more_than_there_is(
     with pytest.raises(KeyboardInterrupt):
         to_the_end(job(), run_path, Control(), Reporter())
     assert (f"studio resume {run_path}" in capfd.readouterr().err) == begun
-    assert known_runs() == ([run_path] if begun else [])
+    assert remembered_runs() == ([run_path] if begun else [])
 
 
 def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("a", "b", "odd \udc80")]
     for path in [*folders, folders[0], paths.runs() / "inside"]:
         remember(path)
-    assert known_runs() == [folders[0], folders[2], folders[1]]
+    assert remembered_runs() == [folders[0], folders[2], folders[1]]
     (paths.home() / "known_runs.json").write_text("{broken")
-    assert known_runs() == []
+    assert remembered_runs() == []
     remember(folders[1])
-    assert known_runs() == [folders[1]]
+    assert remembered_runs() == [folders[1]]
 
 
 def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path: Path, studio: Studio) -> None:

@@ -25,7 +25,7 @@ from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Ranks
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.runs import checkpoints
-from studio.engine.runs.folder import RECORD, RunDir
+from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.runs.split import Indices
 from studio.engine.steps import timing
 from studio.engine.training import loop
@@ -82,7 +82,7 @@ class SavingAlways(Control):
 def bare_run(path: Path) -> RunDir:
     """Make a run folder whose run.json is empty, for tests that read no record."""
     path.mkdir(exist_ok=True)
-    (path / RECORD).touch()
+    (path / RECORD_FILE).touch()
     return RunDir(path)
 
 
@@ -120,8 +120,8 @@ def train_in_two_pieces(train: Any, path: Path, sprites: Sprites, **changes: Any
 
 def learnt(run: Path) -> dict[str, torch.Tensor]:
     """All tensors of a run's newest checkpoint."""
-    path, info = checkpoints.find(run / "checkpoints")[-1]
-    parts = {part: checkpoints.load_part(path, info, part) for part in checkpoints.PARTS}
+    path, info = checkpoints.list_checkpoints(run / "checkpoints")[-1]
+    parts = {part: checkpoints.load_tensors(path, info, part) for part in checkpoints.PARTS}
     return {f"{part} {name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
 
 

@@ -18,7 +18,7 @@ from studio.core.events import SpritesGenerated
 from studio.core.generators import returned
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
-from studio.engine.runs.history import Curve
+from studio.engine.runs.history import MetricCurve
 from studio.engine.sampling.generate import generate
 from studio.engine.steps.batches import on_device, to_input
 from studio.lab.experiments import feature_maps, from_noise, hardest, layers
@@ -68,7 +68,7 @@ def test_the_parameters_are_listed_as_the_tutorials_print_them(folder: Path) -> 
 
 def test_the_look_that_belongs_to_a_checkpoint_is_the_last_before_it() -> None:
     steps = np.array([1, 5, 9])
-    curves = {"a": Curve(steps, np.array([1.0, 2.0, 3.0])), "b": Curve(steps[1:], np.array([4.0, 0.0]))}
+    curves = {"a": MetricCurve(steps, np.array([1.0, 2.0, 3.0])), "b": MetricCurve(steps[1:], np.array([4.0, 0.0]))}
     assert layers._at(curves, 8) == (5, {"a": 2.0, "b": 4.0})
     assert layers._at(curves, 0) == (1, {"a": 1.0})
     assert layers._ends({"a": 3.0, "b": 0.0, "c": 1.0}) == ("a", "c")

@@ -32,7 +32,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.server import with_run_control
 from studio.engine.devices.types import Device, ParentSource
-from studio.engine.runs.listing import by_name
+from studio.engine.runs.listing import runs_by_name
 from studio.lab.results import Result, kept
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def save_run_report(paths: Sequence[Path], target: Path) -> Events:
     """A page of HTML about runs."""
     from studio.engine.runs.analysis.report import ReportSaved, report
 
-    for event in report(by_name(paths), target, replace=True):
+    for event in report(runs_by_name(paths), target, replace=True):
         yield FilesSaved((event.path,)) if isinstance(event, ReportSaved) else event
 
 
@@ -179,11 +179,11 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
 def list_runs() -> Events:
     """Those of the runs that wait, then every run that there is."""
     from studio.engine.runs import queue
-    from studio.engine.runs.listing import RunsListed, known_runs, list_runs
+    from studio.engine.runs.listing import RunsListed, list_runs, remembered_runs
 
-    for event in list_runs(known_runs()):
+    for event in list_runs(remembered_runs()):
         if isinstance(event, RunsListed):
-            yield QueueListed(queue.waiting(event.runs))
+            yield QueueListed(queue.queued_runs(event.runs))
         yield event
 
 

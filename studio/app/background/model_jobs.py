@@ -341,18 +341,18 @@ def save_file(path: Path, picked: SpriteSelection) -> Events:
 
 def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Events:
     """How a run learnt, as an animation."""
-    from studio.engine.runs.analysis.film import film_of
+    from studio.engine.runs.analysis.film import timelapse
 
-    film = film_of(run)
+    film = timelapse(run)
     yield from _written(film if tells_source else dataclasses.replace(film, about={}), path, form)
 
 
 def save_samples(run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
     """Live samples of a run, all in one file."""
     from studio.engine.runs.folder import RunDir
-    from studio.engine.runs.source import source_in
+    from studio.engine.runs.source import provenance_at
 
-    told = dataclasses.replace(picked, sources=[source_in(RunDir(run), step).to_json()])
+    told = dataclasses.replace(picked, sources=[provenance_at(RunDir(run), step).to_json()])
     yield from save_sprites(path, form, told, columns)
 
 

@@ -43,6 +43,6 @@ def remove(run: Path) -> Events:
 def settle(run: Path, why_not_begun: str) -> Events:
     """Take a run that has ended out of the queue, and one that could not even be begun, if it says why."""
     if why_not_begun:
-        queue.give_up(run, why_not_begun)
-    queue.settle(run)
+        queue.mark_failed(run, why_not_begun)
+    queue.remove_if_ended(run)
     yield QueueChanged()

@@ -12,7 +12,7 @@ from studio.core import formatting
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
 from studio.engine.devices.types import STARTER, ParentSource
-from studio.engine.runs.history import FIGURES
+from studio.engine.runs.history import PLOTTED_CURVES
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunStatus, RunSummary
@@ -33,7 +33,7 @@ COPIES = "New sprites that are copies of sprites learnt from. By chance: as many
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 
 # What the quality meter measures that is shown: the figure's name, and what its curve is called.
-QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "quality"}
+QUALITY = {figure.key: figure.title for figure in PLOTTED_CURVES if figure.kind == "quality"}
 
 _LONG_SILENCE_S = 15.0  # of a training that is watched: it speaks every other second
 

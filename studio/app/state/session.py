@@ -30,7 +30,7 @@ from studio.core import formatting
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.files.naming import is_archive
-from studio.engine.runs.listing import resume_words
+from studio.engine.runs.listing import resume_hint
 
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
@@ -219,7 +219,7 @@ class Session(QObject):
             return
         self._offered = True
         if not self.training.is_busy():
-            offer = Notice("info", f"'{run.title}' was interrupted.", resume_words(run.saved_step))
+            offer = Notice("info", f"'{run.title}' was interrupted.", resume_hint(run.saved_step))
             self.run_offered.emit(run.path, offer)
 
     @Slot()

@@ -19,7 +19,7 @@ import msgspec
 
 from studio.core import files, records
 from studio.core.errors import DamagedError
-from studio.engine.runs.folder import ASKED, LIVE, RunDir, reading
+from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir, wrap_read_errors
 
 T = TypeVar("T")
 
@@ -57,12 +57,12 @@ class ControlRequest(msgspec.Struct, frozen=True):
 
 def read_live(run: Path) -> Heartbeat | None:
     """What a training says; None where none does."""
-    return _read(run / LIVE, Heartbeat)
+    return _read(run / HEARTBEAT_FILE, Heartbeat)
 
 
 def write_live(run: Path, live: Heartbeat) -> None:
     """Write live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
-    path = run / LIVE
+    path = run / HEARTBEAT_FILE
     with RunDir(run).writing():
         try:
             _write(path, live)
@@ -76,21 +76,21 @@ def write_live(run: Path, live: Heartbeat) -> None:
 
 def clear_control_files(run: Path) -> None:
     """The training has ended: nothing is said or asked any more."""
-    for name in (LIVE, ASKED):
+    for name in (HEARTBEAT_FILE, REQUEST_FILE):
         with contextlib.suppress(OSError):  # a drive that is gone: who watches will miss the beat
             files.remove(run / name)
 
 
 def read_asked(run: Path, known: ControlRequest) -> ControlRequest:
     """Return the requests in asked.json; return `known` if the file is missing or unreadable."""
-    return _read(run / ASKED, ControlRequest) or known
+    return _read(run / REQUEST_FILE, ControlRequest) or known
 
 
 def ask(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
     """Write a request for the training of this run; None leaves a flag unchanged. Raises RunError."""
-    before = _asked_before(run / ASKED)
+    before = _asked_before(run / REQUEST_FILE)
     asked = ControlRequest(
         before.stop if stop is None else stop,
         before.pause if pause is None else pause,
@@ -98,13 +98,13 @@ def ask(
         before.samples + sample,
     )
     with RunDir(run).writing():
-        _write(run / ASKED, asked)
+        _write(run / REQUEST_FILE, asked)
 
 
 def _asked_before(path: Path) -> ControlRequest:
     """Return the requests in asked.json. Raises RunError for an unreadable file: to replace it would end a pause."""
     try:
-        with reading(path):
+        with wrap_read_errors(path):
             return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)
     except FileNotFoundError:
         return ControlRequest()

@@ -27,19 +27,19 @@ from studio.core.events import (
 from studio.engine.control.protocol import Heartbeat, read_live
 from studio.engine.runs.analysis.advice import Adviser
 from studio.engine.runs.evaluation import read_evaluations
-from studio.engine.runs.folder import CONFUSION, RunDir, RunRecord
+from studio.engine.runs.folder import CONFUSION_FILE, RunDir, RunRecord
 from studio.engine.runs.history import (
     CurveReader,
-    History,
     HistoryRead,
     MetricsTail,
+    RunHistory,
     SampleReader,
     budget_used,
-    reached,
     read_confusion,
+    trained_so_far,
 )
-from studio.engine.runs.listing import resume_words
-from studio.engine.runs.metrics import Line, Measured, Resumed, Saved, Tick, Validation
+from studio.engine.runs.listing import resume_hint
+from studio.engine.runs.metrics import CheckpointLine, LossLine, MetricsLine, QualityLine, ResumeLine, ValidationLine
 
 _QUIET_S = 6.0  # without a beat, before the lock is looked at
 _LOST_S = 60.0  # without a beat, where no lock tells whether anybody trains
@@ -75,7 +75,7 @@ class RunWatcher:
         self._samples = SampleReader(path, self.record.size)
         self._tail: MetricsTail | None = None  # None before the first look
         self._reached = 0, 0.0  # steps and seconds of training
-        self._adviser = Adviser(History(), self._used_up)
+        self._adviser = Adviser(RunHistory(), self._used_up)
         self._validated: Validated | None = None  # the newest, whose confusion matrix was not found yet
         self._shown_step = -1  # of the newest samples that were handed on
         self._live: Heartbeat | None = None
@@ -111,7 +111,7 @@ class RunWatcher:
     def _first_look(self) -> HistoryRead:
         curves, path = CurveReader(self._run.path), self._run.path
         history, samples = curves.read(), self._samples.read()
-        self._reached = reached(history)
+        self._reached = trained_so_far(history)
         self._tail, self._adviser = curves.tail, Adviser(history, self._used_up)
         self._shown_step = samples[-1].step if samples else -1
         return HistoryRead(path, history, samples, read_evaluations(path), self._used_up())
@@ -131,26 +131,26 @@ class RunWatcher:
                 self._shown_step = samples.step
                 yield samples
 
-    def _event_of(self, line: Line) -> Event | None:
+    def _event_of(self, line: MetricsLine) -> Event | None:
         """The event that a line of metrics.jsonl was written for."""
         match line:
-            case Tick():
+            case LossLine():
                 self._reached = line.step + len(line.loss), line.elapsed_s
                 return self._chunk(line)
-            case Validation():
+            case ValidationLine():
                 self._validated = Validated(line.step, line.metrics)
                 return self._validated
-            case Measured():
+            case QualityLine():
                 return QualityMeasured(line.step, line.quality)
-            case Saved():
+            case CheckpointLine():
                 return CheckpointSaved(line.checkpoint, self._run.checkpoints)
             case RolledBack():
                 return line
-            case Resumed():
+            case ResumeLine():
                 self._shown_step = min(self._shown_step, line.resumed)
         return None
 
-    def _chunk(self, tick: Tick) -> LossChunk:
+    def _chunk(self, tick: LossLine) -> LossChunk:
         live = self._live
         return LossChunk(
             tick.step, np.array(tick.loss, dtype=np.float32), np.array(tick.grad_norm, dtype=np.float32), tick.lr,
@@ -160,7 +160,7 @@ class RunWatcher:
 
     def _with_confusion(self) -> Iterator[Validated]:
         """The newest figures again, when the confusion matrix that belongs to them is there: it is written later."""
-        validated, found = self._validated, read_confusion(self._run.path / CONFUSION)
+        validated, found = self._validated, read_confusion(self._run.path / CONFUSION_FILE)
         if validated is not None and found is not None and found[0] == validated.step:
             self._validated = None
             yield replace(validated, confusion=found[1])
@@ -196,5 +196,5 @@ class RunWatcher:
             case "failed":
                 return TrainingLost(f"{self._run.path.name} has failed.", progress.message)
         return TrainingLost(
-            f"The training of {self._run.path.name} no longer responds.", resume_words(self._run.saved_step())
+            f"The training of {self._run.path.name} no longer responds.", resume_hint(self._run.saved_step())
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from studio.core import worker_process
 from studio.core.errors import RunError, StudioError
-from studio.engine.runs.folder import PROCESS_LOG, RunDir, reading, writing
+from studio.engine.runs.folder import PROCESS_LOG, RunDir, wrap_read_errors, wrap_write_errors
 
 _RESTARTS = 3  # by torchrun, after a process of the training has died
 _OWN_WORDS = re.compile(r"[IWE]\d{4} ")  # with which torchrun begins its lines
@@ -43,7 +43,7 @@ class TrainingProcesses:
 
     def start(self) -> None:
         """Start them, in a session of their own, so that no Ctrl+C here reaches them. Raises StudioError."""
-        with self._lock, writing(self.run):
+        with self._lock, wrap_write_errors(self.run):
             if not self._is_ended:
                 with (self.run / PROCESS_LOG).open("wb") as log:
                     self._torchrun = self._started(log.fileno())
@@ -68,7 +68,7 @@ class TrainingProcesses:
         progress = RunDir(self.run).progress()
         if progress.state == "failed":
             return RunError(f"{self.run.name} has failed.", progress.message)
-        with reading(self.run / PROCESS_LOG):
+        with wrap_read_errors(self.run / PROCESS_LOG):
             said = last_words((self.run / PROCESS_LOG).read_text("utf-8", "replace"))
         return RunError(f"The processes that were to train {self.run.name} have ended.", said)
 

@@ -14,7 +14,7 @@ from studio.engine.devices.types import Device
 from studio.engine.models.model import TrainedModel, load_style
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import DISTILLED, CheckpointInfo
-from studio.engine.runs.folder import RunDir, RunRecord, reading
+from studio.engine.runs.folder import RunDir, RunRecord, wrap_read_errors
 from studio.recipes.base import Recipe, Spec
 
 
@@ -43,8 +43,8 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     distilled = None
     if DISTILLED in info.sha256:
         try:
-            with reading(chosen):
-                tensors = checkpoints.load_part(chosen, info, DISTILLED)
+            with wrap_read_errors(chosen):
+                tensors = checkpoints.load_tensors(chosen, info, DISTILLED)
             distilled = recipe.student(network).eval().requires_grad_(False)
             checkpoints.load_into(distilled, tensors, chosen.name)
         except DamagedError as error:
@@ -67,8 +67,8 @@ def load_weights(
     while True:
         chosen, info = _choose(run, found, wanted, recipe)
         try:
-            with reading(chosen):
-                return chosen, info, checkpoints.load_part(chosen, info, "average"), notices
+            with wrap_read_errors(chosen):
+                return chosen, info, checkpoints.load_tensors(chosen, info, "average"), notices
         except DamagedError as error:
             if wanted not in ("best", "last"):
                 raise
@@ -76,7 +76,7 @@ def load_weights(
                 notices.append(_passed_over(error.title))
             found.remove((chosen, info))
             if not found:
-                raise checkpoints.none_sound(run.path.name) from error
+                raise checkpoints.no_valid_checkpoint_error(run.path.name) from error
 
 
 def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
@@ -91,27 +91,27 @@ def checkpoint_names(path: Path) -> list[str]:
     Raises RunError.
     """
     run = RunDir(path)
-    with reading(run.checkpoints):
-        steps = [str(info.step) for _, info in checkpoints.find(run.checkpoints)]
+    with wrap_read_errors(run.checkpoints):
+        steps = [str(info.step) for _, info in checkpoints.list_checkpoints(run.checkpoints)]
     return ["best", "last", *reversed(steps)] if steps else []
 
 
 def distilled_names(path: Path) -> list[str]:
     """Those of `checkpoint_names` that have a distilled network. Raises RunError."""
     run = RunDir(path)
-    with reading(run.checkpoints):
-        found = checkpoints.find(run.checkpoints)
+    with wrap_read_errors(run.checkpoints):
+        found = checkpoints.list_checkpoints(run.checkpoints)
     recipe = catalog.recipe(run.record().recipe)
     wanted = ["best", "last", *(str(info.step) for _, info in found)] if found else []
     return [name for name in wanted if DISTILLED in _choose(run, found, name, recipe)[1].sha256]
 
 
-def _look_over(run: RunDir) -> tuple[checkpoints.Found, list[Path]]:
+def _look_over(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
     """The checkpoints of a run, of which there is one at least, and those that are damaged. Raises RunError."""
-    with reading(run.checkpoints):
-        found, damaged = checkpoints.look_over(run.checkpoints)
+    with wrap_read_errors(run.checkpoints):
+        found, damaged = checkpoints.scan(run.checkpoints)
     if not found and damaged:
-        raise checkpoints.none_sound(run.path.name)
+        raise checkpoints.no_valid_checkpoint_error(run.path.name)
     if not found:
         raise RunError(f"{run.path.name} has no checkpoint yet.", "Let it train until its first checkpoint.")
     return found, damaged
@@ -121,11 +121,11 @@ def _passed_over(title: str) -> Notice:
     return Notice("warning", title, "Another checkpoint is used.")
 
 
-def _choose(run: RunDir, found: checkpoints.Found, wanted: str, recipe: Recipe) -> tuple[Path, CheckpointInfo]:
+def _choose(run: RunDir, found: checkpoints.Checkpoints, wanted: str, recipe: Recipe) -> tuple[Path, CheckpointInfo]:
     if wanted == "last":
         return found[-1]
     if wanted == "best":
-        best = checkpoints.best_of(found, recipe.best_by)
+        best = checkpoints.best_checkpoint(found, recipe.best_by)
         return next(entry for entry in found if entry[0] == best)
     for path, info in found:
         if str(info.step) == wanted:

@@ -18,8 +18,8 @@ from studio.data.colour.pixel_art import PixelStyle, measure_style
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
-from studio.engine.runs.folder import STYLE, Ancestor, RunDir, RunRecord, reading, writing
-from studio.engine.runs.split import Indices, split_of
+from studio.engine.runs.folder import STYLE_FILE, Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
+from studio.engine.runs.split import Indices, split_sprites
 from studio.engine.steps.batches import subsample
 from studio.recipes.base import Recipe, Spec, Student
 
@@ -45,15 +45,15 @@ class TrainedModel:
 
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
     """Write the style of those of the sprites that the run learns from. Raises UnwritableError."""
-    with writing(run.path):
-        files.write_atomic(run.path / STYLE, json.dumps(_style_learnt(record, sprites).to_json()).encode())
+    with wrap_write_errors(run.path):
+        files.write_atomic(run.path / STYLE_FILE, json.dumps(_style_learnt(record, sprites).to_json()).encode())
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
     """The style of what the run learns from; made anew where the file is missing. Raises RunError, DamagedError."""
     try:
-        with reading(run.path / STYLE):
-            text = (run.path / STYLE).read_bytes()
+        with wrap_read_errors(run.path / STYLE_FILE):
+            text = (run.path / STYLE_FILE).read_bytes()
     except FileNotFoundError:
         return _style_learnt(record, packed.load(run.data))
     try:
@@ -64,7 +64,9 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
         if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
             raise ValueError("it does not fit the classes of the run")
     except ValueError as error:
-        raise DamagedError(f"{STYLE} of {run.path.name} is damaged: {error}.", "Delete it: it is made anew.") from error
+        raise DamagedError(
+            f"{STYLE_FILE} of {run.path.name} is damaged: {error}.", "Delete it: it is made anew."
+        ) from error
     return style
 
 
@@ -81,4 +83,4 @@ def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
 
 def _learnt(record: RunRecord, sprites: Sprites) -> Indices:
     config = catalog.recipe(record.recipe).Config.from_json(record.config)
-    return split_of(record, config, sprites).training
+    return split_sprites(record, config, sprites).training

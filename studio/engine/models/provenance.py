@@ -20,10 +20,10 @@ from studio.data.store import packed
 from studio.engine import catalog
 from studio.engine.models.loading import load_weights
 from studio.engine.models.model import TrainedModel
-from studio.engine.runs.folder import RECORD, RunDir
+from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.runs.listing import RunsListed, known_runs, list_runs
-from studio.engine.runs.source import source_in
+from studio.engine.runs.listing import RunsListed, list_runs, remembered_runs
+from studio.engine.runs.source import provenance_at
 from studio.exports import cards, notes, png
 from studio.exports.cards import Card, Copies, Source
 from studio.exports.sprites.formats import sprite_exports
@@ -35,7 +35,7 @@ def source_of(model: TrainedModel) -> Source | None:
     """What a model comes from; None for one of no run. Raises RunError."""
     if model.run is None:
         return None
-    return source_in(RunDir(model.run), model.step, digest_of(model.network.state_dict()))
+    return provenance_at(RunDir(model.run), model.step, digest_of(model.network.state_dict()))
 
 
 def source_text(model: TrainedModel) -> str:
@@ -108,11 +108,11 @@ def verify(path: Path, run: Path | None = None) -> Events:
 
 def _known_run(source: Source) -> Path | None:
     """The run that is meant, where the studio knows it."""
-    for listed in list_runs(known_runs()):
+    for listed in list_runs(remembered_runs()):
         assert isinstance(listed, RunsListed)
         for summary in listed.runs:
             with contextlib.suppress(OSError):  # one that can't be read is not the one
-                if cards.sha256_of(summary.path / RECORD) == source.run_sha256:
+                if cards.sha256_of(summary.path / RECORD_FILE) == source.run_sha256:
                     return summary.path
     return None
 
@@ -184,7 +184,7 @@ def _card_beside(path: Path) -> Path:
 
 def _of_run(source: Source, run: RunDir) -> Iterator[Check]:
     """Whether something comes from this run. Raises RunError, BadInputError."""
-    own = source_in(run, source.step)
+    own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
     said = "is the run that it comes from" if is_run else "is another run, or its run.json was changed"
     yield Check(f"{run.path.name} {said}.", is_run)

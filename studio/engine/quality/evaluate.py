@@ -33,9 +33,9 @@ from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
 from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
 from studio.engine.quality.surprisal import PatchSurprisal
-from studio.engine.runs.evaluation import Evaluation, keep
+from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
+from studio.engine.runs.split import MIN_REPORT_SPRITES, Indices, shuffle_by_group, split_sprites
 from studio.engine.sampling.generate import Labels, draw
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.timing import with_progress
@@ -96,7 +96,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         with detection.faults(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
-        yield from keep(run, Evaluation.of_heldout(figures, len(real.heldout), len(real.training)))
+        yield from save_evaluation(run, CheckpointEvaluation.of_heldout(figures, len(real.heldout), len(real.training)))
         yield figures
         return
     _check_counts(real)
@@ -108,7 +108,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         judged = yield from judge(title, new, labels, real, features)
         of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
     found = replace(judged, figures={**judged.figures, "new": of_new})
-    yield from keep(run, Evaluation.of_new(found, model.step, settings.to_json()))
+    yield from save_evaluation(run, CheckpointEvaluation.of_new(found, model.step, settings.to_json()))
     yield found
 
 
@@ -178,7 +178,7 @@ def judge(
     Yields Progress.
     """
     training, heldout = real.training, real.heldout
-    order = shuffled_by_group(training.groups, seed=0)
+    order = shuffle_by_group(training.groups, seed=0)
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
     others = training.take(stride_subsample(order[half:], MOST_TRAINING))
@@ -257,10 +257,10 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.loading(folder.data), 0, "sprites checked")
     record = folder.record()
-    split = split_of(record, model.config, sprites)
+    split = split_sprites(record, model.config, sprites)
     heldout = split.report
     if len(heldout) and not split.is_report_apart:
-        hint = f"Where {FEWEST_REPORTED} or more are held out, a third of them is kept for this report alone."
+        hint = f"Where {MIN_REPORT_SPRITES} or more are held out, a third of them is kept for this report alone."
         if sprites.is_test.any():
             hint = "Hold a share of the others out: then those choose it, and the test set judges alone."
         yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.data.colour.palette import dominant_colours, nearest_colours, to_oklab
 from studio.data.images.canvas import as_numbers, as_rgba
-from studio.engine.runs.split import Indices, shuffled_by_group
+from studio.engine.runs.split import Indices, shuffle_by_group
 from studio.engine.steps.batches import stride_subsample
 
 Codes = NDArray[np.int64]
@@ -47,7 +47,7 @@ class PatchSurprisal:
         most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
         real, groups = stride_subsample(real, most), stride_subsample(groups, most)
         folds = np.empty(len(real), np.int64)
-        folds[shuffled_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)
+        folds[shuffle_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)
         patches = self._patches(real)
         fold_of = folds[patches.sprite]
         self._counts = [(_Counts(patch, fold_of), _Counts(context, fold_of)) for patch, context in patches.by_order]

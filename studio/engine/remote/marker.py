@@ -10,7 +10,7 @@ import msgspec
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
 from studio.core.shell import command
-from studio.engine.runs.folder import ELSEWHERE, RunDir, reading, writing
+from studio.engine.runs.folder import REMOTE_FILE, RunDir, wrap_read_errors, wrap_write_errors
 
 
 class _Away(msgspec.Struct, frozen=True):
@@ -22,25 +22,25 @@ class _Away(msgspec.Struct, frozen=True):
 def place_of(run: Path) -> str:
     """Where a run is out; empty when it is not. Raises RunError."""
     try:
-        with reading(run / ELSEWHERE):
-            return records.parse((run / ELSEWHERE).read_bytes(), _Away).on
+        with wrap_read_errors(run / REMOTE_FILE):
+            return records.parse((run / REMOTE_FILE).read_bytes(), _Away).on
     except FileNotFoundError:
         return ""
     except ValueError:
         hint = "If no other machine trains the run, remove the file."
-        raise DamagedError(f"{ELSEWHERE} of {run.name} is damaged.", hint) from None
+        raise DamagedError(f"{REMOTE_FILE} of {run.name} is damaged.", hint) from None
 
 
 def mark(run: Path, place: str) -> None:
     """Note that the run is out. Raises UnwritableError."""
     with RunDir(run).writing():
-        files.write_atomic(run / ELSEWHERE, json.dumps({"on": place}).encode())
+        files.write_atomic(run / REMOTE_FILE, json.dumps({"on": place}).encode())
 
 
 def unmark(run: Path) -> None:
     """All of the run is here again, and nothing trains it elsewhere. Raises UnwritableError."""
-    with writing(run):
-        files.remove(run / ELSEWHERE)
+    with wrap_write_errors(run):
+        files.remove(run / REMOTE_FILE)
 
 
 def raise_if_away(run: Path) -> None:
@@ -49,6 +49,6 @@ def raise_if_away(run: Path) -> None:
         again = command("studio", "resume", str(run), "--on", place)
         raise RunError(
             f"{run.name} is being trained on {place}.",
-            f"Take it up again with: {again}. If that machine is gone for good, remove {ELSEWHERE} from the run's "
+            f"Take it up again with: {again}. If that machine is gone for good, remove {REMOTE_FILE} from the run's "
             "folder: the run goes on here from the last checkpoint that has come home.",
         )

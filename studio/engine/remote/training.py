@@ -30,7 +30,16 @@ from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, LinkLostError, RemoteTarget, SshConnection, connect
 from studio.engine.runs import evaluation
-from studio.engine.runs.folder import ASKED, ELSEWHERE, LIVE, METRICS, RECORD, RunDir, reading, writing
+from studio.engine.runs.folder import (
+    HEARTBEAT_FILE,
+    METRICS_FILE,
+    RECORD_FILE,
+    REMOTE_FILE,
+    REQUEST_FILE,
+    RunDir,
+    wrap_read_errors,
+    wrap_write_errors,
+)
 from studio.engine.runs.history import HistoryRead
 
 ROUND_S = 3.0  # from one look at the other machine to the next
@@ -41,24 +50,25 @@ _DONE, _STOPPED, _KILLED = 0, 130, 137  # exit codes of `studio resume`
 # Of rsync. What people have added to a run's folder, and what belongs to processes, is neither sent nor brought home.
 _FOLDERS = ("/samples/", "/samples/*.png", "/checkpoints/", "/checkpoints/step-*/", "/checkpoints/step-*/*")
 _GOES = [
-    *(f"--exclude={name}" for name in (f"/{RECORD}", f"/{LIVE}", f"/{ASKED}", "/elsewhere.*", "/notes.json", ".tmp-*")),
+    *(f"--exclude=/{name}" for name in (RECORD_FILE, HEARTBEAT_FILE, REQUEST_FILE, "elsewhere.*", "notes.json")),
+    "--exclude=.tmp-*",
     *(f"--include={name}" for name in ("/*.json", "/*.jsonl", "/*.safetensors", *_FOLDERS)),
     "--exclude=*",
 ]
-_GOES_LAST = [f"--include=/{RECORD}", "--exclude=*"]  # it makes the folder a run
+_GOES_LAST = [f"--include=/{RECORD_FILE}", "--exclude=*"]  # it makes the folder a run
 # Without --delete: an emptied folder on the other machine would empty the local folder. `_rotate` removes files here.
 _COMES = [
     RENAME_LAST, "--exclude=.tmp-*",
     *(f"--include={name}" for name in ("/state.json", "/confusion.json", *_FOLDERS)),
     "--exclude=*",
 ]  # fmt: skip
-_COMES_LAST = ["--inplace", f"--include=/{METRICS}", "--exclude=*"]  # in place: who watches reads on where he was
+_COMES_LAST = ["--inplace", f"--include=/{METRICS_FILE}", "--exclude=*"]  # in place: who watches reads on where he was
 
 _MAKE = 'mkdir -p "$1/$2"'
 _START = f"""\
 {FIND_STUDIO}
 run="$1/$2"; shift 2
-rm -f "$run/{LIVE}" "$run/{ASKED}" "$run/elsewhere.exit"
+rm -f "$run/{HEARTBEAT_FILE}" "$run/{REQUEST_FILE}" "$run/elsewhere.exit"
 nohup sh -c '"$@" >"$0/elsewhere.log" 2>&1; echo $? >"$0/elsewhere.exit"' \\
   "$run" "$studio" resume "$run" "$@" </dev/null >/dev/null 2>&1 &
 echo $! >"$run/elsewhere.pid"
@@ -82,10 +92,10 @@ elif [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"  # just now
 else echo "ended {_KILLED}"
 fi
 echo checkpoints/* samples/*
-cat {LIVE} 2>/dev/null
+cat {HEARTBEAT_FILE} 2>/dev/null
 exit 0
 """
-_PUT_ASKED = f'printf %s "$3" >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{ASKED}"'
+_PUT_ASKED = f'printf %s "$3" >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{REQUEST_FILE}"'
 _CHECKPOINT, _SAMPLES = re.compile(r"checkpoints/step-(\d+)"), re.compile(r"samples/(\d+)\.png")
 _READ = 'cat "$1/$2/$3" 2>/dev/null || true'
 _LAST_WORDS = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
@@ -186,8 +196,8 @@ class RemoteTraining:
         path, is_out = self._run.path, bool(marker.place_of(self._run.path))
         self._raise_unless_ours()
         found = self._look()
-        with writing(path):
-            files.remove(path / LIVE)  # of a process that has followed it before and was killed
+        with wrap_write_errors(path):
+            files.remove(path / HEARTBEAT_FILE)  # of a process that has followed it before and was killed
         list(self._watcher.look())  # what is here already is known
         if found.trains:
             self._raise_unless_to_follow(more_min, is_out=is_out)
@@ -262,13 +272,13 @@ class RemoteTraining:
         again = command("studio", "resume", str(path), "--on", self._place)
         title = f"The folder of {self._name} on {self._place} is gone."
         hint = f"Steps up to {self._run.progress().step:,} are here. Send them there again: {again}. To train here, "
-        return RunError(title, f"{hint}remove {ELSEWHERE} from the run's folder first.")
+        return RunError(title, f"{hint}remove {REMOTE_FILE} from the run's folder first.")
 
     def _raise_unless_ours(self) -> None:
         """Raise RunError where another run is in its place."""
-        there = self._link.run(_READ, self._name, RECORD)
-        with reading(self._run.path / RECORD):
-            here = (self._run.path / RECORD).read_bytes()
+        there = self._link.run(_READ, self._name, RECORD_FILE)
+        with wrap_read_errors(self._run.path / RECORD_FILE):
+            here = (self._run.path / RECORD_FILE).read_bytes()
         if there not in (b"", here):
             title = f"{self._place} has another run that is called {self._name}."
             raise RunError(title, "Nothing was sent. Choose another folder there.")
@@ -339,7 +349,7 @@ class RemoteTraining:
         for event in self._watcher.look():
             if isinstance(event, RunStarted):
                 with contextlib.suppress(RunError):  # figures of later checkpoints stay listed
-                    evaluation.forget_after(self._run, event.first_step)
+                    evaluation.remove_evaluations_after(self._run, event.first_step)
                 yield dataclasses.replace(event, device=self._place)
             elif not isinstance(event, HistoryRead | TrainingSeen | TrainingLost | RunFinished):
                 yield event

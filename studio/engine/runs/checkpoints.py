@@ -33,14 +33,14 @@ from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
 from studio.core.metrics import LOSS, Metric, Quality
 from studio.engine.runs.analysis import advice
-from studio.engine.runs.folder import CHECKPOINT
+from studio.engine.runs.folder import CHECKPOINT_PREFIX
 
 Tensors = dict[str, Tensor]
-Found = list[tuple[Path, "CheckpointInfo"]]
+Checkpoints = list[tuple[Path, "CheckpointInfo"]]
 PARTS = ("model", "average", "optimizer")
 DISTILLED = "distilled"
-_ASIDE, _RECORD = "damaged-", "checkpoint.json"
-_WRONG_KIND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_QUARANTINE_PREFIX, _RECORD = "damaged-", "checkpoint.json"
+_MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class CheckpointInfo:
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
     """Write a checkpoint into `folder`; `info.sha256` is filled in here. Raises OSError and leaves nothing behind."""
-    target = path_of(folder, info.step)
+    target = checkpoint_path(folder, info.step)
     with files.atomic_path(target) as temporary:
         temporary.mkdir()
         hashes = {}
         for part in PARTS:
-            content = as_content(parts[part])
+            content = serialize(parts[part])
             (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
             hashes[part] = hashlib.sha256(content).hexdigest()
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
@@ -70,26 +70,26 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
     return target
 
 
-def path_of(folder: Path, step: int) -> Path:
+def checkpoint_path(folder: Path, step: int) -> Path:
     """Where the checkpoint of a step is, or would be."""
-    return folder / f"{CHECKPOINT}{step:08d}"
+    return folder / f"{CHECKPOINT_PREFIX}{step:08d}"
 
 
-def find(folder: Path) -> Found:
+def list_checkpoints(folder: Path) -> Checkpoints:
     """The checkpoints in a run's folder whose records are sound, the oldest first. Raises OSError."""
-    return look_over(folder)[0]
+    return scan(folder)[0]
 
 
-def look_over(folder: Path) -> tuple[Found, list[Path]]:
-    """What `find` finds, and the folders of checkpoints whose records are damaged. Raises OSError.
+def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
+    """What `list_checkpoints` finds, and the folders of checkpoints whose records are damaged. Raises OSError.
 
     That a record can't be read for now says nothing of a checkpoint, so that it is no damage.
     """
     try:
-        paths = [path for path in folder.iterdir() if path.name.startswith(CHECKPOINT)]
+        paths = [path for path in folder.iterdir() if path.name.startswith(CHECKPOINT_PREFIX)]
     except FileNotFoundError:
         return [], []
-    found, damaged = Found(), []
+    found, damaged = Checkpoints(), []
     for path in paths:
         try:
             found.append((path, _read_record(path)))
@@ -99,21 +99,21 @@ def look_over(folder: Path) -> tuple[Found, list[Path]]:
     return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)
 
 
-def none_sound(name: str) -> RunError:
+def no_valid_checkpoint_error(name: str) -> RunError:
     """What to say of a run whose checkpoints are all damaged."""
     return RunError(f"{name} has no sound checkpoint left.", "Train anew with the same settings.")
 
 
-def set_aside(path: Path) -> None:
+def quarantine(path: Path) -> None:
     """Take a damaged checkpoint out of the way of the sound ones. Raises OSError."""
-    target = path.with_name(_ASIDE + path.name)
+    target = path.with_name(_QUARANTINE_PREFIX + path.name)
     files.remove(target)
     files.retry_in_use(lambda: path.rename(target))
 
 
-def remove_set_aside(folder: Path) -> None:
+def remove_quarantined(folder: Path) -> None:
     """Remove the damaged checkpoints: there is a sound one that is newer. Raises OSError."""
-    for path in folder.glob(f"{_ASIDE}*"):
+    for path in folder.glob(f"{_QUARANTINE_PREFIX}*"):
         files.remove(path)
 
 
@@ -122,14 +122,16 @@ def leftovers(folder: Path) -> list[Path]:
 
     Raises OSError.
     """
-    return sorted(path for path in folder.iterdir() if path.name.startswith(_ASIDE) or files.is_temporary(path))
+    return sorted(
+        path for path in folder.iterdir() if path.name.startswith(_QUARANTINE_PREFIX) or files.is_temporary(path)
+    )
 
 
 def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
     """Add a distilled network to the checkpoint of this step. Raises RunError when that has gone, and OSError."""
-    for path, info in find(folder):
+    for path, info in list_checkpoints(folder):
         if info.step == step:
-            content = as_content(tensors)
+            content = serialize(tensors)
             files.write_atomic(path / f"{DISTILLED}.safetensors", content)
             hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
             _write_record(path, dataclasses.replace(info, sha256=hashes))
@@ -139,41 +141,41 @@ def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
     """Add figures, measured later, to the checkpoint of this step, if it is still there. Raises OSError."""
-    for path, info in find(folder):
+    for path, info in list_checkpoints(folder):
         if info.step == step:
             _write_record(path, dataclasses.replace(info, metrics={**info.metrics, **metrics}))
 
 
-def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
+def load_tensors(path: Path, info: CheckpointInfo, part: str) -> Tensors:
     """One part of a checkpoint, on the CPU. Raises DamagedError when its bytes are not those that were written, and
     OSError when they can't be read.
     """
-    content = _content(path, info, part)
+    content = _read_verified(path, info, part)
     try:
         return parse_tensors(content)
     except SafetensorError as error:
         raise DamagedError(f"Checkpoint {path.name} is damaged.", str(error)) from error
 
 
-def check(path: Path, info: CheckpointInfo) -> None:
+def verify(path: Path, info: CheckpointInfo) -> None:
     """Read a checkpoint from end to end. Raises DamagedError, OSError."""
     for part in {*PARTS, *info.sha256}:
-        _content(path, info, part)
+        _read_verified(path, info, part)
 
 
-def _content(path: Path, info: CheckpointInfo, part: str) -> bytes:
+def _read_verified(path: Path, info: CheckpointInfo, part: str) -> bytes:
     """The bytes of a part, which are those that were written. Raises DamagedError, OSError."""
     for _ in range(2):  # again after a short read of a network drive
         try:
             content = (path / f"{part}.safetensors").read_bytes()  # Windows can't replace a mapped file
-        except _WRONG_KIND as error:
+        except _MISSING_FILE_ERRORS as error:
             raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
         if hashlib.sha256(content).hexdigest() == info.sha256.get(part):
             return content
     raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
 
 
-def as_content(tensors: Tensors) -> bytes:
+def serialize(tensors: Tensors) -> bytes:
     """The content of a safetensors file; on whatever device the tensors are."""
     return as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
@@ -196,17 +198,17 @@ def check_finite(tensors: Tensors, name: str) -> None:
 def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None] = ()) -> None:
     """Remove old checkpoints. Raises OSError.
 
-    Keep the checkpoints of `essential`, the last two, the numbers 1, 2, 4, 8, ... and the steps `in_use`.
+    Keep the checkpoints of `essential_checkpoints`, the last two, the numbers 1, 2, 4, 8, ... and the steps `in_use`.
     """
-    found = find(folder)
-    keep = essential(found, best_by) | {path for path, _ in found[-2:]}
+    found = list_checkpoints(folder)
+    keep = essential_checkpoints(found, best_by) | {path for path, _ in found[-2:]}
     keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
     for path, info in found:
         if path not in keep and info.step not in in_use:
             files.remove(path)
 
 
-def essential(found: Found, best_by: Metric | None) -> set[Path]:
+def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Path]:
     """The checkpoints that a run can't do without: the newest and the best.
 
     So are, of the measured ones, the best, which a later measurement may show to be the best of all, and those without
@@ -214,41 +216,41 @@ def essential(found: Found, best_by: Metric | None) -> set[Path]:
     that has learnt enough.
     """
     steps = {found[-1][1].step} if found else set()
-    if measured := _measured(found):
+    if measured := _measurements(found):
         steps |= {advice.best_step(measured), advice.lowest_step(measured), measured[-1].step}
     elif found:
-        steps.add(learnt_enough(found)[0][1].step)
-    best = best_of(found, best_by)
+        steps.add(from_lowest_loss(found)[0][1].step)
+    best = best_checkpoint(found, best_by)
     return {path for path, info in found if info.step in steps or path == best}
 
 
-def best_of(found: Found, best_by: Metric | None) -> Path | None:
+def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
     """Return the checkpoint to use; None without a checkpoint.
 
-    `advice.best_saved` chooses by the measurements of new sprites, or by the figure `best_by` on held-out sprites.
-    Without both, take the newest of the `learnt_enough` checkpoints that is not known to copy; if all copy, the
+    `advice.best_saved_step` chooses by the measurements of new sprites, or by the figure `best_by` on held-out sprites.
+    Without both, take the newest of the `from_lowest_loss` checkpoints that is not known to copy; if all copy, the
     checkpoint that copies least.
     """
     paths = {info.step: path for path, info in found}
     name = best_by.name if best_by else ""
     curve = [(info.step, info.metrics[name]) for _, info in found if name in info.metrics]
-    best = advice.best_saved(list(paths), _measured(found), best_by, curve)
+    best = advice.best_saved_step(list(paths), _measurements(found), best_by, curve)
     if best is not None:
         return paths[best]
-    newest_first = reversed(learnt_enough(found))
-    return min(newest_first, key=lambda entry: _share_of_copies(entry[1]), default=(None, None))[0]
+    newest_first = reversed(from_lowest_loss(found))
+    return min(newest_first, key=lambda entry: _excess_copies(entry[1]), default=(None, None))[0]
 
 
-def learnt_enough(found: Found) -> Found:
+def from_lowest_loss(found: Checkpoints) -> Checkpoints:
     """The checkpoints from that with the lowest loss on held-out sprites on; all where none is known."""
     losses = [info.metrics.get(LOSS.name, math.inf) for _, info in found]
     return found[losses.index(min(losses)) :] if found else found
 
 
-def _share_of_copies(info: CheckpointInfo) -> float:
+def _excess_copies(info: CheckpointInfo) -> float:
     """The share of copies in what a checkpoint draws where they are too many; 0 where they are not, or none knows."""
     copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
-    return copies if advice.copies_much(copies, real, advice.LAST_COUNT) else 0.0
+    return copies if advice.copies_too_much(copies, real, advice.FINAL_SPRITES) else 0.0
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
@@ -277,7 +279,7 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         _load_optimizer(by_name[name], part)
 
 
-def _measured(found: Found) -> list[advice.Measurement]:
+def _measurements(found: Checkpoints) -> list[advice.Measurement]:
     qualities = ((info.step, Quality.among(info.metrics)) for _, info in found)
     return [advice.Measurement(step, quality) for step, quality in qualities if quality is not None]
 
@@ -294,7 +296,7 @@ def _read_record(path: Path) -> CheckpointInfo:
     """What checkpoint.json says. Raises DamagedError, and OSError when it can't be read."""
     try:
         info = records.parse((path / _RECORD).read_bytes(), CheckpointInfo)
-    except _WRONG_KIND as error:
+    except _MISSING_FILE_ERRORS as error:
         raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{_RECORD} is missing.") from error
     except ValueError as error:
         raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD}: {error}.") from error

@@ -18,7 +18,7 @@ _FILE = "evaluation.json"
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class CheckpointEvaluation:
     """The figures of a checkpoint, by name, and what they were measured on.
 
     beside: the same figures of real sprites, or of always saying the mean; empty where there is nothing to set beside.
@@ -35,28 +35,28 @@ class Evaluation:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_new(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> Evaluation:
+    def of_new(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> CheckpointEvaluation:
         """Of a generator, by its new sprites."""
         new, real = found.figures["new"], found.figures["real"]
         counts = found.heldout_count, found.training_count, found.count
-        return cls(step, _now(), _plain(new), _plain(real), *counts, settings)
+        return cls(step, _now(), _to_floats(new), _to_floats(real), *counts, settings)
 
     @classmethod
-    def of_heldout(cls, found: Validated, heldout_count: int, training_count: int) -> Evaluation:
+    def of_heldout(cls, found: Validated, heldout_count: int, training_count: int) -> CheckpointEvaluation:
         """Of what draws nothing, by the sprites that were held out."""
-        figures, baseline = _plain(found.metrics), _plain(found.baseline)
+        figures, baseline = _to_floats(found.metrics), _to_floats(found.baseline)
         return cls(found.step, _now(), figures, baseline, heldout_count, training_count)
 
 
-def read_evaluations(run: Path) -> tuple[Evaluation, ...]:
+def read_evaluations(run: Path) -> tuple[CheckpointEvaluation, ...]:
     """What is kept of a run, the latest last; nothing where nothing is, or nothing that can be read."""
     try:
-        return tuple(records.parse((run / _FILE).read_bytes(), list[Evaluation]))
+        return tuple(records.parse((run / _FILE).read_bytes(), list[CheckpointEvaluation]))
     except (OSError, ValueError):
         return ()
 
 
-def keep(run: Path, found: Evaluation) -> Events:
+def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
     """Keep this with the run, in place of what was found of the same checkpoint; a Notice where that can't be."""
     others = [other for other in read_evaluations(run) if other.step != found.step]
     try:
@@ -65,7 +65,7 @@ def keep(run: Path, found: Evaluation) -> Events:
         yield Notice("warning", f"The figures are not kept with the run. {error.title}", error.hint)
 
 
-def forget_after(run: RunDir, step: int) -> None:
+def remove_evaluations_after(run: RunDir, step: int) -> None:
     """Forget what was found of checkpoints after this step, from which training goes on. Raises UnwritableError."""
     known = read_evaluations(run.path)
     kept = [found for found in known if found.step <= step]
@@ -73,12 +73,12 @@ def forget_after(run: RunDir, step: int) -> None:
         _write(run, kept)
 
 
-def _write(run: RunDir, found: Sequence[Evaluation]) -> None:
+def _write(run: RunDir, found: Sequence[CheckpointEvaluation]) -> None:
     with run.writing():
         files.write_atomic(run.path / _FILE, json.dumps([asdict(each) for each in found], indent=2).encode())
 
 
-def _plain(figures: Mapping[str, float]) -> dict[str, float]:
+def _to_floats(figures: Mapping[str, float]) -> dict[str, float]:
     """Numbers that JSON can hold, of those that numpy has."""
     return {name: float(value) for name, value in figures.items()}
 

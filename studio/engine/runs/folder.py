@@ -38,31 +38,31 @@ from PIL.PngImagePlugin import PngInfo
 from studio.core import file_systems, files, pictures, records
 from studio.core.errors import DamagedError, RunError, RunGoneError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
-from studio.engine.runs.metrics import LayersSeen, line_of
+from studio.engine.runs.metrics import LayerStats, line_of
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
-MOST_SAMPLES = 512  # pictures of live samples that a run keeps
-METRICS = "metrics.jsonl"
-ELSEWHERE = "elsewhere.json"
-CONFUSION = "confusion.json"
-STYLE = "style.json"
-LIVE, ASKED = "live.json", "asked.json"
+MAX_SAMPLE_IMAGES = 512  # pictures of live samples that a run keeps
+METRICS_FILE = "metrics.jsonl"
+REMOTE_FILE = "elsewhere.json"
+CONFUSION_FILE = "confusion.json"
+STYLE_FILE = "style.json"
+HEARTBEAT_FILE, REQUEST_FILE = "live.json", "asked.json"
 PROCESS_LOG = "process.log"
-EXPORTS = "exports"
+EXPORTS_FOLDER = "exports"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 
 RunState = Literal["queued", "training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
-MOST_ROLLBACKS = 3
-Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROLLBACKS)]  # after losses that were not finite
+MAX_ROLLBACKS = 3
+Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROLLBACKS)]  # after losses that were not finite
 
-RECORD, PROGRESS, _LOCK = "run.json", "state.json", ".lock"
-LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
-CHECKPOINT = "step-"  # a checkpoint's folder name, before the number of the step
+RECORD_FILE, PROGRESS_FILE, _LOCK_FILE = "run.json", "state.json", ".lock"
+LOCK_FILES = (_LOCK_FILE, f"{_LOCK_FILE}-file")  # the second stands for one where the file system has none
+CHECKPOINT_PREFIX = "step-"  # a checkpoint's folder name, before the number of the step
 START_MARK = ".run-being-made"  # is there while a new run's folder is filled: see creating.py
-_WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
+_LOCK_WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
 
 
 @dataclass(frozen=True)
@@ -139,22 +139,22 @@ class RunDir:
 
     def create(self, record: RunRecord) -> None:
         """Write run.json, which makes the folder a run: all else that a run needs is there. Raises UnwritableError."""
-        with writing(self.path):
-            self._write_json(RECORD, dataclasses.asdict(record))
+        with wrap_write_errors(self.path):
+            self._write_json(RECORD_FILE, dataclasses.asdict(record))
 
-    def acquire(self, wait_s: float = _WAIT_S, *, is_new: bool = False) -> None:
+    def acquire(self, wait_s: float = _LOCK_WAIT_S, *, is_new: bool = False) -> None:
         """Take the lock; the system frees it when the process ends.
 
         is_new: create a missing folder; otherwise the folder must hold a run. Raises RunError if another process holds
         the lock, and RunGoneError if the run is gone.
         """
-        with writing(self.path), contextlib.ExitStack() as on_error:
+        with wrap_write_errors(self.path), contextlib.ExitStack() as on_error:
             if not is_new:
                 self._raise_if_gone()
             elif not self.path.exists():
                 self.path.mkdir(parents=True)
                 on_error.callback(self.path.rmdir)
-            lock = file_systems.take_lock(self.path / _LOCK, wait_s)
+            lock = file_systems.take_lock(self.path / _LOCK_FILE, wait_s)
             on_error.pop_all()
         if lock is None:
             raise RunError(f"{self.path.name} is being trained elsewhere.", "Close the other window or command first.")
@@ -180,27 +180,27 @@ class RunDir:
 
     def is_busy(self) -> bool:
         """Whether some process is writing to this run."""
-        return self._lock is not None or file_systems.is_locked(self.path / _LOCK)
+        return self._lock is not None or file_systems.is_locked(self.path / _LOCK_FILE)
 
     def record(self) -> RunRecord:
         """Read run.json. Raises RunError when it is missing, damaged, of another version, or can't be read."""
         try:
-            values = self._read(RECORD, dict[str, Any])
+            values = self._read(RECORD_FILE, dict[str, Any])
         except FileNotFoundError:
-            raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {RECORD} in it.") from None
+            raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {RECORD_FILE} in it.") from None
         if isinstance(made := values.get("format"), int) and made > FORMAT:
-            raise made_by_newer(self.path.name)
+            raise newer_version_error(self.path.name)
         if "split" not in values:  # version 0.1.0 wrote none
             raise RunError(
                 f"{self.path.name} was made by an older version of the studio.", "Train anew to use it here."
             )
-        with self._naming(RECORD):
+        with self._naming(RECORD_FILE):
             return records.convert(values, RunRecord)
 
     def progress(self) -> RunProgress:
         """Read state.json; a run that never got to its first checkpoint is at step 0. Raises RunError."""
         try:
-            return self._read(PROGRESS, RunProgress)
+            return self._read(PROGRESS_FILE, RunProgress)
         except FileNotFoundError:
             return RunProgress("training", 0, 0.0, {})
 
@@ -210,24 +210,24 @@ class RunDir:
 
         Raises RunGoneError if the run is gone, because a write would bring back a folder that no list of runs shows.
         """
-        with writing(self.path):
+        with wrap_write_errors(self.path):
             self._raise_if_gone()
             yield
 
     def write_progress(self, progress: RunProgress) -> None:
         """Replace state.json. Raises UnwritableError."""
         with self.writing():
-            self._write_json(PROGRESS, msgspec.to_builtins(progress))
+            self._write_json(PROGRESS_FILE, msgspec.to_builtins(progress))
 
-    def append(self, event: LossChunk | Validated | QualityMeasured | LayersSeen | Mapping[str, Any]) -> None:
+    def append(self, event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""
         with self.writing():
-            files.append_line(self.path / METRICS, json.dumps(line_of(event), separators=(",", ":")))
+            files.append_line(self.path / METRICS_FILE, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
         """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
         with self.writing():
-            files.append_line(self.path / METRICS, "")  # a crash may have cut the last line short
+            files.append_line(self.path / METRICS_FILE, "")  # a crash may have cut the last line short
         self.append({"resumed": step, "device": device})
 
     def save_confusion(self, validated: Validated) -> None:
@@ -235,7 +235,7 @@ class RunDir:
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
             with self.writing():
-                files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
+                files.write_atomic(self.path / CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
     def save_samples(self, samples: SamplesReady) -> Path:
         """Write live samples as one PNG, with their captions in a text chunk. Raises UnwritableError.
@@ -255,7 +255,7 @@ class RunDir:
     def thin_samples(self, in_use: Collection[int] = ()) -> None:
         """Remove pictures of live samples beyond MOST_SAMPLES; keep the steps `in_use`. Raises OSError."""
         found = self.sample_paths()
-        for step in found.keys() - {*spread(list(found), MOST_SAMPLES), *in_use}:
+        for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
             files.remove(found[step])
 
     def sweep(self) -> None:
@@ -275,12 +275,12 @@ class RunDir:
 
     def saved_step(self) -> int:
         """Return the step of the newest checkpoint by folder name; 0 without a checkpoint."""
-        names = (path.name.removeprefix(CHECKPOINT) for path in self.checkpoints.glob(f"{CHECKPOINT}*"))
+        names = (path.name.removeprefix(CHECKPOINT_PREFIX) for path in self.checkpoints.glob(f"{CHECKPOINT_PREFIX}*"))
         return max((int(name) for name in names if name.isdecimal()), default=0)
 
     def _raise_if_gone(self) -> None:
         """Raise RunGoneError unless the folder holds a run, or a run is being made there. Raises OSError."""
-        if not (file_exists(self.path / RECORD) or file_exists(self.path / START_MARK)):
+        if not (file_exists(self.path / RECORD_FILE) or file_exists(self.path / START_MARK)):
             raise RunGoneError(self.path)
 
     def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
@@ -288,7 +288,7 @@ class RunDir:
 
     def _read(self, name: str, kind: type[T]) -> T:
         """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
-        with reading(self.path / name):
+        with wrap_read_errors(self.path / name):
             text = files.retry_in_use((self.path / name).read_bytes)
         with self._naming(name):
             return records.parse(text, kind)
@@ -300,7 +300,7 @@ class RunDir:
             yield
         except ValueError as error:
             hint = f"{str(error)[:1].upper()}{str(error)[1:]}."
-            if name == PROGRESS:
+            if name == PROGRESS_FILE:
                 hint += " Remove the file, and the run goes on from its newest checkpoint."
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
 
@@ -314,7 +314,7 @@ def file_exists(path: Path) -> bool:
     return True
 
 
-def spread(steps: Sequence[int], most: int) -> list[int]:
+def thin_steps(steps: Sequence[int], most: int) -> list[int]:
     """At most so many of these steps, which rise: the first, the last and those between as even as they can be.
 
     Of one step more than that, the one goes whose neighbours are nearest to each other: so a run whose steps are handed
@@ -328,13 +328,13 @@ def spread(steps: Sequence[int], most: int) -> list[int]:
     return [int(step) for step in kept]
 
 
-def made_by_newer(name: str) -> RunError:
+def newer_version_error(name: str) -> RunError:
     """What to say of a run of which this version does not know all."""
     return RunError(f"{name} was made by a newer version of the studio.", "Update the studio to open it.")
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def wrap_read_errors(path: Path) -> Iterator[None]:
     """Turn what the disk says while `path` is read into a RunError: a file that can't be read for now is not missing.
 
     FileNotFoundError stays what it is.
@@ -349,7 +349,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
+def wrap_write_errors(path: Path) -> Iterator[None]:
     """Turn what the disk says while a run's folder is written into an UnwritableError."""
     try:
         yield

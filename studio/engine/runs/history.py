@@ -21,30 +21,30 @@ from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, RolledBack, SamplesReady
 from studio.core.metrics import ACCURACY, LOSS, R2
-from studio.engine.runs.evaluation import Evaluation, read_evaluations
+from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
 from studio.engine.runs.folder import (
     CAPTIONS,
-    CONFUSION,
-    METRICS,
-    MOST_SAMPLES,
+    CONFUSION_FILE,
+    MAX_SAMPLE_IMAGES,
+    METRICS_FILE,
     RunDir,
     RunRecord,
-    reading,
-    spread,
+    thin_steps,
+    wrap_read_errors,
 )
 from studio.engine.runs.metrics import (
     LAYER_FIGURES,
-    LayersSeen,
-    Line,
-    Measured,
-    Resumed,
-    Saved,
-    Tick,
-    Validation,
+    CheckpointLine,
+    LayerStats,
+    LossLine,
+    MetricsLine,
+    QualityLine,
+    ResumeLine,
+    ValidationLine,
     parse_line,
 )
 
-Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
+ConfusionAtStep = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
 
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
 _ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
@@ -53,7 +53,7 @@ _LARGEST_SIDE = 4096  # pixels; a larger picture of live samples is left out
 
 
 @dataclass
-class Curve:
+class MetricCurve:
     """Values over steps."""
 
     steps: NDArray[np.int64]
@@ -61,23 +61,23 @@ class Curve:
 
 
 @dataclass
-class History:
+class RunHistory:
     """The curves of a run. 'loss' and 'grad_norm' have a value a step; the others one a tick.
 
     layers: by the figures of LAYER_FIGURES, the curves of each layer; empty unless the layers were watched.
     """
 
-    series: dict[str, Curve] = field(default_factory=dict)
-    validation: dict[str, Curve] = field(default_factory=dict)
-    quality: dict[str, Curve] = field(default_factory=dict)
-    layers: dict[str, dict[str, Curve]] = field(default_factory=dict)
+    series: dict[str, MetricCurve] = field(default_factory=dict)
+    validation: dict[str, MetricCurve] = field(default_factory=dict)
+    quality: dict[str, MetricCurve] = field(default_factory=dict)
+    layers: dict[str, dict[str, MetricCurve]] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
     rollbacks: list[RolledBack] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class ComparedFigure:
+class PlottedCurve:
     """A curve of a run: what it is called on the command line and in the window, and where its history has it."""
 
     name: str
@@ -86,31 +86,31 @@ class ComparedFigure:
     key: str
     smoothing_steps: float = 0.0  # how much it is smoothed unless the user says otherwise
 
-    def curve(self, history: History) -> Curve | None:
+    def curve(self, history: RunHistory) -> MetricCurve | None:
         """The curve of one run; None where it has none."""
-        curves: dict[str, Curve] = getattr(history, self.kind)
+        curves: dict[str, MetricCurve] = getattr(history, self.kind)
         found = curves.get(self.key)
         return found if found is not None and len(found.steps) else None
 
 
-TRAINING_LOSS = ComparedFigure("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
-HELDOUT_LOSS = ComparedFigure("held-out-loss", "Held-out loss", "validation", LOSS.name)
-FIGURES = (
+TRAINING_LOSS = PlottedCurve("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
+VALIDATION_LOSS = PlottedCurve("held-out-loss", "Held-out loss", "validation", LOSS.name)
+PLOTTED_CURVES = (
     TRAINING_LOSS,
-    HELDOUT_LOSS,
-    *(ComparedFigure(one.name, f"Held-out {one.title}", "validation", one.name) for one in (ACCURACY, R2)),
-    ComparedFigure("kid", "Quality (KID)", "quality", "kid"),
-    ComparedFigure("copies", "Copies", "quality", "copies"),
+    VALIDATION_LOSS,
+    *(PlottedCurve(one.name, f"Held-out {one.title}", "validation", one.name) for one in (ACCURACY, R2)),
+    PlottedCurve("kid", "Quality (KID)", "quality", "kid"),
+    PlottedCurve("copies", "Copies", "quality", "copies"),
 )
 
 
-def compared_curves(history: History) -> dict[str, Curve]:
+def compared_curves(history: RunHistory) -> dict[str, MetricCurve]:
     """The curves that a run has, by title."""
-    found = {figure.title: figure.curve(history) for figure in FIGURES}
+    found = {figure.title: figure.curve(history) for figure in PLOTTED_CURVES}
     return {title: curve for title, curve in found.items() if curve is not None}
 
 
-def seconds_at(history: History, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     """The seconds of training after so many steps, float64 [n]; 0 where no time was noted."""
     elapsed = history.series.get("elapsed_s")
     if elapsed is None:
@@ -118,7 +118,7 @@ def seconds_at(history: History, steps: NDArray[np.int64]) -> NDArray[np.float64
     return np.asarray(np.interp(steps, np.append(0, elapsed.steps), np.append(0.0, elapsed.values)))
 
 
-def reached(history: History) -> tuple[int, float]:
+def trained_so_far(history: RunHistory) -> tuple[int, float]:
     """Return the steps that a run has trained, and the seconds of training up to the newest step."""
     ticks = history.series.get("elapsed_s")
     return (int(ticks.steps[-1]), float(ticks.values[-1])) if ticks is not None and len(ticks.steps) else (0, 0.0)
@@ -142,9 +142,9 @@ class HistoryRead(Event):
     """
 
     path: Path
-    history: History
+    history: RunHistory
     samples: tuple[SamplesReady, ...]
-    evaluations: tuple[Evaluation, ...] = ()
+    evaluations: tuple[CheckpointEvaluation, ...] = ()
     used_up: float = 1.0
 
 
@@ -153,7 +153,7 @@ def read_run(path: Path) -> Events:
     yield from RunReader().read_run(path)
 
 
-def read_history(path: Path) -> History:
+def read_history(path: Path) -> RunHistory:
     """The curves in metrics.jsonl. What a resume has overtaken is left out, and lines that are damaged or cut short.
 
     Raises RunError.
@@ -186,7 +186,9 @@ class RunReader:
         for oldest in list(self._known)[:-_MOST_KNOWN]:
             del self._known[oldest]
         history = curves.read()
-        yield HistoryRead(path, history, samples.read(), read_evaluations(path), budget_used(record, *reached(history)))
+        yield HistoryRead(
+            path, history, samples.read(), read_evaluations(path), budget_used(record, *trained_so_far(history))
+        )
 
 
 class SampleReader:
@@ -194,17 +196,17 @@ class SampleReader:
 
     def __init__(self, path: Path, size: int) -> None:
         self._run, self._size = RunDir(path), size
-        self._most = max(2, min(MOST_SAMPLES, _ROOM_BYTES // (_A_PICTURE * size * size * 4)))
+        self._most = max(2, min(MAX_SAMPLE_IMAGES, _ROOM_BYTES // (_A_PICTURE * size * size * 4)))
         self._known: dict[
             tuple[int, int, int], SamplesReady | None
         ] = {}  # by step, and by when and how much was written
 
     def read(self) -> tuple[SamplesReady, ...]:
         """Read the pictures that are new, and forget those that are gone. Raises RunError."""
-        with reading(self._run.samples):
+        with wrap_read_errors(self._run.samples):
             paths = self._run.sample_paths()
         found: dict[tuple[int, int, int], SamplesReady | None] = {}
-        for step in spread(list(paths), self._most):
+        for step in thin_steps(list(paths), self._most):
             with contextlib.suppress(OSError):  # it was removed in the meantime, or can't be read: others can
                 about = paths[step].stat()
                 key = (step, about.st_mtime_ns, about.st_size)
@@ -253,32 +255,32 @@ class CurveReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.tail = MetricsTail(path)
-        self._lines = _Lines()
+        self._lines = _HistoryBuilder()
 
-    def read(self) -> History:
+    def read(self) -> RunHistory:
         """Read what has been added to the file since the last time, or all where it is another. Raises RunError."""
         is_another, added = self.tail.read()
         if is_another:
-            self._lines = _Lines()
+            self._lines = _HistoryBuilder()
         for line in added:
             self._lines.add(line)
-        return self._lines.history(read_confusion(self._path / CONFUSION))
+        return self._lines.history(read_confusion(self._path / CONFUSION_FILE))
 
 
 class MetricsTail:
     """The lines of a run's metrics.jsonl as they come."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path / METRICS
+        self._path = path / METRICS_FILE
         self._file = (0, 0)  # which one it is, by its device and its number there
         self._read_bytes = 0
 
-    def read(self) -> tuple[bool, Iterator[Line]]:
+    def read(self) -> tuple[bool, Iterator[MetricsLine]]:
         """Whether the file is another than the last time, and the sound lines in it that are new, to be gone through
         before the next call. Raises RunError.
         """
         try:
-            with reading(self._path):
+            with wrap_read_errors(self._path):
                 about = self._path.stat()
         except FileNotFoundError:
             is_another = self._file != (0, 0)
@@ -290,8 +292,8 @@ class MetricsTail:
             self._file, self._read_bytes = file, 0
         return is_another, self._added()
 
-    def _added(self) -> Iterator[Line]:
-        with reading(self._path), self._path.open("rb") as lines:
+    def _added(self) -> Iterator[MetricsLine]:
+        with wrap_read_errors(self._path), self._path.open("rb") as lines:
             lines.seek(self._read_bytes)
             for text in lines:
                 if not text.endswith(b"\n"):
@@ -301,37 +303,37 @@ class MetricsTail:
                     yield line
 
 
-class _Lines:
+class _HistoryBuilder:
     """What the lines of metrics.jsonl have said so far."""
 
     def __init__(self) -> None:
-        self._ticks = _Ticks()
+        self._ticks = _LossColumns()
         self._validations: list[tuple[int, Mapping[str, float]]] = []
         self._qualities: list[tuple[int, Mapping[str, float]]] = []
-        self._layers: list[LayersSeen] = []
+        self._layers: list[LayerStats] = []
         self._checkpoints: list[int] = []
         self._rollbacks: list[RolledBack] = []
 
-    def add(self, line: Line) -> None:
+    def add(self, line: MetricsLine) -> None:
         """Take in a line."""
-        if isinstance(line, Resumed):
+        if isinstance(line, ResumeLine):
             self._cut(line.resumed)
-        elif isinstance(line, Tick):
+        elif isinstance(line, LossLine):
             self._ticks.add(line)
-        elif isinstance(line, Validation):
+        elif isinstance(line, ValidationLine):
             self._validations.append((line.step, line.metrics))
-        elif isinstance(line, Measured):
+        elif isinstance(line, QualityLine):
             self._qualities.append((line.step, asdict(line.quality)))
-        elif isinstance(line, LayersSeen):
+        elif isinstance(line, LayerStats):
             self._layers.append(line)
-        elif isinstance(line, Saved):
+        elif isinstance(line, CheckpointLine):
             self._checkpoints.append(line.checkpoint)
         elif isinstance(line, RolledBack):
             self._rollbacks.append(line)
 
-    def history(self, confusion: Matrix | None) -> History:
+    def history(self, confusion: ConfusionAtStep | None) -> RunHistory:
         """All of it as curves, and the confusion matrix if it is of one of the validations."""
-        history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
+        history = RunHistory(self._ticks.series(), _curves_by_name(self._validations), _curves_by_name(self._qualities))
         history.layers = _layer_curves(self._layers)
         history.checkpoints, history.rollbacks = list(self._checkpoints), list(self._rollbacks)
         if confusion is not None and any(step == confusion[0] for step, _ in self._validations):
@@ -348,7 +350,7 @@ class _Lines:
         self._rollbacks = [rollback for rollback in self._rollbacks if rollback.step <= step]
 
 
-class _Ticks:
+class _LossColumns:
     """What a run's ticks say, in eight bytes a number: a run of one night has millions of steps."""
 
     def __init__(self) -> None:
@@ -356,7 +358,7 @@ class _Ticks:
         self._a_step = {name: array("d") for name in ("loss", "grad_norm")}
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
 
-    def add(self, tick: Tick) -> None:
+    def add(self, tick: LossLine) -> None:
         """Take in a line of metrics.jsonl."""
         end = tick.step + len(tick.loss)
         self._steps.extend(range(tick.step, end))
@@ -379,18 +381,18 @@ class _Ticks:
         if ticks:
             self._ends[-1] = min(self._ends[-1], step)
 
-    def series(self) -> dict[str, Curve]:
+    def series(self) -> dict[str, MetricCurve]:
         """The curves by name; none where there is no tick."""
         if not self._starts:
             return {}
         steps, ends = np.array(self._steps, dtype=np.int64), np.array(self._ends, dtype=np.int64)
         return {
-            **{name: Curve(steps, np.array(values, dtype=np.float64)) for name, values in self._a_step.items()},
-            **{name: Curve(ends, np.array(values, dtype=np.float64)) for name, values in self._a_tick.items()},
+            **{name: MetricCurve(steps, np.array(values, dtype=np.float64)) for name, values in self._a_step.items()},
+            **{name: MetricCurve(ends, np.array(values, dtype=np.float64)) for name, values in self._a_tick.items()},
         }
 
 
-def read_confusion(path: Path) -> Matrix | None:
+def read_confusion(path: Path) -> ConfusionAtStep | None:
     """What `RunDir.save_confusion` wrote: the step and the counts. None where nothing is, or nothing that fits."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
@@ -399,7 +401,7 @@ def read_confusion(path: Path) -> Matrix | None:
     return _matrix(found.step, found.counts)
 
 
-def _matrix(step: int, counts: list[list[int]]) -> Matrix | None:
+def _matrix(step: int, counts: list[list[int]]) -> ConfusionAtStep | None:
     """The step with its confusion matrix; None where the counts are none."""
     try:
         found = np.array(counts, dtype=np.int64)
@@ -408,21 +410,21 @@ def _matrix(step: int, counts: list[list[int]]) -> Matrix | None:
     return (step, found) if found.ndim == 2 and found.shape[0] == found.shape[1] else None
 
 
-def _figures(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, Curve]:
+def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:
     """A curve for each figure that the last of these entries has: steps, and figures by name."""
     curves = {}
     for name in entries[-1][1] if entries else ():
         having = [(step, figures[name]) for step, figures in entries if name in figures]
         steps = np.array([step for step, _ in having], dtype=np.int64)
-        curves[name] = Curve(steps, np.array([value for _, value in having], dtype=np.float64))
+        curves[name] = MetricCurve(steps, np.array([value for _, value in having], dtype=np.float64))
     return curves
 
 
-def _layer_curves(seen: Sequence[LayersSeen]) -> dict[str, dict[str, Curve]]:
+def _layer_curves(seen: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
     """The curves of the layers, by figure; those of layers that the last look has."""
-    found: dict[str, dict[str, Curve]] = {}
+    found: dict[str, dict[str, MetricCurve]] = {}
     for place, figure in enumerate(LAYER_FIGURES if seen else ()):
         told = [(look.step, {name: row[place] for name, row in look.layers.items()}) for look in seen]
         known = [(step, {name: value for name, value in row.items() if value is not None}) for step, row in told]
-        found[figure] = _figures(known)
+        found[figure] = _curves_by_name(known)
     return found

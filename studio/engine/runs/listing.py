@@ -13,11 +13,19 @@ from studio.core import file_systems, files, formatting, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.core.names import composed
-from studio.engine.runs.folder import METRICS, RECORD, RunDir, RunProgress, RunRecord, file_exists, reading
-from studio.engine.runs.metrics import newest_tick
-from studio.engine.runs.notes import RunNotes, called, read_notes
+from studio.engine.runs.folder import (
+    METRICS_FILE,
+    RECORD_FILE,
+    RunDir,
+    RunProgress,
+    RunRecord,
+    file_exists,
+    wrap_read_errors,
+)
+from studio.engine.runs.metrics import newest_loss_line
+from studio.engine.runs.notes import RunNotes, display_name, read_notes
 
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED = 1000
 
 RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", "failed", "damaged"]
 
@@ -51,14 +59,14 @@ class RunsListed(Event):
     runs: tuple[RunSummary, ...]
 
 
-def by_name(paths: Iterable[Path]) -> dict[str, Path]:
+def runs_by_name(paths: Iterable[Path]) -> dict[str, Path]:
     """Runs, each once, by what they are called; where two share it, by their folder and the one around it."""
-    found = {path: called(path) for path in {path.resolve(): path for path in paths}}
+    found = {path: display_name(path) for path in {path.resolve(): path for path in paths}}
     short = list(found.values())
     return {name if short.count(name) == 1 else f"{path.parent.name}/{path.name}": path for path, name in found.items()}
 
 
-def data_of(record: RunRecord) -> str:
+def data_label(record: RunRecord) -> str:
     """What a run learnt from, in words: 'items (60)', 'items (60), from starter'."""
     start = f", from {record.parent}" if record.parent else ""
     return f"{record.data_title} ({formatting.number(record.data_count)}){start}"
@@ -77,7 +85,7 @@ def list_runs(extra: Iterable[Path] = ()) -> Events:
 def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
     """The runs in the studio's folder and at the `extra` paths, each once. Raises RunError."""
     try:
-        with reading(paths.runs()):
+        with wrap_read_errors(paths.runs()):
             inside = list(paths.runs().iterdir())
     except FileNotFoundError:
         inside = []
@@ -87,7 +95,7 @@ def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
 def _may_be_run(path: Path) -> bool:
     """Return whether the folder has a run.json, or a drive that can't tell."""
     try:
-        return file_exists(path / RECORD)
+        return file_exists(path / RECORD_FILE)
     except OSError:
         return True
 
@@ -116,23 +124,23 @@ def summarise(path: Path) -> RunSummary:
 def _trained_so_far(path: Path) -> tuple[int, float] | None:
     """Return steps and seconds of a run in training; None if metrics.jsonl has no new steps, or can't be read."""
     try:
-        tick = newest_tick(path / METRICS)
+        tick = newest_loss_line(path / METRICS_FILE)
     except OSError:
         return None
     return None if tick is None else (tick.step + len(tick.loss), tick.elapsed_s)
 
 
-def resume_words(saved_step: int) -> str:
+def resume_hint(saved_step: int) -> str:
     """Return a sentence on what Resume will do. saved_step: as in RunSummary."""
     if saved_step:
         return f"Resume continues from the checkpoint at step {formatting.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."
 
 
-def known_runs() -> list[Path]:
+def remembered_runs() -> list[Path]:
     """The remembered run folders, the newest first; some may be gone or on a drive that is unplugged."""
     try:
-        return _read()
+        return _read_remembered()
     except OSError:
         return []
 
@@ -151,13 +159,13 @@ def remember(run: Path) -> None:
         if lock is None:
             return
         try:
-            entries = [str(path), *(str(other) for other in _read() if other != path)]
-            files.write_atomic(_file(), json.dumps(entries[:_MOST_REMEMBERED], indent=2).encode())
+            entries = [str(path), *(str(other) for other in _read_remembered() if other != path)]
+            files.write_atomic(_file(), json.dumps(entries[:_MAX_REMEMBERED], indent=2).encode())
         finally:
             lock.release()
 
 
-def _read() -> list[Path]:
+def _read_remembered() -> list[Path]:
     """What is remembered; nothing where the list is missing or damaged. Raises OSError when it can't be read."""
     try:
         found = records.parse(_file().read_bytes(), list[Any])

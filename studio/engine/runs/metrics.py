@@ -16,7 +16,7 @@ _TAIL_BYTES = 1 << 18  # room for the steps of a tick, and for the lines between
 
 
 @dataclass(frozen=True)
-class Tick:
+class LossLine:
     """What LossChunk says."""
 
     step: records.Count
@@ -33,7 +33,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Validation:
+class ValidationLine:
     """What Validated says."""
 
     step: records.Count
@@ -41,7 +41,7 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Measured:
+class QualityLine:
     """What QualityMeasured says."""
 
     step: records.Count
@@ -52,7 +52,7 @@ LAYER_FIGURES = ("update", "gradient", "dead")  # as LayersSeen has them of each
 
 
 @dataclass(frozen=True)
-class LayersSeen:
+class LayerStats:
     """What the step before `step` did to each layer of the network, by the name of the layer (training/layer_stats.py).
 
     The length of the update to that of the weights, the length of the gradient, and the share of dead units among those
@@ -64,38 +64,38 @@ class LayersSeen:
 
 
 @dataclass(frozen=True)
-class Saved:
+class CheckpointLine:
     """A checkpoint was written."""
 
     checkpoint: records.Count
 
 
 @dataclass(frozen=True)
-class Resumed:
+class ResumeLine:
     """Training goes on from this step; what comes after it above is overtaken."""
 
     resumed: records.Count
 
 
-Line = Tick | Validation | Measured | LayersSeen | Saved | Resumed | RolledBack
+MetricsLine = LossLine | ValidationLine | QualityLine | LayerStats | CheckpointLine | ResumeLine | RolledBack
 
-_TOLD_BY: dict[str, type[Line]] = {
-    "resumed": Resumed, "loss": Tick, "metrics": Validation, "quality": Measured, "checkpoint": Saved,
-    "failed_step": RolledBack, "layers": LayersSeen,
+_LINE_TYPES: dict[str, type[MetricsLine]] = {
+    "resumed": ResumeLine, "loss": LossLine, "metrics": ValidationLine, "quality": QualityLine,
+    "checkpoint": CheckpointLine, "failed_step": RolledBack, "layers": LayerStats,
 }  # fmt: skip
 
 
-def parse_line(text: bytes) -> Line | None:
+def parse_line(text: bytes) -> MetricsLine | None:
     """What a line says; None where it is damaged, or of a kind that this version does not know."""
     try:
         values = records.parse(text, dict[str, Any])
-        kind = next((kind for name, kind in _TOLD_BY.items() if name in values), None)
+        kind = next((kind for name, kind in _LINE_TYPES.items() if name in values), None)
         return None if kind is None else records.convert(values, kind)
     except ValueError:
         return None
 
 
-def newest_tick(path: Path) -> Tick | None:
+def newest_loss_line(path: Path) -> LossLine | None:
     """Return the last training steps in a metrics.jsonl; None if it has no steps since the last resume.
 
     Reads only the end of the file. Raises OSError.
@@ -106,14 +106,14 @@ def newest_tick(path: Path) -> Tick | None:
         lines = file.read().split(b"\n")
     for text in reversed(lines[1 if start else 0 : -1]):  # the first and the last line may be cut
         line = parse_line(text)
-        if isinstance(line, Tick):
+        if isinstance(line, LossLine):
             return line
-        if isinstance(line, Resumed | RolledBack):
+        if isinstance(line, ResumeLine | RolledBack):
             return None
     return None
 
 
-def line_of(event: LossChunk | Validated | QualityMeasured | LayersSeen | Mapping[str, Any]) -> dict[str, Any]:
+def line_of(event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> dict[str, Any]:
     """What is written of an event: numbers as short as float32 allows."""
     if isinstance(event, LossChunk):
         return {
@@ -129,6 +129,6 @@ def line_of(event: LossChunk | Validated | QualityMeasured | LayersSeen | Mappin
         return {"step": event.step, "metrics": dict(event.metrics)}
     if isinstance(event, QualityMeasured):
         return {"step": event.step, "quality": asdict(event.quality)}
-    if isinstance(event, LayersSeen):
+    if isinstance(event, LayerStats):
         return {"step": event.step, "layers": dict(event.layers)}
     return dict(event)

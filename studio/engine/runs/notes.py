@@ -20,22 +20,22 @@ import msgspec
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.names import composed
-from studio.engine.runs.folder import RunDir, reading
+from studio.engine.runs.folder import RunDir, wrap_read_errors
 
-LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG = 80, 10_000, 32  # letters
-MOST_TAGS = 16
+MAX_NAME_LENGTH, MAX_NOTE_LENGTH, MAX_TAG_LENGTH = 80, 10_000, 32  # letters
+MAX_TAGS = 16
 _FILE = "notes.json"
 
-Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TAG)]
-Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=MOST_TAGS)]
+Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TAG_LENGTH)]
+Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=MAX_TAGS)]
 
 
 @dataclass(frozen=True)
 class RunNotes:
     """notes.json. `name` is what the run is called; empty: as its folder. A tag is one word."""
 
-    name: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)] = ""
-    note: Annotated[str, msgspec.Meta(max_length=LONGEST_NOTE)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)] = ""
+    note: Annotated[str, msgspec.Meta(max_length=MAX_NOTE_LENGTH)] = ""
     starred: bool = False
     tags: Tags = ()
 
@@ -86,7 +86,7 @@ def split_tags(text: str) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def called(run: Path) -> str:
+def display_name(run: Path) -> str:
     """Return the run's display name: the user's name for it, or its folder's."""
     return read_notes(run).name or composed(run.resolve().name)
 
@@ -99,20 +99,20 @@ def check_notes(notes: RunNotes) -> None:
     """Raise UsageError for a name, a note or a tag that is too long, and for too many tags."""
     longest_tag = max(map(len, notes.tags), default=0)
     for what, length, most in (
-        ("A name", len(notes.name), LONGEST_NAME),
-        ("A note", len(notes.note), LONGEST_NOTE),
-        ("A tag", longest_tag, LONGEST_TAG),
+        ("A name", len(notes.name), MAX_NAME_LENGTH),
+        ("A note", len(notes.note), MAX_NOTE_LENGTH),
+        ("A tag", longest_tag, MAX_TAG_LENGTH),
     ):
         if length > most:
             raise UsageError(f"{what} has at most {most:,} letters, not {length:,}.")
-    if len(notes.tags) > MOST_TAGS:
-        raise UsageError(f"A run has at most {MOST_TAGS} tags, not {len(notes.tags)}.")
+    if len(notes.tags) > MAX_TAGS:
+        raise UsageError(f"A run has at most {MAX_TAGS} tags, not {len(notes.tags)}.")
 
 
 def _read(run: Path) -> RunNotes:
     """notes.json; empty where there is none. Raises DamagedError, and RunError when it can't be read."""
     try:
-        with reading(run / _FILE):
+        with wrap_read_errors(run / _FILE):
             text = (run / _FILE).read_bytes()
         return records.parse(text, RunNotes)
     except FileNotFoundError:

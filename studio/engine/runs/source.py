@@ -6,16 +6,16 @@ import dataclasses
 
 import studio
 from studio.data.rights import Rights
-from studio.engine.runs.folder import RECORD, RunDir, reading
+from studio.engine.runs.folder import RECORD_FILE, RunDir, wrap_read_errors
 from studio.exports.cards import Source, sha256_of
 
 
-def source_in(run: RunDir, step: int, weights_sha256: str = "") -> Source:
+def provenance_at(run: RunDir, step: int, weights_sha256: str = "") -> Source:
     """What was made by a run at a step. Raises RunError."""
     record = run.record()
     rights = Rights.of(record.data_origin)
-    with reading(run.path / RECORD):
-        run_sha256 = sha256_of(run.path / RECORD)
+    with wrap_read_errors(run.path / RECORD_FILE):
+        run_sha256 = sha256_of(run.path / RECORD_FILE)
     return Source(
         made_by=f"Sprite Training Studio {studio.__version__}",
         run=record.name,

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
-from studio.engine.runs.folder import RunRecord, made_by_newer
+from studio.engine.runs.folder import RunRecord, newer_version_error
 
 Indices = NDArray[np.int64]
 
 BY_GROUP: Literal["group"] = "group"  # as `split_by_group` does it; kept in run.json
-FEWEST_REPORTED = 400  # held-out sprites: of fewer, a third would be too few to judge by
+MIN_REPORT_SPRITES = 400  # held-out sprites: of fewer, a third would be too few to judge by
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,10 @@ class Split:
         return self.report is not self.validation
 
 
-def split_of(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Split:
+def split_sprites(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Split:
     """How a run splits its sprites, by the rule that its record names. Raises RunError."""
     if record.split != BY_GROUP:
-        raise made_by_newer(record.name)
+        raise newer_version_error(record.name)
     return split_by_group(sprites, config.holdout, config.seed)
 
 
@@ -58,7 +58,7 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
         return Split(training, validation if len(validation) else test, test)
     is_reported = np.isin(group, heldout[1::3])
     # A few large groups can't be parted into a third and the rest.
-    if len(validation) >= FEWEST_REPORTED and len(validation) / 5 <= is_reported.sum() <= len(validation) / 2:
+    if len(validation) >= MIN_REPORT_SPRITES and len(validation) / 5 <= is_reported.sum() <= len(validation) / 2:
         return Split(training, np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported))
     return Split(training, validation, validation)
 
@@ -83,7 +83,7 @@ def heldout_groups(
     return heldout, group.astype(np.int64)
 
 
-def halves(groups: Indices) -> tuple[Indices, Indices]:
+def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
     """Two halves of sprites of these groups, int64 [N], as places: real sprites against other real ones.
 
     Every second group is in the second one, so that what belongs together is not on both sides; every second sprite
@@ -96,7 +96,7 @@ def halves(groups: Indices) -> tuple[Indices, Indices]:
     return np.flatnonzero(~is_second), np.flatnonzero(is_second)
 
 
-def shuffled_by_group(groups: Indices, seed: int) -> Indices:
+def shuffle_by_group(groups: Indices, seed: int) -> Indices:
     """The places of sprites of these groups, int64 [N], in a random order in which those of a group stay together."""
     _, group = np.unique(groups, return_inverse=True)
     return np.argsort(np.random.default_rng(seed).permutation(len(groups))[group], kind="stable")

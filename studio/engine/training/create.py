@@ -35,9 +35,18 @@ from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.remote.marker import raise_if_away
 from studio.engine.runs import checkpoints, evaluation, queue
 from studio.engine.runs.checkpoints import CheckpointInfo
-from studio.engine.runs.creating import new_run, sweep_starts
-from studio.engine.runs.folder import METRICS, RunDir, RunProgress, RunRecord, RunState, file_exists, reading, writing
-from studio.engine.runs.split import BY_GROUP, split_of
+from studio.engine.runs.creating import new_run, remove_failed_starts
+from studio.engine.runs.folder import (
+    METRICS_FILE,
+    RunDir,
+    RunProgress,
+    RunRecord,
+    RunState,
+    file_exists,
+    wrap_read_errors,
+    wrap_write_errors,
+)
+from studio.engine.runs.split import BY_GROUP, split_sprites
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.optim import EMA, make_optimizers
 from studio.engine.steps.streamed import make_train_set
@@ -69,10 +78,10 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
     """A new run; yields Progress where there is much to copy. Raises TrainingError, RunError, UsageError."""
     ranks.check(new.config)
     plan, run = _planned(new), RunDir(new.path)
-    sweep_starts()
+    remove_failed_starts()
     with new_run(run) as on_error:
         record, chosen = yield from populate_run_dir(run, plan, new)
-        with writing(run.path):
+        with wrap_write_errors(run.path):
             chosen = packed.reopened(chosen, run.data)
         training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
         training.write_state("training")
@@ -89,7 +98,7 @@ def keep_new(new: NewRun, state: RunState = "stopped") -> Events:
     Raises TrainingError, RunError.
     """
     plan, run = _planned(new), RunDir(new.path)
-    sweep_starts()
+    remove_failed_starts()
     with new_run(run):
         record, _ = yield from populate_run_dir(run, plan, new)
         run.write_progress(RunProgress(state, 0, 0.0, {}))
@@ -123,7 +132,7 @@ class _Plan:
 def _planned(new: NewRun) -> _Plan:
     """Raises TrainingError, UnwritableError."""
     config, parent = new.config, new.parent
-    with writing(new.path):
+    with wrap_write_errors(new.path):
         chosen, notes = new.recipe.select(new.sprites, config)
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
@@ -144,7 +153,7 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
     """
     chosen = yield from sparse_progress(grouped(plan.sprites, paths.cache()))
     record = _new_record(new, chosen, plan)
-    with writing(run.path):
+    with wrap_write_errors(run.path):
         yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
     save_style(run, record, chosen)
     if new.parent is not None:
@@ -170,7 +179,7 @@ def resumed_training(
         before = run.progress()
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
         config = _extended(config, extended_min)
-        with writing(path):
+        with wrap_write_errors(path):
             run.sweep()
         sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
@@ -186,7 +195,7 @@ def resumed_training(
             training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
         if more_min and before.step:
             training.notices.append(_about_schedule(training))
-        evaluation.forget_after(run, training.step)
+        evaluation.remove_evaluations_after(run, training.step)
         if before.state != "queued":
             run.mark_resume(training.step, device.id)
         training.write_state("training")
@@ -217,13 +226,13 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
 def _load_optimizers(training: Training, step: int) -> None:
     """Take up a checkpoint without its weights. Raises RunError."""
     folder = training.run.checkpoints
-    with reading(folder):
-        found = [(path, info) for path, info in checkpoints.find(folder) if info.step == step]
+    with wrap_read_errors(folder):
+        found = [(path, info) for path, info in checkpoints.list_checkpoints(folder) if info.step == step]
     if not found:
         raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "All processes must see the same folder.")
     ((path, info),) = found
-    with reading(path):
-        restore_optimizer_state(training, info, checkpoints.load_part(path, info, "optimizer"))
+    with wrap_read_errors(path):
+        restore_optimizer_state(training, info, checkpoints.load_tensors(path, info, "optimizer"))
 
 
 def restore_optimizer_state(training: Training, info: CheckpointInfo, optimizers: checkpoints.Tensors) -> None:
@@ -262,7 +271,7 @@ def _assemble(
         torch.set_num_threads(ranks.threads(config.threads or device.threads))
     target = device.torch
     precision = precision or precision_of(record, device, config.precision)
-    split = split_of(record, config, sprites)
+    split = split_sprites(record, config, sprites)
     heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
@@ -292,8 +301,8 @@ def _assemble(
 
 def _has_checkpoint(run: RunDir) -> bool:
     """Whether there is a sound checkpoint. Raises RunError."""
-    with reading(run.checkpoints):
-        return bool(checkpoints.find(run.checkpoints))
+    with wrap_read_errors(run.checkpoints):
+        return bool(checkpoints.list_checkpoints(run.checkpoints))
 
 
 def _load_newest(training: Training) -> None:
@@ -301,22 +310,22 @@ def _load_newest(training: Training) -> None:
     no later look takes it for the newest. Without any checkpoint, begin anew.
     """
     folder = training.run.checkpoints
-    with reading(folder):
-        found, damaged = checkpoints.look_over(folder)
+    with wrap_read_errors(folder):
+        found, damaged = checkpoints.scan(folder)
     number = max((info.number for _, info in found), default=0)
     while found:
         path, info = found[-1]
         try:
-            with reading(path):
-                parts = {part: checkpoints.load_part(path, info, part) for part in checkpoints.PARTS}
+            with wrap_read_errors(path):
+                parts = {part: checkpoints.load_tensors(path, info, part) for part in checkpoints.PARTS}
             break
         except DamagedError:
             damaged.append(found.pop()[0])
     if not found and damaged:
-        raise checkpoints.none_sound(training.record.name)
+        raise checkpoints.no_valid_checkpoint_error(training.record.name)
     with training.run.writing():
         for broken in damaged:
-            checkpoints.set_aside(broken)
+            checkpoints.quarantine(broken)
             training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
@@ -324,7 +333,7 @@ def _load_newest(training: Training) -> None:
         restore_optimizer_state(training, info, parts["optimizer"])
         training.checkpoint_number = number
         training.set_headline(info.metrics)
-    elif file_exists(training.run.path / METRICS):
+    elif file_exists(training.run.path / METRICS_FILE):
         title = "No checkpoint was saved: training starts again from step 0."
         training.notices.append(Notice("warning", title))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.core.events import Advised, Events, Notice
 from studio.core.formatting import VERDICTS, best_checkpoint, number
-from studio.engine.runs.analysis.advice import EARLIEST_SHARE, Adviser
+from studio.engine.runs.analysis.advice import MIN_BUDGET_SHARE, Adviser
 from studio.engine.training.meter import QualityMeter
 from studio.engine.training.state import Training
 
@@ -21,7 +21,7 @@ class EarlyEnd:
 
     def advice(self) -> Advised | None:
         """The advice on which it is to end now; None while it is to go on."""
-        is_early = EARLIEST_SHARE <= self._training.used_up() < 1
+        is_early = MIN_BUDGET_SHARE <= self._training.used_up() < 1
         return self._adviser.to_end if self._is_wanted and is_early else None
 
     def warn(self) -> Events:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 from torch.utils.hooks import RemovableHandle
 
-from studio.engine.runs.metrics import LAYER_FIGURES, LayersSeen
+from studio.engine.runs.metrics import LAYER_FIGURES, LayerStats
 
 MOST_LAYERS = 40
 _EVERY_S = 10.0
@@ -134,7 +134,7 @@ class LayerWatch:
             ]
             self.figures = [*ratios, *gradients, *self._dead(look)]
 
-    def seen(self, step: int, figures: NDArray[np.float32]) -> list[LayersSeen]:
+    def seen(self, step: int, figures: NDArray[np.float32]) -> list[LayerStats]:
         """What the look before this step has found, of the `figures` read from the device; nothing where there was
         none, nor where a number is infinite: fp16 skips such a step.
         """
@@ -143,7 +143,7 @@ class LayerWatch:
         rows = np.reshape(figures, (len(LAYER_FIGURES), -1)).T.tolist()
         if not all(math.isfinite(update) and math.isfinite(gradient) for update, gradient, _ in rows):
             return []
-        return [LayersSeen(step, {name: to_row(row) for name, row in zip(self._layers, rows, strict=True)})]
+        return [LayerStats(step, {name: to_row(row) for name, row in zip(self._layers, rows, strict=True)})]
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:

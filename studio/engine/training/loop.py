@@ -33,7 +33,7 @@ from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Group, Ranks, StartCommand, Tick
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.runs.analysis.advice import Adviser
-from studio.engine.runs.folder import MOST_ROLLBACKS
+from studio.engine.runs.folder import MAX_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.steps.timing import Speedometer, Stopwatch, Throttle
 from studio.engine.training.cpu_threads import ThreadTuner, tuned
@@ -279,7 +279,7 @@ def _run_with_recovery(
             yield from _run_locked(training, prepare, control)
             return
         except NotFiniteError as error:
-            if training.recovery.nan_rollbacks == MOST_ROLLBACKS:
+            if training.recovery.nan_rollbacks == MAX_ROLLBACKS:
                 raise
             prepare = functools.partial(Training.roll_back, why=error.title, failed_step=error.step)
         except StepTooLargeError as error:

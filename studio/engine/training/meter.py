@@ -25,9 +25,9 @@ from studio.engine.quality.evaluate import FEWEST, classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import Features, kid
 from studio.engine.runs import checkpoints
-from studio.engine.runs.analysis.advice import COUNT, LAST_COUNT, copies_much
+from studio.engine.runs.analysis.advice import FINAL_SPRITES, QUALITY_SPRITES, copies_too_much
 from studio.engine.runs.checkpoints import add_metrics
-from studio.engine.runs.split import Indices, halves
+from studio.engine.runs.split import Indices, split_in_halves
 from studio.engine.sampling.generate import draw
 from studio.engine.steps.batches import stride_subsample
 from studio.engine.steps.timing import Stopwatch, Throttle
@@ -166,7 +166,7 @@ class QualityMeter:
         training = self._training
         model = _copied(training.model())
         training.measuring_step = model.step
-        new = yield from _drawn(model, training, COUNT)
+        new = yield from _drawn(model, training, QUALITY_SPRITES)
         quality = yield from reference.judge(new)
         measured = QualityMeasured(model.step, quality, reference.against)
         yield from retry_until_writable(self._control, _keep, training, measured)
@@ -182,14 +182,14 @@ class QualityMeter:
         training, control, clock = self._training, self._control, self._clock
         most_s, by_chance, newest = LAST_SHARE * clock.now_s(), None, ""
         found = yield from retry_until_writable(control, training.checkpoints_found)
-        for path, info in reversed(checkpoints.learnt_enough(found)):
+        for path, info in reversed(checkpoints.from_lowest_loss(found)):
             model = _copied(training.model())
             try:
-                checkpoints.load_into(model.network, checkpoints.load_part(path, info, "average"), path.name)
+                checkpoints.load_into(model.network, checkpoints.load_tensors(path, info, "average"), path.name)
             except (RunError, OSError) as error:
                 _log.warning("%s is not counted.", path, exc_info=error)
                 continue
-            new = yield from _within(most_s, _drawn(model, training, LAST_COUNT), clock)
+            new = yield from _within(most_s, _drawn(model, training, FINAL_SPRITES), clock)
             if new is None:
                 break
             if by_chance is None:
@@ -197,7 +197,7 @@ class QualityMeter:
             copies = yield from _copies(new, training.sprites, training.split.training, training.device)
             figures = {"copies": copies, "copies_real": by_chance}
             yield from retry_until_writable(control, _keep_figures, training, info.step, figures)
-            if not copies_much(copies, by_chance, LAST_COUNT):
+            if not copies_too_much(copies, by_chance, FINAL_SPRITES):
                 break
             newest = newest or f"{percent(copies)} of what the newest model draws are copies of your sprites."
         if newest:
@@ -270,11 +270,13 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     known, heldout = training.train_sample.rgba, training.heldout_sprites
     learnt = training.split.training
     enough = len(heldout) >= FEWEST
-    first, second = halves(training.train_sample.groups)
+    first, second = split_in_halves(training.train_sample.groups)
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
     real = features.of(stride_subsample(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
-    kid_real = kid(features.of(stride_subsample(unseen, MOST_SEEN)), features.of(stride_subsample(seen, COUNT))).value
+    kid_real = kid(
+        features.of(stride_subsample(unseen, MOST_SEEN)), features.of(stride_subsample(seen, QUALITY_SPRITES))
+    ).value
     yield Progress(2, 3, "real sprites measured")
     copies_real = yield from _copies_by_chance(training)
     yield Progress(3, 3, "real sprites measured")
@@ -286,9 +288,11 @@ def _copies_by_chance(training: Training) -> Generator[Event, None, float]:
     """The share of copies of what is learnt from among sprites that were made without it."""
     learnt, heldout = training.split.training, training.heldout_sprites
     if len(heldout) >= FEWEST:
-        return (yield from _copies(stride_subsample(heldout, COUNT), training.sprites, learnt, training.device))
-    first, second = halves(training.sprites.groups[learnt])
-    unseen = training.sprites.rgba[learnt[stride_subsample(second, COUNT)]]
+        return (
+            yield from _copies(stride_subsample(heldout, QUALITY_SPRITES), training.sprites, learnt, training.device)
+        )
+    first, second = split_in_halves(training.sprites.groups[learnt])
+    unseen = training.sprites.rgba[learnt[stride_subsample(second, QUALITY_SPRITES)]]
     return (yield from _copies(unseen, training.sprites, learnt[first], training.device))
 
 

@@ -23,7 +23,7 @@ from studio.engine.devices.types import STARTER, ParentSource
 from studio.engine.models.loading import load_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
-from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, reading, writing
+from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
 from studio.recipes.base import Recipe, Spec
 
 _LENGTH_BYTES = 8  # of a safetensors file: they hold the length of its JSON header
@@ -109,8 +109,8 @@ def keep_start(run: RunDir, network: nn.Module) -> str:
 
     Returns their SHA-256. Raises UnwritableError.
     """
-    content = checkpoints.as_content(network.state_dict())
-    with writing(run.path):
+    content = checkpoints.serialize(network.state_dict())
+    with wrap_write_errors(run.path):
         files.write_atomic(run.start, content)
     return hashlib.sha256(content).hexdigest()
 
@@ -119,7 +119,7 @@ def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
     """Give a network the weights that `keep_start` wrote. Raises DamagedError, and RunError when they can't be read."""
     name, hint = f"{run.start.name} of {record.name}", "Train anew with the same settings."
     try:
-        with reading(run.start):
+        with wrap_read_errors(run.start):
             content = run.start.read_bytes()
     except FileNotFoundError:
         raise DamagedError(f"{name} is missing.", hint) from None

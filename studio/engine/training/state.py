@@ -163,14 +163,14 @@ class Training:
             self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
             self.logged_step = self.step
         with self.run.writing():
-            checkpoints.remove_set_aside(self.run.checkpoints)
+            checkpoints.remove_quarantined(self.run.checkpoints)
             checkpoints.rotate(self.run.checkpoints, self.recipe.best_by, in_use=(self.measuring_step,))
-        return checkpoints.path_of(self.run.checkpoints, self.step)
+        return checkpoints.checkpoint_path(self.run.checkpoints, self.step)
 
-    def checkpoints_found(self) -> checkpoints.Found:
+    def checkpoints_found(self) -> checkpoints.Checkpoints:
         """The run's checkpoints, the oldest first. Raises UnwritableError."""
         with self.run.writing():
-            return checkpoints.find(self.run.checkpoints)
+            return checkpoints.list_checkpoints(self.run.checkpoints)
 
     def add_figures(self) -> None:
         """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""

@@ -28,7 +28,7 @@ from studio.engine.devices.types import Device
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.split import split_of
+from studio.engine.runs.split import split_sprites
 from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.steps.timing import with_progress
 from studio.lab.outcome import Axis, Line, Plot
@@ -78,7 +78,7 @@ class ExperimentContext:
         recipe = catalog.recipe(record.recipe)
         config = recipe.Config.from_json(record.config)
         sprites, _ = yield from with_progress(packed.loading(folder.data), record.data_count, "sprites checked")
-        split = split_of(record, config, sprites)
+        split = split_sprites(record, config, sprites)
         heldout = np.union1d(split.validation, split.report)
         chosen = sprites.take(_some_of(heldout if len(heldout) else split.training))
         return cls(recipe, config, chosen, device, seconds, run.resolve(), checkpoint, bool(len(heldout)))

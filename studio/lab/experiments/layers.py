@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, number, percent
-from studio.engine.runs.history import Curve, read_history
+from studio.engine.runs.history import MetricCurve, read_history
 from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
@@ -142,7 +142,7 @@ def _ends(values: Mapping[str, float]) -> tuple[str, str]:
     return max(some, key=some.__getitem__), min(some, key=some.__getitem__)
 
 
-def _at(curves: Mapping[str, Curve], step: int) -> tuple[int, dict[str, float]]:
+def _at(curves: Mapping[str, MetricCurve], step: int) -> tuple[int, dict[str, float]]:
     """The last look up to this step, or the first one: its step, and what it found of each layer."""
     known = sorted({int(place) for curve in curves.values() for place in curve.steps})
     chosen = max((place for place in known if place <= step), default=known[0] if known else step)
@@ -150,7 +150,7 @@ def _at(curves: Mapping[str, Curve], step: int) -> tuple[int, dict[str, float]]:
     return chosen, {name: float(values[0]) for name, values in found.items() if len(values)}
 
 
-def _plots(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Iterator[Plot]:
+def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[Plot]:
     """A plot for each figure: of many layers those with the most and the least of it, and some between."""
     titles = {
         "update": ("Length of an update to that of the weights", "ratio"),
@@ -180,13 +180,13 @@ def _shown(values: Mapping[str, float]) -> list[str]:
     return [name for name in names if name in {*ends, *between}]
 
 
-def _line(name: str, curve: Curve, *, scale: float, positive: bool) -> Line:
+def _line(name: str, curve: MetricCurve, *, scale: float, positive: bool) -> Line:
     pairs = zip(curve.steps.tolist(), curve.values.tolist(), strict=True)
     points = [(float(step), scale * value) for step, value in pairs if value > 0 or not positive]
     return Line(name, tuple(step for step, _ in points), tuple(value for _, value in points), dots=len(points) < 2)
 
 
-def _recorded(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Table:
+def _recorded(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Table:
     """What was found of all layers at the look that belongs to the checkpoint."""
     looked, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
@@ -202,7 +202,7 @@ def _recorded(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Table:
     return Table((f"layer, at step {number(looked)}", ">update to weight", ">gradient", ">dead units"), rows)
 
 
-def _about_learning(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Iterator[str]:
+def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[str]:
     looks = len({int(place) for curve in curves["update"].values() for place in curve.steps})
     looked, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))

@@ -24,7 +24,7 @@ from studio.engine.devices import detection
 from studio.engine.models.loading import find_checkpoint
 from studio.engine.models.model import TrainedModel, learnt_by
 from studio.engine.runs import checkpoints
-from studio.engine.runs.folder import RunDir, reading
+from studio.engine.runs.folder import RunDir, wrap_read_errors
 from studio.engine.steps.batches import DeviceSprites, RawBatch, step_seed
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
@@ -173,8 +173,8 @@ class _Gradients:
         run = RunDir(model.run)
         path, info = find_checkpoint(model.run, str(model.step))
         network = model.recipe.build(model.config, model.spec)
-        with reading(path):
-            checkpoints.load_into(network, checkpoints.load_part(path, info, "model"), path.name)
+        with wrap_read_errors(path):
+            checkpoints.load_into(network, checkpoints.load_tensors(path, info, "model"), path.name)
         sprites, learnt = learnt_by(run)
         self._model, self._network = model, network.to(model.device).to(memory_format=torch.channels_last).train()
         self._weights = [weight for weight in network.parameters() if weight.requires_grad]

@@ -18,7 +18,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
-from studio.engine.runs.checkpoints import add_metrics, find
+from studio.engine.runs.checkpoints import add_metrics, list_checkpoints
 from tests.engine.tools import CPU, train_generator
 
 FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
@@ -48,7 +48,7 @@ def checkpoints(run_path: Path, sprites: Sprites) -> Path:
 
 def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints: Path, loaded: list[str]) -> None:
     cache = ModelCache()
-    first, *_, last = [info.step for _, info in find(checkpoints)]
+    first, *_, last = [info.step for _, info in list_checkpoints(checkpoints)]
     add_metrics(checkpoints, first, {**FIGURES, "kid": 0.3})
     add_metrics(checkpoints, last, {**FIGURES, "kid": 0.1})
     best = SavedModel(run_path, "best")
@@ -64,7 +64,7 @@ def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints
 def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said_once(
     run_path: Path, checkpoints: Path
 ) -> None:
-    *_, (_, sound), (path, damaged) = find(checkpoints)
+    *_, (_, sound), (path, damaged) = list_checkpoints(checkpoints)
     (path / "average.safetensors").write_bytes(b"")
     cache, last = ModelCache(), SavedModel(run_path, "last")
     for said in ([f"Checkpoint {path.name} is damaged."], []):
@@ -82,7 +82,7 @@ def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=10, inpaint_share=1.0, batch_size=8):
         control.checkpoint_now = isinstance(event, LossChunk)
-    first, *_, last = [info.step for _, info in find(run_path / "checkpoints")]
+    first, *_, last = [info.step for _, info in list_checkpoints(run_path / "checkpoints")]
     add_metrics(run_path / "checkpoints", first, {**FIGURES, "kid": 0.1})
     add_metrics(run_path / "checkpoints", last, {**FIGURES, "kid": 0.3})
     cache, best, keep = ModelCache(), SavedModel(run_path, "best"), np.ones(sprites.rgba.shape[1:3], bool)

@@ -32,7 +32,7 @@ from studio.engine.control.control import Control
 from studio.engine.control.protocol import ask, read_live
 from studio.engine.control.server import with_run_control
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
-from studio.engine.runs.folder import ASKED, LIVE, RunDir
+from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir
 from studio.engine.runs.history import HistoryRead
 from studio.engine.training.loop import train_resumed
 from tests.engine.remote.machine import wait_until
@@ -117,7 +117,7 @@ def test_who_watches_sees_what_the_training_says(
     assert (shown_last.confusion is None) == (said_last.confusion is None) == (train is train_generator)
     np.testing.assert_array_equal(shown_last.confusion, said_last.confusion)
     assert seen_later[-1] == of_kind(said, RunFinished)[-1]
-    assert not {LIVE, ASKED} & {path.name for path in run_path.iterdir()}
+    assert not {HEARTBEAT_FILE, REQUEST_FILE} & {path.name for path in run_path.iterdir()}
 
 
 def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, sprites: Sprites, clock: Clock) -> None:
@@ -171,16 +171,16 @@ def test_an_unreadable_request_file_ends_no_pause_and_repeats_no_save(
     ask(run_path, save=True)
     until(training, CheckpointSaved)
     ask(run_path, pause=True)
-    asked, waits = (run_path / ASKED).read_bytes(), list[bool]()
+    asked, waits = (run_path / REQUEST_FILE).read_bytes(), list[bool]()
 
     def wait() -> None:
         waits.append(True)
         if len(waits) == 2:
-            (run_path / ASKED).write_bytes(b"")
+            (run_path / REQUEST_FILE).write_bytes(b"")
         elif len(waits) == 4:
-            (run_path / ASKED).unlink()
+            (run_path / REQUEST_FILE).unlink()
         elif len(waits) == 6:
-            (run_path / ASKED).write_bytes(asked.replace(b'"pause": true', b'"pause": false'))
+            (run_path / REQUEST_FILE).write_bytes(asked.replace(b'"pause": true', b'"pause": false'))
 
     clock.on_sleep = wait
     until(training, Notice)
@@ -228,7 +228,7 @@ def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monk
     monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     protocol.write_live(run_path, short)
     assert read_live(run_path) == short
-    (run_path / LIVE).unlink()
+    (run_path / HEARTBEAT_FILE).unlink()
     with pytest.raises(UnwritableError):
         protocol.write_live(run_path, short)
 
@@ -240,15 +240,15 @@ def test_how_a_training_ends_is_seen(
     until(training, LossChunk)
     watcher = RunWatcher(run_path)
     assert isinstance([*watcher.look()][-1], TrainingSeen)
-    kept = (run_path / LIVE).read_bytes()
+    kept = (run_path / HEARTBEAT_FILE).read_bytes()
     training.close()
-    (run_path / LIVE).write_bytes(kept)  # as if it had been killed
+    (run_path / HEARTBEAT_FILE).write_bytes(kept)  # as if it had been killed
     watcher_clock.now_s = 5.0
     assert [*watcher.look()] == [TrainingSeen(read_live(run_path), 5.0)]
     watcher_clock.now_s = 7.0
     (lost,) = watcher.look()
     assert isinstance(lost, TrainingLost) and "The training of trial no longer responds." in lost.title
-    (run_path / LIVE).unlink()
+    (run_path / HEARTBEAT_FILE).unlink()
 
     control = Control()
     failing = with_run_control(train_resumed(run_path, CPU, control), control, can_pause=True)
@@ -306,11 +306,11 @@ def test_damage_says_nothing_and_no_run_is_an_error(run_path: Path, sprites: Spr
         RunWatcher(tmp_path / "none")
     list(train_generator(run_path, sprites, steps=2))
     for text in (b"{", b'{"beat": -1, "saves": -1}', b"\xff"):
-        (run_path / LIVE).write_bytes(text)
-        (run_path / ASKED).write_bytes(text)
+        (run_path / HEARTBEAT_FILE).write_bytes(text)
+        (run_path / REQUEST_FILE).write_bytes(text)
         assert read_live(run_path) is None
         assert protocol.read_asked(run_path, protocol.ControlRequest(saves=3)) == protocol.ControlRequest(saves=3)
         with pytest.raises(DamagedError, match=r"asked\.json"):
             ask(run_path, save=True)
-        assert (run_path / ASKED).read_bytes() == text
+        assert (run_path / REQUEST_FILE).read_bytes() == text
     assert isinstance([*RunWatcher(run_path).look()][-1], TrainingSeen)

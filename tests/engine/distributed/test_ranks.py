@@ -193,7 +193,7 @@ def command(words: list[str], hit: int = -1, end: signal.Signals = signal.SIGKIL
 
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         patch.setattr(loop, "BEST_APART_SHARE", math.inf)
-        patch.setattr(loop, "MOST_ROLLBACKS", 1)
+        patch.setattr(loop, "MAX_ROLLBACKS", 1)
         patch.setattr(loop, "TICK_S", 0.0)  # a step each, however fast the machine is
         patch.setattr(Classifier, "loss", troubled)
         patch.setattr(Classifier, "evaluate", measured)

@@ -21,7 +21,7 @@ from studio.data.store import packed
 from studio.engine.models.exporting import export
 from studio.engine.models.loading import load_model
 from studio.engine.models.provenance import digest_of, source_of, verify
-from studio.engine.runs.analysis.film import film_of
+from studio.engine.runs.analysis.film import timelapse
 from studio.engine.runs.folder import RunDir
 from studio.exports import cards, png
 from studio.exports.sprites.apng import Apng
@@ -164,7 +164,7 @@ def test_an_animation_is_sealed_as_well(run: Path, tmp_path: Path) -> None:
     samples = RunDir(run).samples
     samples.mkdir(exist_ok=True)
     Image.fromarray(make_sprites().rgba[0]).save(samples / "00000004.png")
-    path = Apng().write(film_of(run), tmp_path / "film.apng")[0]
+    path = Apng().write(timelapse(run), tmp_path / "film.apng")[0]
     found = verified(path, run)
     assert found.holds and [check.holds for check in found.checks] == [True, True, True]  # no weights: of many steps
     whole = bytearray(path.read_bytes())
@@ -198,7 +198,7 @@ def test_the_run_is_found_by_itself(run: Path, tmp_path: Path, monkeypatch: pyte
     path = picture(run, tmp_path / "sprite.png")
     unknown = verified(path)
     assert unknown.holds and unknown.checks[-1].holds is None and "not known here" in unknown.checks[-1].words
-    monkeypatch.setattr("studio.engine.models.provenance.known_runs", lambda: [run])
+    monkeypatch.setattr("studio.engine.models.provenance.remembered_runs", lambda: [run])
     assert [check.holds for check in verified(path).checks] == [True] * 4
 
 

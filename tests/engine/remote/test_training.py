@@ -20,7 +20,7 @@ from studio.engine.remote.ssh import RemoteTarget
 from studio.engine.remote.training import check, train_elsewhere
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
-from studio.engine.runs.folder import ASKED, ELSEWHERE, LIVE, RunDir
+from studio.engine.runs.folder import HEARTBEAT_FILE, REMOTE_FILE, REQUEST_FILE, RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
 from studio.engine.runs.notes import change_notes
@@ -74,8 +74,8 @@ def test_a_run_is_sent_trained_there_and_comes_home(run: Path, far: FarMachine) 
     for folder in ("checkpoints", "samples"):
         assert names_in(run / folder) >= names_in(there / folder)
     assert losses_in(events) == read_history(run).series["loss"].values.tolist()  # each once, in their order
-    assert not {LIVE, ASKED, ELSEWHERE} & names_in(run) and not RunDir(run).is_busy()
-    assert not {"notes.json", "learning.gif", ELSEWHERE} & names_in(there)
+    assert not {HEARTBEAT_FILE, REQUEST_FILE, REMOTE_FILE} & names_in(run) and not RunDir(run).is_busy()
+    assert not {"notes.json", "learning.gif", REMOTE_FILE} & names_in(there)
     assert (run / "notes.json").exists() and (run / "learning.gif").exists()
     assert far.starts() == ["--device auto"]
 
@@ -110,7 +110,7 @@ def test_stop_and_pause_reach_it(run: Path, far: FarMachine) -> None:
     control.stop = True
     *_, end = following.to_the_end()
     assert isinstance(end, RunFinished) and end.reason == "stopped"
-    assert summarise(run).standing == "stopped" and not (run / ASKED).exists()
+    assert summarise(run).standing == "stopped" and not (run / REQUEST_FILE).exists()
 
 
 @pytest.mark.slow
@@ -118,10 +118,10 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
     following = begin(run)
     following.until(LossChunk)
     following.leave()
-    assert (run / LIVE).exists() and not RunDir(run).is_busy()
+    assert (run / HEARTBEAT_FILE).exists() and not RunDir(run).is_busy()
     with pytest.raises(RunError, match="is being trained on me@far:runs") as refused:
         list(train_resumed(run, CPU, Control()))
-    assert f"studio resume {run} --on me@far:runs." in refused.value.hint and ELSEWHERE in refused.value.hint
+    assert f"studio resume {run} --on me@far:runs." in refused.value.hint and REMOTE_FILE in refused.value.hint
     with pytest.raises(RunError, match="is being trained on me@far:runs"):
         list(train_elsewhere(run, RemoteTarget.parse("me@far:other"), Control()))
     with pytest.raises(RunError, match="is still being trained"):
@@ -130,11 +130,11 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
     again = begin(run)
     assert again.until(RunStarted).first_step == 0 and again.until(LossChunk).first_step >= known
     again.leave()
-    mark = (run / ELSEWHERE).read_bytes()
+    mark = (run / REMOTE_FILE).read_bytes()
     marker.unmark(run)  # as for a machine that is gone for good
     with pytest.raises(RunError, match="was not sent there from here"):
         list(train_elsewhere(run, PLACE, Control()))
-    (run / ELSEWHERE).write_bytes(mark)
+    (run / REMOTE_FILE).write_bytes(mark)
     far.tell("enough")
     wait_until((far.runs / "trial/elsewhere.exit").exists)
     *_, end = list(train_elsewhere(run, PLACE, Control()))  # it had ended while nobody followed
@@ -149,7 +149,7 @@ def test_a_training_that_was_killed_there_starts_again_there(run: Path, far: Far
     with pytest.raises(RunError, match="has ended on me@far:runs before its time") as told:
         following.to_the_end()
     assert "killed" in told.value.hint
-    assert not marker.place_of(run) and summarise(run).standing == "interrupted" and not (run / LIVE).exists()
+    assert not marker.place_of(run) and summarise(run).standing == "interrupted" and not (run / HEARTBEAT_FILE).exists()
     saved = RunDir(run).progress().step
     assert saved > 0
     again = begin(run, more_min=2.5)
@@ -210,7 +210,7 @@ def test_checkpoints_lost_there_stay_here_and_rotate_by_the_rules(run: Path, far
     wait_until(lambda: min(map(_step, there.glob("step-*")), default=0) > 7)  # the machine keeps two
     far.tell("enough")
     following.to_the_end()
-    assert [info.number for _, info in checkpoints.find(run / "checkpoints")] == [1, 2, 4, 6, 7]
+    assert [info.number for _, info in checkpoints.list_checkpoints(run / "checkpoints")] == [1, 2, 4, 6, 7]
 
 
 @pytest.mark.parametrize("what", ["trial", "trial/elsewhere.pid"])
@@ -220,8 +220,8 @@ def test_a_folder_deleted_there_ends_the_following(what: str, run: Path, far: Fa
     (far.runs / what).rename(far.folder / "trash")
     with pytest.raises(RunError, match="The folder of trial on me@far:runs is gone") as told:
         following.to_the_end()
-    assert f"studio resume {run} --on me@far:runs." in told.value.hint and ELSEWHERE in told.value.hint
-    assert marker.place_of(run) == "me@far:runs" and not (run / LIVE).exists() and not RunDir(run).is_busy()
+    assert f"studio resume {run} --on me@far:runs." in told.value.hint and REMOTE_FILE in told.value.hint
+    assert marker.place_of(run) == "me@far:runs" and not (run / HEARTBEAT_FILE).exists() and not RunDir(run).is_busy()
     far.tell("enough")
     if what == "trial":
         *_, end = list(train_elsewhere(run, PLACE, Control()))
@@ -322,7 +322,7 @@ def test_a_failure_there_is_said_here(run: Path, far: FarMachine) -> None:
 
 
 def test_damage_of_the_mark_is_said(run: Path) -> None:
-    (run / ELSEWHERE).write_text("{")
+    (run / REMOTE_FILE).write_text("{")
     with pytest.raises(RunError, match=r"elsewhere.json of trial is damaged"):
         list(train_resumed(run, CPU, Control()))
     marker.unmark(run)

@@ -18,14 +18,14 @@ from studio.engine.runs.analysis import advice
 from studio.engine.runs.checkpoints import (
     CheckpointInfo,
     add_metrics,
-    best_of,
-    find,
+    best_checkpoint,
+    checkpoint_path,
+    list_checkpoints,
     load_into,
-    load_part,
-    look_over,
-    path_of,
+    load_tensors,
     rotate,
     save,
+    scan,
 )
 from studio.engine.steps.optim import Muon
 from studio.recipes.classifier import Classifier
@@ -39,14 +39,14 @@ def _save(folder: Path, step: int, number: int, **metrics: float) -> Path:
 
 
 def _steps(folder: Path) -> list[int]:
-    return [info.step for _, info in find(folder)]
+    return [info.step for _, info in list_checkpoints(folder)]
 
 
 def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
     path = _save(tmp_path, 40, 1, loss=0.5)
-    ((found, info),) = find(tmp_path)
+    ((found, info),) = list_checkpoints(tmp_path)
     assert found == path and (info.step, info.elapsed_s, info.metrics) == (40, 60.0, {"loss": 0.5})
-    assert torch.equal(load_part(found, info, "average")["weight"], PARTS["average"]["weight"])
+    assert torch.equal(load_tensors(found, info, "average")["weight"], PARTS["average"]["weight"])
     assert sorted(child.name for child in path.iterdir()) == [
         "average.safetensors", "checkpoint.json", "model.safetensors", "optimizer.safetensors",
     ]  # fmt: skip
@@ -54,7 +54,7 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_short_read_of_a_network_drive_damages_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save(tmp_path, 40, 1)
-    ((path, info),) = find(tmp_path)
+    ((path, info),) = list_checkpoints(tmp_path)
     reads, read = list[Path](), Path.read_bytes
 
     def short_at_first(file: Path) -> bytes:
@@ -62,7 +62,7 @@ def test_a_short_read_of_a_network_drive_damages_no_checkpoint(tmp_path: Path, m
         return read(file)[: 100 if len(reads) == 1 else None]
 
     monkeypatch.setattr(Path, "read_bytes", short_at_first)
-    assert torch.equal(load_part(path, info, "model")["weight"], PARTS["model"]["weight"]) and len(reads) == 2
+    assert torch.equal(load_tensors(path, info, "model")["weight"], PARTS["model"]["weight"]) and len(reads) == 2
 
 
 @settings(max_examples=200, deadline=None)
@@ -84,11 +84,11 @@ def test_fault_19_any_damage_is_found(
         content[place] ^= 1 << bit
     (path / name).write_bytes(content)
     if name == "checkpoint.json":
-        assert look_over(folder) == ([], [path])
+        assert scan(folder) == ([], [path])
     else:
-        ((_, info),) = find(folder)
+        ((_, info),) = list_checkpoints(folder)
         with pytest.raises(DamagedError, match="damaged"):
-            load_part(path, info, "model")
+            load_tensors(path, info, "model")
 
 
 def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Path) -> None:
@@ -97,15 +97,15 @@ def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Pa
         rotate(tmp_path, LOSS)
     assert _steps(tmp_path) == [10, 20, 40, 70, 80, 160, 190, 200]
     for headline, best in ((LOSS, 70), (replace(LOSS, better="high"), 200)):
-        assert best_of(find(tmp_path), headline) == path_of(tmp_path, best)
+        assert best_checkpoint(list_checkpoints(tmp_path), headline) == checkpoint_path(tmp_path, best)
 
 
 def test_where_no_figure_tells_the_newest_is_the_best(tmp_path: Path) -> None:
     """Of few sprites, the loss on held-out ones rises while new ones still get better."""
     for number, loss in enumerate([1.0, 0.5, 0.7], 1):
         _save(tmp_path, 100 * number, number, loss=loss)
-    assert best_of(find(tmp_path), Generator().best_by) == path_of(tmp_path, 300)
-    assert best_of(find(tmp_path), LOSS) == path_of(tmp_path, 200)
+    assert best_checkpoint(list_checkpoints(tmp_path), Generator().best_by) == checkpoint_path(tmp_path, 300)
+    assert best_checkpoint(list_checkpoints(tmp_path), LOSS) == checkpoint_path(tmp_path, 200)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_of_models_that_nothing_else_tells_apart_the_newest_that_does_not_copy_i
 ) -> None:
     for number, share in enumerate(copies, 1):
         _save(tmp_path, 100 * number, number, **({} if share is None else {"copies": share, "copies_real": 0.01}))
-    assert best_of(find(tmp_path), None) == path_of(tmp_path, 100 * best)
+    assert best_checkpoint(list_checkpoints(tmp_path), None) == checkpoint_path(tmp_path, 100 * best)
 
 
 def test_none_that_has_learnt_too_little_is_the_best_for_copying_nothing(tmp_path: Path) -> None:
     for number, (loss, share) in enumerate([(3.0, 0.0), (2.0, 0.2), (2.5, 0.3), (2.6, 0.4)], 1):
         _save(tmp_path, 100 * number, number, loss=loss, copies=share, copies_real=0.01)
         rotate(tmp_path, None)
-    assert best_of(find(tmp_path), None) == path_of(tmp_path, 200)
+    assert best_checkpoint(list_checkpoints(tmp_path), None) == checkpoint_path(tmp_path, 200)
 
 
 def test_where_none_is_measured_the_first_that_has_learnt_enough_is_kept(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_where_none_is_measured_the_first_that_has_learnt_enough_is_kept(tmp_pat
 def test_the_first_of_equals_is_the_best(tmp_path: Path) -> None:
     for number, accuracy in enumerate([0.5, 1.0, 1.0], 1):
         _save(tmp_path, 100 * number, number, accuracy=accuracy)
-    assert best_of(find(tmp_path), Classifier().best_by) == path_of(tmp_path, 200)
+    assert best_checkpoint(list_checkpoints(tmp_path), Classifier().best_by) == checkpoint_path(tmp_path, 200)
 
 
 FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
@@ -156,8 +156,8 @@ FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0
 def test_which_checkpoint_is_the_best(tmp_path: Path, figures: list[dict[str, float]], best: int | None) -> None:
     for number, one in enumerate(figures, 1):
         _save(tmp_path, 100 * number, number, **{**(FIGURES if "kid" in one else {}), **one})
-    expected = best and path_of(tmp_path, 100 * best)
-    assert best_of(find(tmp_path), LOSS) == expected
+    expected = best and checkpoint_path(tmp_path, 100 * best)
+    assert best_checkpoint(list_checkpoints(tmp_path), LOSS) == expected
 
 
 def test_the_best_measured_one_is_kept_while_newer_ones_are_taken_to_be_better(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_the_best_measured_one_is_kept_while_newer_ones_are_taken_to_be_better(t
     assert _steps(tmp_path) == [100, 200, 300, 400, 500, 600]
     for step in (500, 600):  # as if they had been measured since
         add_metrics(tmp_path, step, FIGURES | {"kid": 0.04, "copies": 0.9})
-    assert best_of(find(tmp_path), LOSS) == path_of(tmp_path, 300)
+    assert best_checkpoint(list_checkpoints(tmp_path), LOSS) == checkpoint_path(tmp_path, 300)
 
 
 def test_the_newest_measurement_is_kept_so_that_the_best_stays_the_best(tmp_path: Path) -> None:
@@ -177,7 +177,8 @@ def test_the_newest_measurement_is_kept_so_that_the_best_stays_the_best(tmp_path
         measured = {5: {"kid": 0.05}, 6: {"kid": 0.5}}.get(number)
         _save(tmp_path, 100 * number, number, **(FIGURES | measured if measured else {}))
         rotate(tmp_path, LOSS)
-    assert best_of(find(tmp_path), LOSS) == path_of(tmp_path, 500)  # not the last, which was never measured
+    best = best_checkpoint(list_checkpoints(tmp_path), LOSS)
+    assert best == checkpoint_path(tmp_path, 500)  # not the last, which was never measured
 
 
 def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
@@ -195,7 +196,11 @@ def test_what_is_kept_says_the_same_of_the_best_as_all_measurements_do(tmp_path:
         figures = FIGURES | {"kid": 0.1 + 0.001 * number + rng.normal(0, 0.004), "copies": 0.2 * rng.random()}
         measured.append(advice.Measurement(number, Quality(**figures)))
         add_metrics(tmp_path, number, figures)
-        kept = [advice.Measurement(info.step, Quality(**info.metrics)) for _, info in find(tmp_path) if info.metrics]
+        kept = [
+            advice.Measurement(info.step, Quality(**info.metrics))
+            for _, info in list_checkpoints(tmp_path)
+            if info.metrics
+        ]
         assert advice.best_step(kept) == advice.best_step(measured)
 
 
@@ -211,7 +216,7 @@ def test_fault_20_a_crash_while_old_checkpoints_are_removed_leaves_no_damaged_on
     monkeypatch.setattr("studio.core.files.shutil.rmtree", crash)
     with pytest.raises(KeyboardInterrupt):
         rotate(tmp_path, LOSS)
-    assert _steps(tmp_path) == [1, 2, 4, 5] and not look_over(tmp_path)[1]
+    assert _steps(tmp_path) == [1, 2, 4, 5] and not scan(tmp_path)[1]
 
 
 def test_a_look_at_the_moment_at_which_a_checkpoint_is_removed_finds_none_damaged(
@@ -227,7 +232,7 @@ def test_a_look_at_the_moment_at_which_a_checkpoint_is_removed_finds_none_damage
         return read(path)
 
     monkeypatch.setattr(checkpoints, "_read_record", removed_before_it_is_read)
-    found, damaged = look_over(tmp_path)
+    found, damaged = scan(tmp_path)
     assert [info.step for _, info in found] == [1, 2, 4] and damaged == []
 
 
@@ -236,10 +241,10 @@ def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path
     path = save(tmp_path, CheckpointInfo(20, 2, 12, {"loss": 12, "found": True}, {}), PARTS)  # whole numbers do
     add_metrics(tmp_path, 20, {"kid": 1})
     add_metrics(tmp_path, 30, {"kid": 0.2})
-    (_, first), (_, info) = find(tmp_path)
+    (_, first), (_, info) = list_checkpoints(tmp_path)
     assert first.metrics == {"loss": 0.5}
     assert (info.elapsed_s, dict(info.metrics)) == (12.0, {"loss": 12.0, "found": 1.0, "kid": 1.0})
-    assert torch.equal(load_part(path, info, "average")["weight"], PARTS["average"]["weight"])
+    assert torch.equal(load_tensors(path, info, "average")["weight"], PARTS["average"]["weight"])
 
 
 def test_weights_that_do_not_fit_or_are_no_numbers_are_refused() -> None:

@@ -27,17 +27,17 @@ from studio.engine.control.control import Control
 from studio.engine.models.loading import checkpoint_names, find_checkpoint, load_model
 from studio.engine.remote import marker
 from studio.engine.runs import checkpoints, queue
-from studio.engine.runs.checkpoints import find
-from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.checkpoints import list_checkpoints
+from studio.engine.runs.creating import new_run, remove_failed_starts
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history, read_samples
 from studio.engine.runs.listing import (
     RunsListed,
     RunSummary,
-    known_runs,
     list_runs,
     remember,
-    resume_words,
+    remembered_runs,
+    resume_hint,
     summarise,
 )
 from studio.engine.runs.maintenance.disk_use import Removable
@@ -57,7 +57,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, control = tmp_path_factory.mktemp("trained") / "run", Control()
     for event in train_classifier(path, make_sprites(), control, steps=9):
         control.checkpoint_now = isinstance(event, LossChunk)
-    assert len(find(path / "checkpoints")) > 2
+    assert len(list_checkpoints(path / "checkpoints")) > 2
     return path
 
 
@@ -75,7 +75,7 @@ def flip(path: Path) -> None:
 
 
 def steps(run: Path) -> list[int]:
-    return [info.step for _, info in find(run / "checkpoints")]
+    return [info.step for _, info in list_checkpoints(run / "checkpoints")]
 
 
 def titles(run: Path, control: Control | None = None) -> list[str]:
@@ -190,7 +190,7 @@ def test_fault_34_lines_of_curves_that_are_wrong_are_left_out(run: Path) -> None
 
 
 def test_fault_34_a_checkpoint_with_a_wrong_record_is_passed_over(run: Path) -> None:
-    newest, info = find(run / "checkpoints")[-1]
+    newest, info = list_checkpoints(run / "checkpoints")[-1]
     wrong = json.dumps({**json.loads((newest / "checkpoint.json").read_text()), "sha256": []})
     for text in ("", "[]", '{"step": 1}', '{"surprise": 1}', wrong):
         (newest / "checkpoint.json").write_text(text)
@@ -213,19 +213,19 @@ def test_fault_19_best_and_last_are_sound_ones(run: Path, name: str, part: str) 
 def test_a_checkpoint_that_is_removed_while_it_is_chosen_is_not_called_damaged(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (gone, _), load = find(run / "checkpoints")[-1], checkpoints.load_part
+    (gone, _), load = list_checkpoints(run / "checkpoints")[-1], checkpoints.load_tensors
 
     def removed_before_it_is_read(path: Path, *arguments: Any) -> checkpoints.Tensors:
         files.remove(gone)
         return load(path, *arguments)
 
-    monkeypatch.setattr(checkpoints, "load_part", removed_before_it_is_read)
+    monkeypatch.setattr(checkpoints, "load_tensors", removed_before_it_is_read)
     model = load_model(run, "last", CPU)
     assert model.step == steps(run)[-1] and model.notices == ()
 
 
 def test_where_all_checkpoints_are_damaged_nothing_begins_anew(run: Path) -> None:
-    for path, _ in find(run / "checkpoints"):
+    for path, _ in list_checkpoints(run / "checkpoints"):
         flip(path / "checkpoint.json")
     before = tree(run)
     for job in (lambda: load_model(run, "best", CPU), lambda: titles(run)):
@@ -236,7 +236,7 @@ def test_where_all_checkpoints_are_damaged_nothing_begins_anew(run: Path) -> Non
 
 def test_a_damaged_checkpoint_is_said_once_and_does_not_stay_in_the_way(run: Path) -> None:
     (run / "run.json").write_text((run / "run.json").read_text().replace('"steps": 9', '"steps": 12'))
-    sound, (path, _) = steps(run)[:-1], find(run / "checkpoints")[-1]
+    sound, (path, _) = steps(run)[:-1], list_checkpoints(run / "checkpoints")[-1]
     flip(path / "model.safetensors")
     assert titles(run, Control(stop=True)) == [f"Checkpoint {path.name} is damaged."]
     assert steps(run) == sound and (run / "checkpoints" / f"damaged-{path.name}").is_dir()
@@ -282,12 +282,12 @@ def test_a_run_that_can_not_be_read_for_now_is_listed_with_the_reason(trained: P
 def test_runs_elsewhere_are_not_forgotten_where_their_list_can_not_be_read(tmp_path: Path) -> None:
     remember(tmp_path / "first")
     with unreadable("known_runs.json", errno.EIO):
-        assert known_runs() == []
+        assert remembered_runs() == []
         remember(tmp_path / "second")
-    assert known_runs() == [tmp_path / "first"]
+    assert remembered_runs() == [tmp_path / "first"]
     for odd in ("{}", "[[5]]", "null", '["a\\u0000b"]', "[" * 100_000):
         (paths.home() / "known_runs.json").write_text(odd)
-        assert known_runs() == []
+        assert remembered_runs() == []
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_a_start_that_fails_and_a_run_that_can_not_go_on_close_the_sprites_that_
     assert closed == [True, True]  # before the folder is removed: on Windows an open file can't be
     list(train_classifier(run_path, sprites, Control(stop=True), data_on_device="no"))
     closed.clear()
-    for path, _ in find(run_path / "checkpoints"):
+    for path, _ in list_checkpoints(run_path / "checkpoints"):
         flip(path / "checkpoint.json")
     with pytest.raises(RunError, match="no sound checkpoint"):
         titles(run_path)
@@ -376,7 +376,7 @@ def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path:
         for name in (".starting", begun):
             (game / name).write_bytes(b"mine" * number)
     before = [tree(folder) for folder in (*others, elsewhere)]
-    sweep_starts()
+    remove_failed_starts()
     for folder in (killed, tmp_path / "work" / "new"):
         with new_run(RunDir(folder)):
             pass
@@ -398,14 +398,14 @@ def test_a_start_that_was_killed_at_its_first_write_is_in_nobodys_way(tmp_path: 
 
 def test_a_folder_of_runs_that_can_not_be_looked_at_stops_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "glob", no_room)
-    sweep_starts()
+    remove_failed_starts()
 
 
 def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> None:
     late = [99_999_999, 100_000_000, 1_000_000_000]
-    path, info = find(run / "checkpoints")[-1]
+    path, info = list_checkpoints(run / "checkpoints")[-1]
     for number, step in enumerate(late, info.number + 1):
-        target = shutil.copytree(path, checkpoints.path_of(run / "checkpoints", step))
+        target = shutil.copytree(path, checkpoints.checkpoint_path(run / "checkpoints", step))
         checkpoints._write_record(target, replace(info, step=step, number=number))
         RunDir(run).save_samples(SamplesReady(step, make_sprites().rgba[:1]))
     assert steps(run)[-3:] == late and checkpoint_names(run)[2] == "1000000000"
@@ -438,7 +438,7 @@ def _resume(run: Path) -> None:
         lambda run: protocol.write_live(run, protocol.Heartbeat(0, 0, 0.0, 1, 1)),
         lambda run: protocol.ask(run, save=True),
         lambda run: marker.mark(run, "a@b:c"),
-        lambda run: queue.give_up(run, "It could not be begun."),
+        lambda run: queue.mark_failed(run, "It could not be begun."),
         lambda run: change_notes(run, starred=True),
         _freed,
         _resume,
@@ -458,7 +458,7 @@ def test_a_run_says_at_which_step_resume_will_start(run_path: Path, sprites: Spr
             break  # as if it were killed
     run = summarise(run_path)
     assert (run.standing, run.saved_step) == ("interrupted", 0)
-    assert resume_words(run.saved_step) == "No checkpoint was saved: Resume starts again from step 0."
+    assert resume_hint(run.saved_step) == "No checkpoint was saved: Resume starts again from step 0."
     resumed, control = list[Event](), Control(checkpoint_now=True)
     for event in train_resumed(run_path, CPU, control):
         resumed.append(event)
@@ -469,7 +469,7 @@ def test_a_run_says_at_which_step_resume_will_start(run_path: Path, sprites: Spr
     ]
     run, saved = summarise(run_path), of_kind(resumed, CheckpointSaved)[0].step
     assert run.saved_step == saved > 0
-    assert resume_words(saved) == f"Resume continues from the checkpoint at step {saved}."
+    assert resume_hint(saved) == f"Resume continues from the checkpoint at step {saved}."
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a folder with an open file in it can't be moved there")
@@ -529,7 +529,7 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
     assert len(notices) == 1 and "no locks" in notices[0].hint and "no links" in notices[0].hint
     assert titles(run_path) == [] and not RunDir(run_path).is_busy()
     remember(run_path)
-    assert known_runs() == [run_path]
+    assert remembered_runs() == [run_path]
 
 
 def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,22 +11,27 @@ import pytest
 from studio.core import files
 from studio.core.events import Notice
 from studio.engine.control.control import Control
-from studio.engine.runs.evaluation import Evaluation, forget_after, keep, read_evaluations
+from studio.engine.runs.evaluation import (
+    CheckpointEvaluation,
+    read_evaluations,
+    remove_evaluations_after,
+    save_evaluation,
+)
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, bare_run, train_generator
 
 
-def _of(step: int, kid: float = 0.5) -> Evaluation:
-    return Evaluation(step, "2026-01-01T00:00:00+00:00", {"kid_heldout": kid}, {}, 20, 80, 64, {"seed": 0})
+def _of(step: int, kid: float = 0.5) -> CheckpointEvaluation:
+    return CheckpointEvaluation(step, "2026-01-01T00:00:00+00:00", {"kid_heldout": kid}, {}, 20, 80, 64, {"seed": 0})
 
 
 def test_the_latest_of_each_checkpoint_is_kept(tmp_path: Path) -> None:
     run = bare_run(tmp_path)
     for found in (_of(10), _of(20), _of(10, 0.25)):
-        assert not list(keep(tmp_path, found))
+        assert not list(save_evaluation(tmp_path, found))
     assert read_evaluations(tmp_path) == (_of(20), _of(10, 0.25))
-    forget_after(run, 15)
+    remove_evaluations_after(run, 15)
     assert read_evaluations(tmp_path) == (_of(10, 0.25),)
 
 
@@ -34,7 +39,7 @@ def test_the_latest_of_each_checkpoint_is_kept(tmp_path: Path) -> None:
 def test_a_damaged_file_holds_nothing_and_is_written_anew(tmp_path: Path, text: str) -> None:
     (bare_run(tmp_path).path / "evaluation.json").write_text(text)
     assert read_evaluations(tmp_path) == ()
-    assert not list(keep(tmp_path, _of(10))) and read_evaluations(tmp_path) == (_of(10),)
+    assert not list(save_evaluation(tmp_path, _of(10))) and read_evaluations(tmp_path) == (_of(10),)
 
 
 def test_figures_that_can_not_be_kept_are_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,13 +47,13 @@ def test_figures_that_can_not_be_kept_are_no_failure(tmp_path: Path, monkeypatch
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files, "write_atomic", full)
-    (notice,) = keep(bare_run(tmp_path).path, _of(10))
+    (notice,) = save_evaluation(bare_run(tmp_path).path, _of(10))
     assert isinstance(notice, Notice) and "not kept" in notice.title
 
 
 def test_training_that_goes_on_overtakes_later_ones(run_path: Path) -> None:
     list(train_generator(run_path, make_sprites(), steps=4))
     for step in (4, 6):
-        list(keep(run_path, _of(step)))
+        list(save_evaluation(run_path, _of(step)))
     list(train_resumed(run_path, CPU, Control()))
     assert read_evaluations(run_path) == (_of(4),)

@@ -19,7 +19,7 @@ from studio.core.events import CheckpointSaved, LossChunk, RunStarted, SamplesRe
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.runs import history
-from studio.engine.runs.folder import RunDir, RunProgress, spread
+from studio.engine.runs.folder import RunDir, RunProgress, thin_steps
 from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
 from studio.engine.training.loop import train_resumed
@@ -106,7 +106,7 @@ def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: P
 def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save_samples(bare_run(tmp_path), range(0, 120, 10), ("a", "b"))
     assert len(list(read_samples(tmp_path, 8))) == 12
-    monkeypatch.setattr(history, "MOST_SAMPLES", 5)
+    monkeypatch.setattr(history, "MAX_SAMPLE_IMAGES", 5)
     found = list(read_samples(tmp_path, 8))
     assert [samples.step for samples in found] == [0, 40, 70, 90, 110]
     assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
@@ -123,7 +123,7 @@ def test_samples_with_too_many_pixels_are_left_out(tmp_path: Path) -> None:
 def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.runs.folder.MOST_SAMPLES", 6)
+    monkeypatch.setattr("studio.engine.runs.folder.MAX_SAMPLE_IMAGES", 6)
     flushed = list[int]()
     monkeypatch.setattr("os.fsync", flushed.append)
     run = bare_run(tmp_path)
@@ -139,11 +139,11 @@ def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(
 def test_steps_are_spread_evenly_while_they_come() -> None:
     kept = list[int]()
     for step in range(0, 30_000, 3):
-        kept = spread([*kept, step], 64)
+        kept = thin_steps([*kept, step], 64)
         gaps = np.diff(kept)
         assert len(kept) <= 64 and kept[0] == 0 and kept[-1] == step
         assert len(kept) < 64 or gaps[:-1].max() <= 3 * gaps[:-1].min()
-    many = spread(range(1_000_000), 512)  # of a run by an older version, which kept all
+    many = thin_steps(range(1_000_000), 512)  # of a run by an older version, which kept all
     assert len(many) == 512 and many[-1] == 999_999 and np.diff(many).max() < 3 * np.diff(many).min()
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from studio.core.events import LossChunk, RunFinished
 from studio.data.sprites import Sprites
-from studio.engine.runs.folder import METRICS
+from studio.engine.runs.folder import METRICS_FILE
 from studio.engine.runs.listing import summarise
-from studio.engine.runs.metrics import newest_tick
+from studio.engine.runs.metrics import newest_loss_line
 from tests.engine.tools import of_kind, train_generator
 
 TICK = '{"step":%d,"loss":[1.0,2.0],"grad_norm":[0.1,0.1],"lr":0.1,"sprites_per_s":9,"elapsed_s":%g,"memory_bytes":1}\n'
@@ -41,6 +41,6 @@ def test_a_run_that_trains_shows_the_steps_since_its_last_checkpoint(run_path: P
     ],
 )  # fmt: skip
 def test_the_newest_steps_are_read_from_the_end_of_the_file(tmp_path: Path, lines: str, step: int | None) -> None:
-    (tmp_path / METRICS).write_text(lines)
-    found = newest_tick(tmp_path / METRICS)
+    (tmp_path / METRICS_FILE).write_text(lines)
+    found = newest_loss_line(tmp_path / METRICS_FILE)
     assert (None if found is None else found.step) == step

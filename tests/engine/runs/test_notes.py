@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from studio.core.errors import DamagedError, UnwritableError, UsageError
-from studio.engine.runs.listing import by_name, summarise
+from studio.engine.runs.listing import runs_by_name, summarise
 from studio.engine.runs.notes import RunNotes, change_notes, read_notes, split_tags
 from tests.engine.tools import bare_run
 
@@ -75,6 +75,6 @@ def test_runs_that_are_called_the_same_are_told_apart_by_their_folders(tmp_path:
     for run in runs[:2]:
         change_notes(run, name="bosses")
     change_notes(runs[2], name="dragons")
-    assert by_name([*runs, runs[0]]) == {
+    assert runs_by_name([*runs, runs[0]]) == {
         f"{tmp_path.name}/a": runs[0], f"{tmp_path.name}/b": runs[1], "dragons": runs[2],
     }  # fmt: skip

@@ -56,7 +56,7 @@ def runs(one_queued: Path) -> dict[str, Path]:
 def waiting() -> tuple[RunSummary, ...]:
     (listed,) = list_runs()
     assert isinstance(listed, RunsListed)
-    return queue.waiting(listed.runs)
+    return queue.queued_runs(listed.runs)
 
 
 def names() -> str:
@@ -160,25 +160,25 @@ def test_a_run_that_left_the_queue_while_it_was_dragged_moves_nothing(runs: dict
 def test_the_first_that_nobody_trains_is_next(runs: dict[str, Path]) -> None:
     holder = RunDir(runs["a"])
     holder.acquire()
-    queue.give_up(runs["a"], "Nobody but its holder says how it goes.")
+    queue.mark_failed(runs["a"], "Nobody but its holder says how it goes.")
     queue.remove(runs["c"])
     holder.write_progress(RunProgress("training", 1, 1.0, {}))
     assert [(run.path.name, run.standing) for run in waiting()] == [("a", "training"), ("b", "queued")]
-    following = queue.first_free(waiting())
+    following = queue.next_run(waiting())
     assert following is not None and following.path == runs["b"]
-    assert queue.first_free(waiting(), {runs["b"]}) is None
+    assert queue.next_run(waiting(), {runs["b"]}) is None
     holder.release()  # as the system does when it is killed: it is first again
-    following = queue.first_free(waiting())
+    following = queue.next_run(waiting())
     assert following is not None and following.path == runs["a"] and following.standing == "interrupted"
 
 
 def test_what_has_ended_leaves_the_queue_and_what_was_stopped_stays_until_it_is_removed(runs: dict[str, Path]) -> None:
     set_state(runs["a"], RunProgress("stopped", 2, 1.0, {}))
     set_state(runs["b"], RunProgress("finished", 2, 1.0, {}))
-    queue.give_up(runs["c"], "No device.")
+    queue.mark_failed(runs["c"], "No device.")
     assert names() == "a" and RunDir(runs["c"]).progress() == RunProgress("failed", 0, 0.0, {}, "No device.")
     for run in runs.values():
-        queue.settle(run)
+        queue.remove_if_ended(run)
     for name in "bc":  # trained longer, one day, and stopped
         set_state(runs[name], RunProgress("stopped", 3, 1.0, {}))
     assert names() == "a"

@@ -18,7 +18,7 @@ from studio.data.store import packed
 from studio.engine.models.loading import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.runs.folder import RunDir, RunRecord
-from studio.engine.runs.split import Split, halves, shuffled_by_group, split_by_group, split_of
+from studio.engine.runs.split import Split, shuffle_by_group, split_by_group, split_in_halves, split_sprites
 from studio.recipes.classifier import ClassifierConfig
 from tests.conftest import make_sprites
 from tests.data.making import imported
@@ -99,10 +99,10 @@ def test_neither_report_nor_validation_is_left_with_next_to_nothing(sizes: list[
 
 def test_real_sprites_are_halved_by_group() -> None:
     groups = np.repeat(np.arange(15), 8)
-    for places in (halves(groups), np.split(shuffled_by_group(groups, 0), [56])):
+    for places in (split_in_halves(groups), np.split(shuffle_by_group(groups, 0), [56])):
         assert sorted(np.concatenate(places)) == list(range(120))
         assert not set(groups[places[0]]) & set(groups[places[1]])
-    one = halves(np.zeros(9, np.int64))
+    one = split_in_halves(np.zeros(9, np.int64))
     assert [len(half) for half in one] == [5, 4]  # a single group: every second sprite
 
 
@@ -111,7 +111,7 @@ def test_a_rule_that_is_not_known_is_that_of_a_newer_version() -> None:
         "late", "classifier", {}, 8, ("a",), "discs", 4, "", "cpu", "CPU", "fp32", 9, "2030-01-01", {}, split="by moon"
     )
     with pytest.raises(RunError, match=r"late was made by a newer version"):
-        split_of(record, ClassifierConfig(), make_sprites(4))
+        split_sprites(record, ClassifierConfig(), make_sprites(4))
 
 
 def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -
     last = of_kind(events, Validated)[-1]
     assert last.metrics["accuracy"] < 0.7  # it was 0.94 while frames were on both sides
     kept = packed.load(RunDir(tmp_path / "run").data)
-    split = split_of(RunDir(tmp_path / "run").record(), ClassifierConfig(holdout=0.2), kept)
+    split = split_sprites(RunDir(tmp_path / "run").record(), ClassifierConfig(holdout=0.2), kept)
     animation = np.array([name.partition("#")[0] for name in kept.names])
     assert not set(animation[split.training]) & set(animation[split.validation])
     (started,) = of_kind(events, RunStarted)

@@ -75,7 +75,9 @@ def test_it_is_kept_beside_the_checkpoint_which_stays_as_it_is(
     trained: Path, distilled: tuple[Path, list[Event]]
 ) -> None:
     run, events = distilled
-    (path, info), (_, before) = (checkpoints.find(RunDir(folder).checkpoints)[-1] for folder in (run, trained))
+    (path, info), (_, before) = (
+        checkpoints.list_checkpoints(RunDir(folder).checkpoints)[-1] for folder in (run, trained)
+    )
     assert {name: info.sha256[name] for name in before.sha256} == before.sha256
     assert info.metrics == before.metrics and (path / "distilled.safetensors").exists()
     progress = of_kind(events, Progress)
@@ -125,7 +127,7 @@ def test_one_that_is_given_up_leaves_nothing(run: Path) -> None:
 
 
 def test_a_checkpoint_that_has_gone_meanwhile_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "find", lambda folder: [])
+    monkeypatch.setattr(checkpoints, "list_checkpoints", lambda folder: [])
     with pytest.raises(RunError, match="step 60 has gone"):
         checkpoints.add_distilled(RunDir(run).checkpoints, 60, {})
 

@@ -52,7 +52,7 @@ def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_clock(monkeypatch)
-    monkeypatch.setattr(early_stop, "EARLIEST_SHARE", 0.9)
+    monkeypatch.setattr(early_stop, "MIN_BUDGET_SHARE", 0.9)
     events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
     assert of_kind(events, Advised)[-1].step < 40 and of_kind(events, RunFinished)[0].step == 63
 

@@ -118,8 +118,8 @@ def test_fault_21_a_disk_that_stays_full_halts_until_the_run_is_ended(
         _busy(run_path, sprites, give_up_at_last)
     assert len(halted) in (0, 3)  # none where the training had not begun
     assert not RunDir(run_path).is_busy() and not list(run_path.rglob(".tmp-*"))
-    found = checkpoints.find(run_path / "checkpoints")
-    assert all(checkpoints.load_part(path, info, "average") for path, info in found)
+    found = checkpoints.list_checkpoints(run_path / "checkpoints")
+    assert all(checkpoints.load_tensors(path, info, "average") for path, info in found)
     disk.fails = frozenset()
     if halted:
         assert of_kind(list(train_resumed(run_path, CPU, Control())), RunFinished)[0].step == STEPS

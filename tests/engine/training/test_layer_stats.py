@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.runs.history import read_history
-from studio.engine.runs.metrics import LayersSeen
+from studio.engine.runs.metrics import LayerStats
 from studio.engine.training.layer_stats import MOST_LAYERS, LayerWatch, layers_of
 from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
@@ -50,7 +50,7 @@ class _Relus(nn.Module):
         return self.second(self.first(x).relu())  # type: ignore[no-any-return]
 
 
-def _look(network: nn.Module, watch: LayerWatch, optimizer: torch.optim.Optimizer, x: Tensor) -> LayersSeen:
+def _look(network: nn.Module, watch: LayerWatch, optimizer: torch.optim.Optimizer, x: Tensor) -> LayerStats:
     watch.begin(0.0, 60.0)  # before the first step, which is passed over
     watch.begin(1.0, 60.0)
     for part in x.chunk(2):  # as micro-batches come
@@ -116,7 +116,7 @@ def test_layers_are_few_and_hold_every_matrix_once(recipe: Recipe) -> None:
 def test_what_a_resume_overtakes_is_left_out(tmp_path: Path) -> None:
     run = bare_run(tmp_path)
     for step in (1, 5, 9):
-        run.append(LayersSeen(step, {"enter": (0.5 / step, 2.0, None), "leave": (0.1, 1.0, 0.25)}))
+        run.append(LayerStats(step, {"enter": (0.5 / step, 2.0, None), "leave": (0.1, 1.0, 0.25)}))
     run.append({"resumed": 5, "device": "cpu"})
     layers = read_history(tmp_path).layers
     assert layers["update"]["enter"].steps.tolist() == [1, 5]

@@ -11,7 +11,7 @@ from studio.core.errors import RunError
 from studio.core.events import Event, Progress, RunFinished, SamplesReady
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.runs.analysis.film import film_of
+from studio.engine.runs.analysis.film import timelapse
 from studio.engine.runs.history import read_samples
 from tests.engine.tools import of_kind, train_classifier, train_generator
 
@@ -27,7 +27,7 @@ def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, s
     known = {*names, *(f"✗ {wrong} (is {name})" for wrong in names for name in names)}
     assert set(saved[-1].captions) <= known
     with pytest.raises(RunError, match="never change"):
-        film_of(run_path)
+        timelapse(run_path)
 
 
 def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:

@@ -25,7 +25,7 @@ from studio.engine.quality.scores import kid
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.runs.split import split_of
+from studio.engine.runs.split import split_sprites
 from studio.engine.sampling.generate import draw
 from studio.engine.steps import batches, timing
 from studio.engine.training import loop
@@ -47,8 +47,8 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few steps of learning to see, few sprites, and a slice after each step."""
     monkeypatch.setattr(loop, "TICK_S", 0.0)
     monkeypatch.setattr(features, "_STEPS", 3)
-    monkeypatch.setattr(quality, "COUNT", 24)
-    monkeypatch.setattr(quality, "LAST_COUNT", 24)
+    monkeypatch.setattr(quality, "QUALITY_SPRITES", 24)
+    monkeypatch.setattr(quality, "FINAL_SPRITES", 24)
     monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
     monkeypatch.setattr(quality, "SHARE", 1e6)
     monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
@@ -61,7 +61,7 @@ def trained(path: Path, **changes: Any) -> list[Event]:
 
 def figures_kept(run: Path) -> dict[int, Mapping[str, float]]:
     """The figures of each checkpoint by its step."""
-    return {info.step: info.metrics for _, info in checkpoints.find(run / "checkpoints")}
+    return {info.step: info.metrics for _, info in checkpoints.list_checkpoints(run / "checkpoints")}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     until_then = run_path.with_name("until then")
     trained(until_then, steps=first.step, lr_decay_share=0.0, inpaint_share=0.0)
     sprites = packed.load(RunDir(run_path).data)
-    split = split_of(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
+    split = split_sprites(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
     training, heldout = sprites.take(split.training), sprites.take(split.validation)
     seen = returned(features_of(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]

@@ -17,7 +17,7 @@ from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.types import STARTER
-from studio.engine.runs.checkpoints import find
+from studio.engine.runs.checkpoints import list_checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.training.loop import train_new
 from studio.engine.training.parents import FEW, load_parent, starter_info, suggested
@@ -36,7 +36,7 @@ def parent_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def average(run: Path) -> dict[str, torch.Tensor]:
-    return load_file(find(run / "checkpoints")[-1][0] / "average.safetensors")
+    return load_file(list_checkpoints(run / "checkpoints")[-1][0] / "average.safetensors")
 
 
 def test_a_network_starts_from_the_weights_of_a_run_and_finds_its_classes_by_name(parent_run: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_run_tells_all_whose_weights_it_started_from(parent_run: Path, tmp_pat
     assert [(one.title, one.step, one.data_title) for one in record.ancestors] == [
         ("child", 2, SPRITES.title), ("trial", 8, SPRITES.title),
     ]  # fmt: skip
-    weights = find(child / "checkpoints")[-1][0] / "average.safetensors"
+    weights = list_checkpoints(child / "checkpoints")[-1][0] / "average.safetensors"
     assert record.ancestors[0].sha256 == hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
@@ -136,7 +136,7 @@ def test_every_checkpoint_that_was_tampered_with_is_refused(run_path: Path, spri
     from studio.core.errors import RunError
 
     list(train_generator(run_path, sprites, steps=2))
-    weights = find(run_path / "checkpoints")[-1][0] / "average.safetensors"
+    weights = list_checkpoints(run_path / "checkpoints")[-1][0] / "average.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     with pytest.raises(RunError):
         load_parent(run_path, GENERATOR)

@@ -397,7 +397,9 @@ def test_fault_31_an_exception_in_a_plug_in_is_in_the_record_with_its_name(
     run = RunDir(run_path)
     assert run.progress().state == "failed" and not run.is_busy()
     assert run.progress().message == "The plug-in 'generator' failed. ValueError: an odd shape"
-    assert len(checkpoints.find(run.checkpoints)) == (where == "evaluate")  # saved before anything is said of it
+    assert len(checkpoints.list_checkpoints(run.checkpoints)) == (
+        where == "evaluate"
+    )  # saved before anything is said of it
 
 
 @pytest.mark.parametrize("ending", [GeneratorExit, KeyboardInterrupt])

@@ -16,7 +16,13 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.core.curves import MOST_LINES
-from studio.engine.runs.analysis.comparison import NOTHING_DIFFERS, ComparedRun, about_marks, differing, figures
+from studio.engine.runs.analysis.comparison import (
+    NOTHING_DIFFERS,
+    ComparedRun,
+    comparison_rows,
+    differences,
+    explain_best,
+)
 from studio.engine.runs.history import HistoryRead, compared_curves
 
 if TYPE_CHECKING:
@@ -161,7 +167,7 @@ class Comparison(QWidget):
             self._show_read(_SECTIONS[section])
 
     def _show_settings(self) -> None:
-        rows = differing([run.record for run in self._runs if run.record is not None])
+        rows = differences([run.record for run in self._runs if run.record is not None])
         if rows:
             self.settings.show_rows([run.title for run in self._runs], rows)
         else:
@@ -179,8 +185,8 @@ class Comparison(QWidget):
         if section == "Samples":
             self.samples.show_runs(known, note)
         else:
-            marks = about_marks(known) if len(known) > 1 else ""
-            self.figures.show_rows([run.name for run in known], figures(known), f"{marks} {note}".strip())
+            marks = explain_best(known) if len(known) > 1 else ""
+            self.figures.show_rows([run.name for run in known], comparison_rows(known), f"{marks} {note}".strip())
 
 
 def _tabs() -> QTabBar:

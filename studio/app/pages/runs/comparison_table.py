@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QT
 from studio.app.widgets import factory
 
 if TYPE_CHECKING:
-    from studio.engine.runs.analysis.comparison import Row
+    from studio.engine.runs.analysis.comparison import ComparisonRow
 
 _WIDEST = 280  # logical pixels of a column: longer texts are shortened, and whole in the tool tip
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -36,7 +36,7 @@ class ComparisonTable(QWidget):
         self._stack.addWidget(self._nothing)
         self.setLayout(factory.column(self._stack, self.note))
 
-    def show_rows(self, runs: Sequence[str], rows: Sequence[Row], note: str = "") -> None:
+    def show_rows(self, runs: Sequence[str], rows: Sequence[ComparisonRow], note: str = "") -> None:
         """Show these lines of the runs with these names, and a note under them."""
         self._model.show_rows(runs, rows)
         self._stack.setCurrentIndex(0)
@@ -78,10 +78,10 @@ class _ComparisonModel(QAbstractTableModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._runs: Sequence[str] = ()
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[ComparisonRow] = ()
         self._before = 0  # columns before those of the runs
 
-    def show_rows(self, runs: Sequence[str], rows: Sequence[Row]) -> None:
+    def show_rows(self, runs: Sequence[str], rows: Sequence[ComparisonRow]) -> None:
         """Show these. Where only the values are others, what the user looks at stays in its place."""
         titles = [row.title for row in rows]
         is_same = (list(self._runs), [row.title for row in self._rows]) == (list(runs), titles)

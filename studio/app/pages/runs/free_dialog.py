@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgr
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
-from studio.engine.runs.maintenance.disk_use import KINDS, Removable, SpaceFound
+from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, SpaceFound
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -60,7 +60,7 @@ class FreeSpaceDialog(QDialog):
         self._busy.setTextVisible(False)
         factory.retain_size_when_hidden(self._busy)
         kinds = factory.column(spacing=2 * factory.GRID)
-        for kind in KINDS:
+        for kind in CLEANUP_KINDS:
             box, size, about = QCheckBox(kind.title), factory.text("", wrap=False), factory.caption(kind.loses)
             factory.set_name_and_tip(box, kind.title, kind.loses)
             box.setChecked(kind.is_usual)
@@ -103,7 +103,7 @@ class FreeSpaceDialog(QDialog):
     @Slot()
     def _refresh(self) -> None:
         self._busy.setVisible(self._space.is_busy())
-        for kind in KINDS:
+        for kind in CLEANUP_KINDS:
             own = [item for item in self._items if item.kind == kind.name]
             self._parts[kind.name].setVisible(bool(own))
             self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))

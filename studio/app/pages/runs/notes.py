@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.errors import UsageError
-from studio.engine.runs.notes import LONGEST_NOTE, RunNotes, check_notes, split_tags
+from studio.engine.runs.notes import MAX_NOTE_LENGTH, RunNotes, check_notes, split_tags
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -130,8 +130,10 @@ class RunNotesRow(QWidget):
     def _mark(self) -> None:
         """Show under each field why its text is invalid; without a run, disable the fields with a tool tip."""
         self._reasons["tags"].show_reason(_problem_of(split_tags(self.tags.text())))
-        is_long = len(self.note.toPlainText().strip()) > LONGEST_NOTE
-        self._reasons["note"].show_reason(f"Only the first {LONGEST_NOTE:,} characters are stored." if is_long else "")
+        is_long = len(self.note.toPlainText().strip()) > MAX_NOTE_LENGTH
+        self._reasons["note"].show_reason(
+            f"Only the first {MAX_NOTE_LENGTH:,} characters are stored." if is_long else ""
+        )
         for field in (self.tags, self.note):
             field.setEnabled(self._shown is not None)
             if self._shown is None:
@@ -147,7 +149,7 @@ class RunNotesRow(QWidget):
 
     def _note(self) -> str:
         """Return the text of the note field without surrounding blanks, cut to LONGEST_NOTE characters."""
-        return self.note.toPlainText().strip()[:LONGEST_NOTE]
+        return self.note.toPlainText().strip()[:MAX_NOTE_LENGTH]
 
 
 def _problem_of(tags: tuple[str, ...]) -> str:

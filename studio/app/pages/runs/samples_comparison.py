@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QSlider, QWidget
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import SpriteSheetView
 from studio.core.formatting import duration, number
-from studio.engine.runs.analysis.comparison import shared_places
+from studio.engine.runs.analysis.comparison import shared_positions
 
 if TYPE_CHECKING:
-    from studio.engine.runs.analysis.comparison import By, ComparedRun
+    from studio.engine.runs.analysis.comparison import ComparedRun, TimelineAxis
 
 NO_SAMPLES = "This run has no live samples."
 _NAME_WIDTH = 18 * factory.GRID
-_WAYS: dict[str, By] = {"At the same step": "step", "After the same time": "time"}
+_WAYS: dict[str, TimelineAxis] = {"At the same step": "step", "After the same time": "time"}
 
 
 class SamplesComparison(QWidget):
@@ -59,7 +59,7 @@ class SamplesComparison(QWidget):
         self._note = note
         self._fit(shown)
 
-    def _by(self) -> By:
+    def _by(self) -> TimelineAxis:
         return _WAYS[self.way.currentText()]
 
     def _shown(self) -> float | None:
@@ -77,7 +77,7 @@ class SamplesComparison(QWidget):
 
     def _fit(self, shown: float | None) -> None:
         """Take the slider as far as all runs have come, at `shown` or at the end."""
-        self._places = shared_places([run.film for run in self._runs], self._by())
+        self._places = shared_positions([run.film for run in self._runs], self._by())
         last = max(0, len(self._places) - 1)
         at = last if shown is None else min(last, max(0, bisect_right(self._places, shown) - 1))
         self._is_last = at == last
@@ -128,7 +128,7 @@ class _SamplesRow(QWidget):
         line.setStretch(1, 1)
         self.setLayout(line)
 
-    def show_run(self, run: ComparedRun, place: float | None, by: By) -> None:
+    def show_run(self, run: ComparedRun, place: float | None, by: TimelineAxis) -> None:
         """Show what this run has drawn nearest to that place; None: none of the runs has samples."""
         self.name.show_text(run.name)
         self.view.setAccessibleName(f"Samples of {run.name}")

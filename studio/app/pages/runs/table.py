@@ -15,8 +15,8 @@ from studio.app import theme
 from studio.app.pages import run_texts
 from studio.core import formatting
 from studio.core.names import composed
-from studio.engine.runs.listing import data_of
-from studio.engine.runs.notes import LONGEST_NAME
+from studio.engine.runs.listing import data_label
+from studio.engine.runs.notes import MAX_NAME_LENGTH
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QObject
@@ -153,7 +153,7 @@ class RunTable(QAbstractTableModel):
             tags,
             state,
             self._titles.get(record.recipe, record.recipe),
-            data_of(record),
+            data_label(record),
             run_texts.figures(progress.headline),
             formatting.number(run.step),
             formatting.duration(run.elapsed_s) if run.elapsed_s else "–",
@@ -211,7 +211,7 @@ class NameDelegate(QStyledItemDelegate):
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
         """A field for the name."""
         editor = QLineEdit(parent)
-        editor.setMaxLength(LONGEST_NAME)
+        editor.setMaxLength(MAX_NAME_LENGTH)
         editor.setAccessibleName("Name")
         return editor
 

@@ -20,7 +20,7 @@ from studio.engine.runs.maintenance.disk_use import (
     SpaceFreed,
     UseMeasured,
     measure_use,
-    together,
+    total_bytes,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class RunSpace(QObject):
 
     def total_bytes(self) -> int:
         """What the listed runs that were measured take together."""
-        return together(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
+        return total_bytes(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
 
     def is_busy(self) -> bool:
         """Whether something is being looked for or removed."""

@@ -16,7 +16,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.devices.types import Device, ParentSource
-from studio.engine.runs.queue import RunQueued, first_free
+from studio.engine.runs.queue import RunQueued, next_run
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -95,7 +95,7 @@ class TrainingQueue(QObject):
 
     def _go_on(self) -> None:
         """Have the next run trained. Each has one turn, so that none that can't be begun holds up the others."""
-        following = first_free(self.runs, self._passed)
+        following = next_run(self.runs, self._passed)
         if following is None:
             self.pause()
             self.emptied.emit(self._finished, self._failed)

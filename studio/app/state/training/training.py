@@ -30,7 +30,7 @@ from studio.core.events import (
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device, ParentSource
-from studio.engine.runs.analysis.advice import advice_on
+from studio.engine.runs.analysis.advice import advice_for
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class CurrentTraining(QObject):
                 self.end = event
 
     def _recall(self, read: HistoryRead) -> None:
-        self.advice = advice_on(read.history, read.used_up)
+        self.advice = advice_for(read.history, read.used_up)
         self.samples = read.samples[-1] if read.samples else None
         self.heldout = {name: float(curve.values[-1]) for name, curve in read.history.validation.items()}
         self.has_checkpoint = bool(read.history.checkpoints)

@@ -1,6 +1,6 @@
 """Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
 
-'Good enough' needs a tenth of the budget, and several validations without a gain. `best_saved` chooses the best
+'Good enough' needs a tenth of the budget, and several validations without a gain. `best_saved_step` chooses the best
 checkpoint, for the advice and for loading a model.
 
 Advice that ends a training needs twice as many measurements, to rule out chance. A run that is read back gets the same
@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from studio.core.events import Advised, CheckpointSaved, Event, Events, QualityMeasured, Validated
 from studio.core.formatting import number, percent
 from studio.core.metrics import LOSS, METRICS, Metric, Quality
-from studio.engine.runs.history import History
+from studio.engine.runs.history import RunHistory
 
-COUNT = 128  # sprites that are drawn for a measurement
-LAST_COUNT = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
+QUALITY_SPRITES = 128  # sprites that are drawn for a measurement
+FINAL_SPRITES = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
 COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
-EARLIEST_SHARE = 0.1  # of the budget: before, no advice says 'good enough' or ends a training
+MIN_BUDGET_SHARE = 0.1  # of the budget: before, no advice says 'good enough' or ends a training
 _FALLING = 0.02  # a loss falls if it drops by more than this share
 _PERFECT = 1.0  # the highest accuracy, and the highest R²
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
-Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
+StepValues = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
 _LOSS_FALLS = "The loss on held-out sprites still falls."
 _ADVISING = [metric for metric in METRICS.values() if metric.rising]
 
@@ -42,11 +42,11 @@ class _Evidence:
     long: float
 
 
-_TO_SAY = _Evidence(fewest=3, in_a_row=2, patience=4, long=1.5)
-_TO_END = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
+_SHOW = _Evidence(fewest=3, in_a_row=2, patience=4, long=1.5)
+_STOP = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
-def copies_much(copies: float, real: float, count: int = COUNT) -> bool:
+def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) -> bool:
     """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors: those of two
     shares of so many sprites each, if all were alike.
     """
@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def copies_much(self) -> bool:
-        return copies_much(self.quality.copies, self.quality.copies_real)
+        return copies_too_much(self.quality.copies, self.quality.copies_real)
 
     @property
     def looks_real(self) -> bool:
@@ -82,7 +82,7 @@ class Adviser:
     to_end: advice on which the training may end; None without enough measurements.
     """
 
-    def __init__(self, past: History, used_up: Callable[[], float]) -> None:
+    def __init__(self, past: RunHistory, used_up: Callable[[], float]) -> None:
         """past: figures from before the run was resumed. used_up: returns the used share of the budget, 0 to 1."""
         self._measured, self._used_up = measurements(past), used_up
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
@@ -116,21 +116,21 @@ class Adviser:
         return self._advice()
 
     def _advice(self) -> Advised | None:
-        found = _by_what_is_known(self._measured, self._curves, self._losses) or advice_by_loss(self._losses)
-        if found is None or (found.verdict == "good enough" and self._used_up() < EARLIEST_SHARE):
+        found = _newest_advice(self._measured, self._curves, self._losses) or advice_by_loss(self._losses)
+        if found is None or (found.verdict == "good enough" and self._used_up() < MIN_BUDGET_SHARE):
             return None
         return self._with_best_checkpoint(found)
 
     def _advice_to_end(self) -> Advised | None:
         """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
-        found = _by_what_is_known(self._measured, self._curves, self._losses, _TO_END)
+        found = _newest_advice(self._measured, self._curves, self._losses, _STOP)
         return None if found is None or found.verdict == "improving" else self._with_best_checkpoint(found)
 
     def _with_best_checkpoint(self, found: Advised) -> Advised:
         """Return the advice with the step of the best checkpoint; with its own step before the first checkpoint."""
         metric, curve = next(((metric, curve) for metric, curve in self._curves.items() if curve), (None, []))
         saved = self._all_saved()
-        best = best_saved(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
+        best = best_saved_step(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
         return replace(found, best_step=best)
 
     def _all_saved(self) -> list[int]:
@@ -144,13 +144,13 @@ class Adviser:
         return advised.best_step != self.advice.best_step and not moves_along
 
 
-def advice_on(history: History, used_up: float) -> Advised | None:
+def advice_for(history: RunHistory, used_up: float) -> Advised | None:
     """Return the advice for a recorded run; None after too few measurements. used_up: share of its budget, 0 to 1."""
     return Adviser(history, lambda: used_up).advice
 
 
-def best_saved(
-    saved: Sequence[int], measured: Sequence[Measurement], metric: Metric | None, curve: Curve
+def best_saved_step(
+    saved: Sequence[int], measured: Sequence[Measurement], metric: Metric | None, curve: StepValues
 ) -> int | None:
     """Return the step of the best checkpoint; None without a figure to judge by.
 
@@ -167,7 +167,7 @@ def best_saved(
     return min(values, key=lambda step: metric.rank(values[step]))
 
 
-def measurements(history: History) -> list[Measurement]:
+def measurements(history: RunHistory) -> list[Measurement]:
     """What a run has measured so far."""
     curves = history.quality
     if not curves:
@@ -179,7 +179,7 @@ def measurements(history: History) -> list[Measurement]:
     ]
 
 
-def advice(measured: Sequence[Measurement], evidence: _Evidence = _TO_SAY) -> Advised | None:
+def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SHOW) -> Advised | None:
     """The advice that follows from all measurements so far; None when they are too few."""
     if len(measured) < evidence.fewest:
         return None
@@ -199,13 +199,15 @@ def advice(measured: Sequence[Measurement], evidence: _Evidence = _TO_SAY) -> Ad
     return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
 
 
-def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
+def metric_curve(history: RunHistory, metric: Metric) -> list[tuple[int, float]]:
     """Steps and values of a figure on held-out sprites, of a run that has it."""
     curve = history.validation.get(metric.name)
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
 
-def advice_by_metric(metric: Metric, curve: Curve, losses: Curve, evidence: _Evidence = _TO_SAY) -> Advised | None:
+def advice_by_metric(
+    metric: Metric, curve: StepValues, losses: StepValues, evidence: _Evidence = _SHOW
+) -> Advised | None:
     """Return the advice by a figure that should rise, such as accuracy; None after too few values.
 
     curve, losses: steps and values on held-out sprites. While the loss falls, a flat figure may still rise: accuracy
@@ -222,36 +224,39 @@ def advice_by_metric(metric: Metric, curve: Curve, losses: Curve, evidence: _Evi
     return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
 
 
-def _falls(losses: Curve, patience: int) -> bool:
+def _falls(losses: StepValues, patience: int) -> bool:
     """Return whether one of the last `patience` losses lies clearly below all earlier losses."""
     before = [loss for _, loss in losses[:-patience]]
     lowest = min(before, default=math.inf)
     return min((loss for _, loss in losses[-patience:]), default=math.inf) < lowest - _FALLING * abs(lowest)
 
 
-def advice_by_loss(curve: Curve) -> Advised | None:
+def advice_by_loss(curve: StepValues) -> Advised | None:
     """The advice by the loss on held-out sprites, of a generator whose new sprites were not measured.
 
     The newest model is the best, as far as that is known: of few sprites, the loss rises while new ones still get
     better, and says nothing of copies. None when there are too few values.
     """
-    if len(curve) < _TO_SAY.fewest:
+    if len(curve) < _SHOW.fewest:
         return None
     step, _ = curve[-1]
     lowest_at, _ = min(curve, key=lambda pair: pair[1])
-    if sum(later > lowest_at for later, _ in curve) >= _TO_SAY.patience and step >= _TO_SAY.long * lowest_at:
+    if sum(later > lowest_at for later, _ in curve) >= _SHOW.patience and step >= _SHOW.long * lowest_at:
         why = f"The loss on held-out sprites has been no lower since step {number(lowest_at)}."
         why = f"{why} With few sprites, new ones may still get better: look at them."
         return Advised(step, "good enough", why, step)
     return Advised(step, "improving", _LOSS_FALLS, step)
 
 
-def _by_what_is_known(
-    measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve, evidence: _Evidence = _TO_SAY
+def _newest_advice(
+    measured: Sequence[Measurement],
+    curves: Mapping[Metric, StepValues],
+    losses: StepValues,
+    evidence: _Evidence = _SHOW,
 ) -> Advised | None:
     """Return the advice by new sprites if measured often enough, else by the recipe's figures on held-out sprites."""
     by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
-    return advice(measured, evidence) or next(filter(None, by_metrics), None)
+    return advice_by_quality(measured, evidence) or next(filter(None, by_metrics), None)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
@@ -259,17 +264,17 @@ def best_step(measured: Sequence[Measurement]) -> int:
 
     Where all that are like anything copy, the one that copies least.
     """
-    original = _original(measured)
+    original = _not_copying(measured)
     lowest = min(original, key=_distance)
     return max(one.step for one in original if one.quality.kid <= lowest.quality.kid + lowest.quality.kid_error)
 
 
 def lowest_step(measured: Sequence[Measurement]) -> int:
     """The step of the lowest distance: the one that others must come near to, to be as good as the best one."""
-    return min(_original(measured), key=_distance).step
+    return min(_not_copying(measured), key=_distance).step
 
 
-def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
+def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
     """Those that do not copy or, where all do, the one that copies least. Sprites unlike any real one copy
     nothing, but are no use either."""
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured

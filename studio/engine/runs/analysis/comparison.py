@@ -18,12 +18,12 @@ from studio.core.config import TrainingConfig, Value, legacy_defaults, settings_
 from studio.core.events import SamplesReady
 from studio.core.formatting import duration, number, percent, rate
 from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, title_of, written
-from studio.engine.runs.evaluation import Evaluation
+from studio.engine.runs.evaluation import CheckpointEvaluation
 from studio.engine.runs.folder import RunRecord
-from studio.engine.runs.history import Curve, HistoryRead, seconds_at
-from studio.engine.runs.listing import RunSummary, data_of
+from studio.engine.runs.history import HistoryRead, MetricCurve, elapsed_at
+from studio.engine.runs.listing import RunSummary, data_label
 
-By = Literal["step", "time"]
+TimelineAxis = Literal["step", "time"]
 
 NOTHING_DIFFERS = "Nothing differs: settings, sprites and device are the same."
 
@@ -33,7 +33,7 @@ _BY_CHANCE = 2.0  # standard errors of a difference, which chance exceeds once i
 
 
 @dataclass(frozen=True, eq=False)
-class Film:
+class SampleTimeline:
     """Live samples of a run, the oldest first: after how many steps, and how many seconds of training. float64 [n]."""
 
     samples: Sequence[SamplesReady]
@@ -41,16 +41,16 @@ class Film:
     seconds: NDArray[np.float64]
 
     @classmethod
-    def of(cls, read: HistoryRead) -> Film:
+    def of(cls, read: HistoryRead) -> SampleTimeline:
         """All that a run has kept."""
         steps = np.array([sample.step for sample in read.samples], np.int64)
-        return cls(read.samples, steps.astype(np.float64), seconds_at(read.history, steps))
+        return cls(read.samples, steps.astype(np.float64), elapsed_at(read.history, steps))
 
-    def places(self, by: By) -> NDArray[np.float64]:
+    def places(self, by: TimelineAxis) -> NDArray[np.float64]:
         """Where its samples are, rising."""
         return self.steps if by == "step" else self.seconds
 
-    def nearest(self, place: float, by: By) -> int:
+    def nearest(self, place: float, by: TimelineAxis) -> int:
         """Which of its samples is nearest to that place. There must be some."""
         return int(np.abs(self.places(by) - place).argmin())
 
@@ -65,18 +65,18 @@ class ComparedRun:
     read: HistoryRead
 
     @cached_property
-    def film(self) -> Film:
+    def film(self) -> SampleTimeline:
         """Its live samples."""
-        return Film.of(self.read)
+        return SampleTimeline.of(self.read)
 
     @property
-    def evaluation(self) -> Evaluation | None:
+    def evaluation(self) -> CheckpointEvaluation | None:
         """What it was evaluated to last."""
         return self.read.evaluations[-1] if self.read.evaluations else None
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A line of a comparison: a text for each run, empty where it has none.
 
     better: which value is better, in words; empty where none is. best: the places of the runs that no other surpasses.
@@ -92,18 +92,18 @@ class Row:
         return tuple(f"best {text}" if place in self.best else text for place, text in enumerate(self.texts))
 
 
-def settings_in_words(record: RunRecord) -> dict[str, str]:
+def settings_texts(record: RunRecord) -> dict[str, str]:
     """The settings of a run by their names for people, also those that are newer than the run."""
     config = with_current_names(TrainingConfig, record.config)
     newer = {name: value for name, value in legacy_defaults(TrainingConfig).items() if name not in config}
     return {_label(name): _setting(name, value) for name, value in {**config, **newer}.items()}
 
 
-def origins_in_words(record: RunRecord) -> dict[str, str]:
+def data_texts(record: RunRecord) -> dict[str, str]:
     """What a run learnt from, and on what."""
     return {
         "Recipe": record.recipe,
-        "Sprites": data_of(record),
+        "Sprites": data_label(record),
         "Canvas": f"{record.size} x {record.size} pixels",
         "Classes": ", ".join(record.class_names),
         "Numbers": ", ".join(record.target_names),
@@ -115,37 +115,37 @@ def origins_in_words(record: RunRecord) -> dict[str, str]:
     }
 
 
-def differing(records: Sequence[RunRecord]) -> list[Row]:
+def differences(records: Sequence[RunRecord]) -> list[ComparisonRow]:
     """What runs learnt from, on what and with which settings, as far as that is not the same of all."""
-    rows = side_by_side([{**origins_in_words(record), **settings_in_words(record)} for record in records])
+    rows = side_by_side([{**data_texts(record), **settings_texts(record)} for record in records])
     return [row for row in rows if len(set(row.texts)) > 1]
 
 
-def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[Row]:
+def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[ComparisonRow]:
     """A row for each name that any of them has."""
     names = dict.fromkeys(name for column in columns for name in column)
-    return [Row(name, tuple(column.get(name, "") for column in columns)) for name in names]
+    return [ComparisonRow(name, tuple(column.get(name, "") for column in columns)) for name in names]
 
 
-def figures(runs: Sequence[ComparedRun]) -> list[Row]:
+def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
     """How far runs are and how good: what was measured along their training, and what they were evaluated to last.
 
-    The best are marked where that can be said: see `about_marks`.
+    The best are marked where that can be said: see `explain_best`.
     """
-    return [row for row in (*_pace(runs), *_along_training(runs), *_evaluated(runs)) if any(row.texts)]
+    return [row for row in (*_speed_rows(runs), *_training_rows(runs), *_evaluation_rows(runs)) if any(row.texts)]
 
 
-def about_marks(runs: Sequence[ComparedRun]) -> str:
+def explain_best(runs: Sequence[ComparedRun]) -> str:
     """What the marks say, or why there are none, in a sentence or two."""
-    if not _on_same_sprites(runs):
+    if not _have_same_sprites(runs):
         return "No figure on sprites is marked as best: the runs learnt from other sprites, or held out others."
     marks = "'best' is what no other run surpasses, by more than chance where that is known."
-    if _of_same_kind(runs):
+    if _have_same_recipe(runs):
         return marks
     return f"{marks} Losses of other recipes, or of other settings of one, don't compare."
 
 
-def shared_places(films: Sequence[Film], by: By) -> list[float]:
+def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[float]:
     """Where at least one run has a sample, up to where the first of them ends; those without samples aside."""
     found = [film.places(by) for film in films if len(film.samples)]
     if not found:
@@ -165,85 +165,89 @@ def _setting(name: str, value: Value) -> str:
     return f"{number(value) if isinstance(value, int) else value} {unit}".rstrip()
 
 
-def _pace(runs: Sequence[ComparedRun]) -> Iterator[Row]:
+def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     progresses = [run.summary.progress for run in runs]
-    yield Row("Steps", tuple(number(each.step) if each else "" for each in progresses))
-    yield Row("Time", tuple(duration(each.elapsed_s) if each else "" for each in progresses))
+    yield ComparisonRow("Steps", tuple(number(each.step) if each else "" for each in progresses))
+    yield ComparisonRow("Time", tuple(duration(each.elapsed_s) if each else "" for each in progresses))
     curves = [run.read.history.series.get("sprites_per_s") for run in runs]
     speeds = [None if curve is None else float(np.median(curve.values)) for curve in curves]
-    yield _ranked("Speed", ["" if speed is None else rate(speed) for speed in speeds], "high", speeds)
+    yield _ranked_row("Speed", ["" if speed is None else rate(speed) for speed in speeds], "high", speeds)
 
 
-def _along_training(runs: Sequence[ComparedRun]) -> Iterator[Row]:
+def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     """The latest figures that a training has measured of itself."""
-    compared = _on_same_sprites(runs)
-    yield from _heldout([_latest(run.read.history.validation) for run in runs], "Held-out {}", runs)
+    compared = _have_same_sprites(runs)
+    yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Held-out {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
-    yield Row("Last measured at step", tuple("" if curve is None else number(int(curve.steps[-1])) for curve in last))
+    yield ComparisonRow(
+        "Last measured at step", tuple("" if curve is None else number(int(curve.steps[-1])) for curve in last)
+    )
     found = [Quality.among(_latest(run.read.history.quality)) for run in runs]
     texts = [f"{each.kid:.3f} ± {each.kid_error:.3f}" if each else "" for each in found]
     kids, errors = [each.kid if each else None for each in found], [each.kid_error if each else 0.0 for each in found]
-    yield _ranked("KID while training", texts, "low", kids, errors, compared=compared)
-    yield Row("KID of real sprites", tuple(f"{each.kid_real:.3f}" if each else "" for each in found))
+    yield _ranked_row("KID while training", texts, "low", kids, errors, compared=compared)
+    yield ComparisonRow("KID of real sprites", tuple(f"{each.kid_real:.3f}" if each else "" for each in found))
     texts, copies = (
         [percent(each.copies) if each else "" for each in found],
         [each.copies if each else None for each in found],
     )
-    yield _ranked("Copies while training", texts, "low", copies, compared=compared)
-    yield Row("Copies among real sprites", tuple(percent(each.copies_real) if each else "" for each in found))
+    yield _ranked_row("Copies while training", texts, "low", copies, compared=compared)
+    yield ComparisonRow("Copies among real sprites", tuple(percent(each.copies_real) if each else "" for each in found))
 
 
-def _latest(curves: Mapping[str, Curve]) -> dict[str, float]:
+def _latest(curves: Mapping[str, MetricCurve]) -> dict[str, float]:
     return {name: float(curve.values[-1]) for name, curve in curves.items()}
 
 
-def _evaluated(runs: Sequence[ComparedRun]) -> Iterator[Row]:
+def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     """What `studio evaluate` found last."""
     found = [run.evaluation for run in runs]
-    yield Row("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
+    yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)
-    yield Row("New sprites judged", judged)
-    yield Row("Held-out sprites", tuple("" if each is None else number(each.heldout_count) for each in found))
+    yield ComparisonRow("New sprites judged", judged)
+    yield ComparisonRow("Held-out sprites", tuple("" if each is None else number(each.heldout_count) for each in found))
     counts = {each.count for each in found if each is not None and each.count}
-    compared = _on_same_sprites(runs) and len(counts) == 1  # equal numbers compare
+    compared = _have_same_sprites(runs) and len(counts) == 1  # equal numbers compare
     for figure in FIGURES:
         new = [each.figures if each is not None and each.count else {} for each in found]
         real = [each.beside if each is not None else {} for each in found]
-        texts = [_beside(figure, *pair) for pair in zip(new, real, strict=True)]
-        ranks = [_distance(figure, *pair) for pair in zip(new, real, strict=True)]
+        texts = [_value_with_real(figure, *pair) for pair in zip(new, real, strict=True)]
+        ranks = [_rank(figure, *pair) for pair in zip(new, real, strict=True)]
         errors = [each.get(f"{figure.name}_error", 0.0) for each in new]
-        yield _ranked(figure.title, texts, figure.better, ranks, errors, compared=compared)
-    yield from _heldout(
+        yield _ranked_row(figure.title, texts, figure.better, ranks, errors, compared=compared)
+    yield from _validation_rows(
         [each.figures if each is not None and not each.count else {} for each in found], "Held-out {}, evaluated", runs
     )
 
 
-def _heldout(columns: Sequence[Mapping[str, float]], title: str, runs: Sequence[ComparedRun]) -> Iterator[Row]:
+def _validation_rows(
+    columns: Sequence[Mapping[str, float]], title: str, runs: Sequence[ComparedRun]
+) -> Iterator[ComparisonRow]:
     """A recipe's own figures on held-out sprites, by name."""
     for name in dict.fromkeys(name for column in columns for name in column):
         metric, values = METRICS.get(name.partition(" ")[0]), [column.get(name) for column in columns]
         texts = ["" if value is None else written(name, value) for value in values]
         if metric is None:
-            yield Row(title.format(title_of(name)), tuple(texts))
+            yield ComparisonRow(title.format(title_of(name)), tuple(texts))
         else:
-            compared = _on_same_sprites(runs) and (metric is not LOSS or _of_same_kind(runs))
-            yield _ranked(title.format(title_of(name)), texts, metric.better, values, compared=compared)
+            compared = _have_same_sprites(runs) and (metric is not LOSS or _have_same_recipe(runs))
+            yield _ranked_row(title.format(title_of(name)), texts, metric.better, values, compared=compared)
 
 
-def _beside(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
+def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
     """The figure, with that of real sprites where that is the aim."""
     text, aim = figure.write(new), figure.write(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
 
-def _distance(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> float | None:
+def _rank(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> float | None:
     """The figure; where real sprites are the aim, how far it is from theirs."""
     if figure.name not in new or figure.better != "as real":
         return new.get(figure.name)
     return abs(new[figure.name] - real[figure.name]) if figure.name in real else None
 
 
-def _ranked(
+def _ranked_row(
     title: str,
     texts: Sequence[str],
     better: Better,
@@ -251,14 +255,14 @@ def _ranked(
     errors: Sequence[float] = (),
     *,
     compared: bool = True,
-) -> Row:
+) -> ComparisonRow:
     """A row of numbers, of which the best are marked if they can be compared. errors: their standard errors."""
     ranks = [None if value is None else -value if better == "high" else value for value in values]
-    best = _lowest(ranks, errors or [0.0] * len(ranks)) if compared else frozenset[int]()
-    return Row(title, tuple(texts), BETTER[better], best)
+    best = _best_positions(ranks, errors or [0.0] * len(ranks)) if compared else frozenset[int]()
+    return ComparisonRow(title, tuple(texts), BETTER[better], best)
 
 
-def _lowest(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
+def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
     """The places of the lowest number, and of those above it by no more than chance; none where that says nothing: of
     fewer than two numbers, or where it is all of them. errors: their standard errors.
     """
@@ -271,14 +275,14 @@ def _lowest(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset
     return frozenset() if len(near) == len(known) else frozenset(near)
 
 
-def _on_same_sprites(runs: Sequence[ComparedRun]) -> bool:
+def _have_same_sprites(runs: Sequence[ComparedRun]) -> bool:
     """Whether all learnt from the same sprites and held out the same."""
     records = [run.record for run in runs]
     held_out = {tuple(record.config.get(name) for name in ("holdout", "seed")) for record in records}
     return len({(record.data_fingerprint, record.size, record.split) for record in records}) == len(held_out) == 1
 
 
-def _of_same_kind(runs: Sequence[ComparedRun]) -> bool:
+def _have_same_recipe(runs: Sequence[ComparedRun]) -> bool:
     """Whether the recipe is the same, and every setting that is its own."""
     own = [{name: value for name, value in run.record.config.items() if name not in _SETTINGS} for run in runs]
     return len({run.record.recipe for run in runs}) == 1 and all(each == own[0] for each in own)

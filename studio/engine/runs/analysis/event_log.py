@@ -11,12 +11,12 @@ import numpy as np
 
 from studio.core import files, pictures
 from studio.core.events import Event, Events, Progress
-from studio.engine.runs.analysis.comparison import origins_in_words, settings_in_words
+from studio.engine.runs.analysis.comparison import data_texts, settings_texts
 from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, RunRecord
-from studio.engine.runs.history import Curve, HistoryRead, read_run, seconds_at
+from studio.engine.runs.history import HistoryRead, MetricCurve, elapsed_at, read_run
 from studio.exports.event_file import EventFile, check_installed
 
-_NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
+_NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 FORMAT = "tensorboard"  # as `studio export --format` calls it
 
 
@@ -45,28 +45,28 @@ def save_event_log(run: Path, folder: Path) -> Events:
 
 
 def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
-    curves, begun_s, written = _curves(read), _begun_s(record), 0
+    curves, begun_s, written = _curves(read), _start_time_s(record), 0
     total = sum(len(curve.steps) for curve in curves.values())
     with EventFile(folder, begun_s) as log:
-        log.add_text("settings", _table({**origins_in_words(record), **settings_in_words(record)}), begun_s)
+        log.add_text("settings", _table({**data_texts(record), **settings_texts(record)}), begun_s)
         log.add_settings(
             {name: value for name, value in record.config.items() if isinstance(value, bool | int | float | str)},
             read.path.name,
             begun_s,
         )
         for tag, curve in curves.items():
-            times_s = begun_s + seconds_at(read.history, curve.steps)
+            times_s = begun_s + elapsed_at(read.history, curve.steps)
             for count in log.add_curve(tag, curve.steps, curve.values, times_s):
                 written += count
                 yield Progress(written, total, "values written")
         for sample in read.samples:
             sheet = pictures.tile(sample.sprites, min(SAMPLE_COLUMNS, len(sample.sprites)))
-            time_s = begun_s + float(seconds_at(read.history, np.array([sample.step]))[0])
+            time_s = begun_s + float(elapsed_at(read.history, np.array([sample.step]))[0])
             log.add_picture("samples", sample.step, sheet, time_s)
             yield Progress(written, total, "values written")
 
 
-def _curves(read: HistoryRead) -> dict[str, Curve]:
+def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
     """All curves by what TensorBoard calls them; what is before the slash is its section there."""
     history = read.history
     kinds = {"training": history.series, "held-out": history.validation, "quality": history.quality}
@@ -77,7 +77,7 @@ def _curves(read: HistoryRead) -> dict[str, Curve]:
         for name, value in evaluation.figures.items():
             tag = f"evaluation/{name}"
             before = found.get(tag, _NOTHING)
-            found[tag] = Curve(np.append(before.steps, evaluation.step), np.append(before.values, value))
+            found[tag] = MetricCurve(np.append(before.steps, evaluation.step), np.append(before.values, value))
     return found
 
 
@@ -87,7 +87,7 @@ def _table(rows: Mapping[str, str]) -> str:
     return "\n".join(["| | |", "|---|---|", *cells])
 
 
-def _begun_s(record: RunRecord) -> float:
+def _start_time_s(record: RunRecord) -> float:
     """When the run was begun, in seconds since 1970, UTC; 0 where that is no date."""
     try:
         return datetime.datetime.fromisoformat(record.created).timestamp()

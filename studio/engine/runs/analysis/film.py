@@ -14,7 +14,7 @@ from studio.core.events import SamplesReady
 from studio.core.formatting import count
 from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
 from studio.engine.runs.history import read_samples
-from studio.engine.runs.source import source_in
+from studio.engine.runs.source import provenance_at
 from studio.exports.cards import provenance
 from studio.exports.sprites.base import SpriteSet
 
@@ -25,7 +25,7 @@ _WIDTH = 512  # pixels of a frame, about
 _MOST_PIXELS = 1 << 26  # of all frames together
 
 
-def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
+def timelapse(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
     """Return a frame for every live sample that a run has kept.
 
     scale: side of a sprite pixel in the film, in pixels; None chooses a usual frame width. seconds: length of the film
@@ -37,17 +37,17 @@ def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -
     name = run.resolve().name
     if not samples:
         raise RunError(f"{name} has no samples to show.", "A training draws samples while it runs.")
-    if not is_moving(samples):
+    if not samples_change(samples):
         title = f"The samples of {name} never change: there is no film to make."
         raise RunError(title, "They show the same held-out sprites, with the model's newest predictions.")
-    frames = _enlarged(_grids(samples), scale)
+    frames = _enlarge(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
-    about |= provenance([source_in(RunDir(run), samples[-1].step).to_json()])
+    about |= provenance([provenance_at(RunDir(run), samples[-1].step).to_json()])
     frame_ms = _frame_ms(len(frames), seconds)
     return SpriteSet(frames, duration_ms=frame_ms, hold_ms=_LAST_MS, is_animation=True, about=about)
 
 
-def is_moving(samples: Sequence[SamplesReady]) -> bool:
+def samples_change(samples: Sequence[SamplesReady]) -> bool:
     """Return whether sprites change from sample to sample; True for a single sample.
 
     A recipe that draws nothing shows the same held-out sprites in every sample.
@@ -67,7 +67,7 @@ def _grids(samples: Sequence[SamplesReady]) -> Rgba:
     return np.stack(grids)
 
 
-def _enlarged(frames: Rgba, scale: int | None) -> Rgba:
+def _enlarge(frames: Rgba, scale: int | None) -> Rgba:
     """Each pixel a block of `scale` x `scale`; without it as many as come near to _WIDTH. Raises UsageError."""
     most = max(1, int((_MOST_PIXELS / (frames.size // 4)) ** 0.5))
     if scale is None:

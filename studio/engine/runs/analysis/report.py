@@ -21,28 +21,28 @@ from studio.core.formatting import count, number
 from studio.engine.runs.analysis.comparison import (
     NOTHING_DIFFERS,
     ComparedRun,
-    Row,
-    about_marks,
-    differing,
-    figures,
-    settings_in_words,
-    shared_places,
+    ComparisonRow,
+    comparison_rows,
+    differences,
+    explain_best,
+    settings_texts,
+    shared_positions,
     side_by_side,
 )
-from studio.engine.runs.analysis.film import is_moving
-from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, spread
+from studio.engine.runs.analysis.film import samples_change
+from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, thin_steps
 from studio.engine.runs.history import (
-    FIGURES,
-    HELDOUT_LOSS,
+    PLOTTED_CURVES,
     TRAINING_LOSS,
-    ComparedFigure,
-    Curve,
-    History,
+    VALIDATION_LOSS,
     HistoryRead,
+    MetricCurve,
+    PlottedCurve,
+    RunHistory,
     read_run,
 )
-from studio.engine.runs.listing import data_of, summarise
-from studio.engine.runs.source import source_in
+from studio.engine.runs.listing import data_label, summarise
+from studio.engine.runs.source import provenance_at
 from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
 from studio.exports.plot import PlotLine, draw_lines, svg_of
 
@@ -50,7 +50,7 @@ _PAGE_PX, _FRAME_PX = 832, 400  # widths of the page's text, and of one of two p
 _FRAMES = 6  # of the filmstrip
 _BESIDE = 3  # steps at which runs are shown beside each other
 _MISTAKES = 8  # of a classifier, at most
-_NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
+_NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -86,32 +86,32 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
     yield ReportSaved(chosen)
 
 
-def plot_line(figure: ComparedFigure, history: History, label: str) -> PlotLine | None:
+def plot_line(figure: PlottedCurve, history: RunHistory, label: str) -> PlotLine | None:
     """A run's curve, the loss with that of the held-out sprites; None where it has neither."""
     curve = figure.curve(history)
-    heldout = HELDOUT_LOSS.curve(history) if figure is TRAINING_LOSS else None
+    heldout = VALIDATION_LOSS.curve(history) if figure is TRAINING_LOSS else None
     if curve is None and heldout is None:
         return None
     return PlotLine(label, *_arrays(curve), *_arrays(heldout))
 
 
-def _arrays(curve: Curve | None) -> tuple[np.ndarray, np.ndarray]:
+def _arrays(curve: MetricCurve | None) -> tuple[np.ndarray, np.ndarray]:
     found = curve or _NOTHING
     return found.steps.astype(np.float64), found.values
 
 
 def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
-    parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_samples_beside(runs), *_plots(runs)]
+    parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_samples_at_same_step(runs), *_plots(runs)]
     parts += ["<h2>Runs</h2>", _table(runs, side_by_side([dict(_facts(run)) for run in runs]))]
     parts += ["<h2>Figures</h2>", *_figures(runs)]
     if len(runs) > 1:
-        rows = differing([run.record for run in runs])
+        rows = differences([run.record for run in runs])
         parts += ["<h2>What differs</h2>", _table(runs, rows) if rows else f"<p>{NOTHING_DIFFERS}</p>"]
     for run in runs:
         heading = f"<h2>{html.escape(run.name)}</h2>" if len(runs) > 1 else ""
-        parts += [heading, *_film(run), *_mistakes(run)]
-        parts += ["<h2>Settings</h2>", named_rows(settings_in_words(run.record).items())]
+        parts += [heading, *_timelapse_frames(run), *_mistakes(run)]
+        parts += ["<h2>Settings</h2>", named_rows(settings_texts(run.record).items())]
         parts += ["<h2>Where it comes from</h2>", named_rows(_provenance(run))]
     return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
 
@@ -124,14 +124,14 @@ def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
             yield _picture(f"{run.name}, step {number(last.step)}", last.sprites, _PAGE_PX)
 
 
-def _samples_beside(runs: Sequence[ComparedRun]) -> Iterator[str]:
+def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """What all have drawn by the same step, at a few steps."""
-    drawing = [run for run in runs if _learns_to_draw(run)]
+    drawing = [run for run in runs if _has_timelapse(run)]
     if len(drawing) < 2:
         return
-    end = shared_places([run.film for run in drawing], "step")[-1]
+    end = shared_positions([run.film for run in drawing], "step")[-1]
     fewest = min((run.read.samples for run in drawing), key=len)
-    shared = spread([sample.step for sample in fewest if sample.step <= end], _BESIDE + 1)
+    shared = thin_steps([sample.step for sample in fewest if sample.step <= end], _BESIDE + 1)
     yield "<h2>Samples at the same step</h2>"
     for step in shared[1:] or shared:
         nearest = [(run, run.film.samples[run.film.nearest(step, "step")]) for run in drawing]
@@ -139,17 +139,17 @@ def _samples_beside(runs: Sequence[ComparedRun]) -> Iterator[str]:
         yield f'<h3>Nearest to step {number(step)}</h3><div class="film">{"".join(frames)}</div>'
 
 
-def _learns_to_draw(run: ComparedRun) -> bool:
+def _has_timelapse(run: ComparedRun) -> bool:
     """Return whether a run has several samples, which change."""
-    return len(run.read.samples) > 1 and is_moving(run.read.samples)
+    return len(run.read.samples) > 1 and samples_change(run.read.samples)
 
 
-def _film(run: ComparedRun) -> Iterator[str]:
+def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
     """Some live samples on the way."""
-    if _learns_to_draw(run):
+    if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         frames = (
-            _picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in spread([*steps], _FRAMES)
+            _picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in thin_steps([*steps], _FRAMES)
         )
         yield f'<h2>How it learnt</h2><div class="film">{"".join(frames)}</div>'
 
@@ -163,9 +163,9 @@ def _picture(title: str, sprites: Rgba, most_px: int) -> str:
 
 def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """A plot of each curve that any has, of all runs over one another; the held-out loss is in that of the loss."""
-    for figure in FIGURES:
+    for figure in PLOTTED_CURVES:
         lines = [line for run in runs if (line := plot_line(figure, run.read.history, run.name)) is not None]
-        if lines and figure is not HELDOUT_LOSS:
+        if lines and figure is not VALIDATION_LOSS:
             title = figure.title if len(runs) == 1 or len(lines) > 1 else f"{figure.title}: {lines[0].label}"
             dots = figure.kind != "series"
             drawn = draw_lines(lines, title, figure.title, smoothing_steps=figure.smoothing_steps, dots=dots)
@@ -178,7 +178,7 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
     yield "Recipe", record.recipe
     yield "Weights", number(record.parameters)
     yield "Device", f"{record.device_name}, {record.precision}"
-    yield "Sprites", f"{data_of(record)}, {record.size} x {record.size} pixels"
+    yield "Sprites", f"{data_label(record)}, {record.size} x {record.size} pixels"
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
@@ -199,7 +199,7 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
 
 def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
     record = run.record
-    source = source_in(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
+    source = provenance_at(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
     yield "Learnt from", f"{record.data_title}, {count(record.data_count, 'sprite')}"
     yield "Licence", source.licence or "not entered"
     yield "Credits", source.credits or "not entered"
@@ -211,14 +211,14 @@ def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _figures(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    rows = figures(runs)
+    rows = comparison_rows(runs)
     names = [run.name for run in runs]
     yield figures_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
     if len(runs) > 1:
-        yield f"<p>{html.escape(about_marks(runs))}</p>"
+        yield f"<p>{html.escape(explain_best(runs))}</p>"
 
 
-def _table(runs: Sequence[ComparedRun], rows: Iterable[Row]) -> str:
+def _table(runs: Sequence[ComparedRun], rows: Iterable[ComparisonRow]) -> str:
     return figures_table(("", *(run.name for run in runs)), [(row.title, *row.texts) for row in rows])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from studio.core.events import Event, Events, Progress
 
-FEWER_SAMPLES = 32  # pictures that stay where a film may be coarser
+KEPT_SAMPLES = 32  # pictures that stay where a film may be coarser
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class UseMeasured(Event):
 
 
 @dataclass(frozen=True)
-class Kind:
+class CleanupKind:
     """A kind of thing in runs that can go. `loses` says what goes with it; `is_usual`: it goes unless it is to stay."""
 
     name: str
@@ -47,22 +47,28 @@ class Kind:
     is_usual: bool = False
 
 
-KINDS = (
-    Kind(
+CLEANUP_KINDS = (
+    CleanupKind(
         "checkpoints",
         "Checkpoints on the way",
         "The best and the newest stay: resuming, drawing and exporting need no other. From the steps between, nothing "
         "can be drawn or exported any more.",
         is_usual=True,
     ),
-    Kind("leftovers", "What crashes have left", "Damaged checkpoints and half-written ones: of no use.", is_usual=True),
-    Kind(
+    CleanupKind(
+        "leftovers", "What crashes have left", "Damaged checkpoints and half-written ones: of no use.", is_usual=True
+    ),
+    CleanupKind(
         "samples",
         "Most of the live samples",
-        f"{FEWER_SAMPLES} of each run stay, evenly over it: the film of how it learnt gets coarser.",
+        f"{KEPT_SAMPLES} of each run stay, evenly over it: the film of how it learnt gets coarser.",
     ),
-    Kind("exports", "Exported files in the runs' folders", "The files themselves: export again what you still need."),
-    Kind("cache", "Sprites kept for opening them faster", "They take longer to open the next time. Your files stay."),
+    CleanupKind(
+        "exports", "Exported files in the runs' folders", "The files themselves: export again what you still need."
+    ),
+    CleanupKind(
+        "cache", "Sprites kept for opening them faster", "They take longer to open the next time. Your files stay."
+    ),
 )
 
 
@@ -111,7 +117,7 @@ def disk_use(path: Path) -> DiskUse:
     return DiskUse(own_bytes, frozenset(shared))
 
 
-def together(uses: Iterable[DiskUse]) -> int:
+def total_bytes(uses: Iterable[DiskUse]) -> int:
     """The bytes of several; a file that they share is counted once."""
     found = list(uses)
     shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))

@@ -14,8 +14,8 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import Events, Notice, Progress
 from studio.engine import catalog
 from studio.engine.runs import checkpoints
-from studio.engine.runs.folder import EXPORTS, RunDir, reading, spread
-from studio.engine.runs.maintenance.disk_use import FEWER_SAMPLES, Removable, SpaceFound, SpaceFreed, disk_use
+from studio.engine.runs.folder import EXPORTS_FOLDER, RunDir, thin_steps, wrap_read_errors
+from studio.engine.runs.maintenance.disk_use import KEPT_SAMPLES, Removable, SpaceFound, SpaceFreed, disk_use
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
@@ -27,7 +27,7 @@ def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
         else:
             found += _removable(RunDir(path))
         yield Progress(done, len(runs), "runs looked at")
-    yield SpaceFound((*found, *(_cached() if with_cache else ())), tuple(busy))
+    yield SpaceFound((*found, *(_removable_cache() if with_cache else ())), tuple(busy))
 
 
 def free_space(items: Sequence[Removable]) -> Events:
@@ -59,7 +59,7 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
     try:
         still = {item.path for item in _removable(run)}
         if any(item.kind == "checkpoints" for item in chosen):
-            _check_what_stays(run)
+            _verify_essential(run)
         yield from _remove([item for item in chosen if item.path in still])
     finally:
         run.release()
@@ -78,14 +78,16 @@ def _removable(run: RunDir) -> list[Removable]:
     """What can go of a run. Nothing of one that can't be read: who knows what it is good for."""
     try:
         best_by = catalog.recipe(run.record().recipe).best_by
-        with reading(run.path):
-            found = checkpoints.find(run.checkpoints)
+        with wrap_read_errors(run.path):
+            found = checkpoints.list_checkpoints(run.checkpoints)
             samples = run.sample_paths()
             found_paths = {
-                "checkpoints": _needless(found, checkpoints.essential(found, best_by)),
+                "checkpoints": _removable_checkpoints(found, checkpoints.essential_checkpoints(found, best_by)),
                 "leftovers": checkpoints.leftovers(run.checkpoints) if found else [],
-                "samples": [samples[step] for step in samples.keys() - set(spread(list(samples), FEWER_SAMPLES))],
-                "exports": sorted((run.path / EXPORTS).iterdir()) if (run.path / EXPORTS).is_dir() else [],
+                "samples": [samples[step] for step in samples.keys() - set(thin_steps(list(samples), KEPT_SAMPLES))],
+                "exports": sorted((run.path / EXPORTS_FOLDER).iterdir())
+                if (run.path / EXPORTS_FOLDER).is_dir()
+                else [],
             }
     except (RunError, UsageError, FileNotFoundError):
         return []
@@ -94,23 +96,23 @@ def _removable(run: RunDir) -> list[Removable]:
     ]
 
 
-def _needless(found: checkpoints.Found, keep: set[Path]) -> list[Path]:
+def _removable_checkpoints(found: checkpoints.Checkpoints, keep: set[Path]) -> list[Path]:
     """The checkpoints that can go; one that was taught to draw quickly stays, since that took minutes."""
     return [path for path, info in found if path not in keep and checkpoints.DISTILLED not in info.sha256]
 
 
-def _check_what_stays(run: RunDir) -> None:
+def _verify_essential(run: RunDir) -> None:
     """Raise DamagedError unless the checkpoints that a run needs are whole: else an older one is its only hope."""
     best_by = catalog.recipe(run.record().recipe).best_by
-    with reading(run.path):
-        found = checkpoints.find(run.checkpoints)
-        keep = checkpoints.essential(found, best_by)
+    with wrap_read_errors(run.path):
+        found = checkpoints.list_checkpoints(run.checkpoints)
+        keep = checkpoints.essential_checkpoints(found, best_by)
         for path, info in found:
             if path in keep:
-                checkpoints.check(path, info)
+                checkpoints.verify(path, info)
 
 
-def _cached() -> list[Removable]:
+def _removable_cache() -> list[Removable]:
     """The packed imports. An import that is open keeps its file until it is closed."""
     try:
         found = sorted(paths.cache().iterdir())

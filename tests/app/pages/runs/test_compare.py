@@ -16,7 +16,7 @@ from studio.app.pages.runs.compare import Comparison
 from studio.app.state.session import Session
 from studio.core.events import Events, SamplesReady
 from studio.engine.runs.folder import RunProgress, RunRecord
-from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
+from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory, RunReader
 from studio.engine.runs.listing import RunSummary
 from tests.app.conftest import LONG_MS
 from tests.conftest import make_sprites
@@ -39,8 +39,8 @@ ONE, TWO, NONE = _summary("one"), _summary("two", 32), _summary("none")
 
 def _read(path: Path) -> HistoryRead:
     """Losses that are the lower, the longer the name; the first sprite of a sample has the number of its step."""
-    history = History(validation={"loss": Curve(np.array([40]), np.array([1 / len(path.name)]))})
-    history.series["elapsed_s"] = Curve(np.array([40]), np.array([60.0 if path.name == "one" else 120.0]))
+    history = RunHistory(validation={"loss": MetricCurve(np.array([40]), np.array([1 / len(path.name)]))})
+    history.series["elapsed_s"] = MetricCurve(np.array([40]), np.array([60.0 if path.name == "one" else 120.0]))
     film = [SamplesReady(step, np.full_like(_SPRITES[:2], step)) for step in _STEPS[path.name]]
     return HistoryRead(path, history, tuple(film))
 

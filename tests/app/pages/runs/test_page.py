@@ -23,7 +23,7 @@ from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, Progress, SamplesReady
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
-from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
+from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory, RunReader
 from studio.engine.runs.listing import RunSummary, summarise
 from tests.app.conftest import LONG_MS, click
 from tests.conftest import make_sprites
@@ -52,9 +52,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         for path in paths:
             read.append(path.name)
             count = 100 * read.count(path.name)
-            losses = Curve(np.arange(count), np.linspace(2, 1, count))
+            losses = MetricCurve(np.arange(count), np.linspace(2, 1, count))
             film = [SamplesReady(step, make_sprites().rgba[:4]) for step in range(0, count + 1, 50)]
-            yield HistoryRead(path, History({"loss": losses}), tuple(film))
+            yield HistoryRead(path, RunHistory({"loss": losses}), tuple(film))
 
     monkeypatch.setattr("studio.app.background.jobs.read_runs", read_runs)
     return read

@@ -14,7 +14,7 @@ from studio.app.pages.train.monitor import Monitor
 from studio.app.state.session import Session
 from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, RolledBack, SamplesSpaced, Validated
 from studio.core.metrics import Quality
-from studio.engine.runs.history import Curve, History, HistoryRead
+from studio.engine.runs.history import HistoryRead, MetricCurve, RunHistory
 from tests.app.conftest import LONG_MS, chunk, endless
 
 
@@ -27,8 +27,10 @@ def monitor(qtbot: QtBot, session: Session) -> Monitor:
 
 def said() -> list[Event]:
     """What a run that goes on says."""
-    curve = Curve(np.arange(4), np.arange(4.0))
-    known = HistoryRead(Path("run"), History({"loss": curve}, {"loss": Curve(np.array([3]), np.array([0.5]))}), ())
+    curve = MetricCurve(np.arange(4), np.arange(4.0))
+    known = HistoryRead(
+        Path("run"), RunHistory({"loss": curve}, {"loss": MetricCurve(np.array([3]), np.array([0.5]))}), ()
+    )
     return [
         known,
         chunk(4, 2),

@@ -27,7 +27,7 @@ from studio.engine.control.server import with_run_control
 from studio.engine.control.watcher import RunWatcher
 from studio.engine.devices.types import Device, DevicesFound
 from studio.engine.distributed.launching import TrainingProcesses
-from studio.engine.runs.folder import LIVE, PROCESS_LOG, RunDir
+from studio.engine.runs.folder import HEARTBEAT_FILE, PROCESS_LOG, RunDir
 from studio.engine.runs.history import HistoryRead
 from studio.engine.training.loop import train_resumed
 from tests.app.conftest import LONG_MS, click, cpu_of, start_tiny, tiny, wait_idle
@@ -75,9 +75,9 @@ class Elsewhere:
         """Leave behind what a process leaves that is killed."""
         self._leaves.set()
         self.wait()
-        said = (self.run / LIVE).read_bytes()
+        said = (self.run / HEARTBEAT_FILE).read_bytes()
         self._events.close()
-        (self.run / LIVE).write_bytes(said)
+        (self.run / HEARTBEAT_FILE).write_bytes(said)
 
     def wait(self) -> None:
         self._thread.join(LONG_MS / 1000)

@@ -14,16 +14,16 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.curves_plot import CurvesPlot
-from studio.engine.runs.history import Curve
+from studio.engine.runs.history import MetricCurve
 from tests.app.widgets.tools import child, shown
 
 
-def loss(label: str, steps: ArrayLike, values: ArrayLike) -> tuple[str, dict[str, Curve]]:
+def loss(label: str, steps: ArrayLike, values: ArrayLike) -> tuple[str, dict[str, MetricCurve]]:
     return label, {"Loss": curve(steps, values)}
 
 
-def curve(steps: ArrayLike, values: ArrayLike) -> Curve:
-    return Curve(np.asarray(steps, np.int64), np.asarray(values, np.float64))
+def curve(steps: ArrayLike, values: ArrayLike) -> MetricCurve:
+    return MetricCurve(np.asarray(steps, np.int64), np.asarray(values, np.float64))
 
 
 @pytest.fixture

@@ -7,8 +7,15 @@ import pytest
 
 from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, RunFinished, Validated
 from studio.core.metrics import Quality
-from studio.engine.runs.analysis.advice import Adviser, Measurement, advice, advice_on, best_step, measurements
-from studio.engine.runs.history import History, read_history
+from studio.engine.runs.analysis.advice import (
+    Adviser,
+    Measurement,
+    advice_by_quality,
+    advice_for,
+    best_step,
+    measurements,
+)
+from studio.engine.runs.history import RunHistory, read_history
 from tests.engine.tools import bare_run, of_kind
 
 
@@ -28,12 +35,12 @@ def known(events: Iterable[QualityMeasured]) -> list[Measurement]:
     return [Measurement(event.step, event.quality) for event in events]
 
 
-def told(events: Sequence[Event], past: History | None = None) -> list[Event]:
+def told(events: Sequence[Event], past: RunHistory | None = None) -> list[Event]:
     return list(adviser(past).follow(event for event in events))
 
 
-def adviser(past: History | None = None, used_up: float = 1.0) -> Adviser:
-    return Adviser(past or History(), lambda: used_up)
+def adviser(past: RunHistory | None = None, used_up: float = 1.0) -> Adviser:
+    return Adviser(past or RunHistory(), lambda: used_up)
 
 
 def news(events: Sequence[Event]) -> list[tuple[int, str, int]]:
@@ -55,15 +62,15 @@ def news(events: Sequence[Event]) -> list[tuple[int, str, int]]:
     ],
 )
 def test_what_is_said_of_a_training(kids: list[float], copies: list[float], verdict: str, best: int) -> None:
-    found = advice(known(measured(kids, copies)))
+    found = advice_by_quality(known(measured(kids, copies)))
     assert found is not None and (found.verdict, found.best_step) == (verdict, best)
     words = {"copying": ("40 %", "5 %"), "good enough": ("step 200",) if len(kids) > 3 else ()}.get(verdict, ())
     assert all(word in found.why for word in words)
 
 
 def test_nothing_is_said_of_two_measurements_or_none() -> None:
-    assert advice(known(measured([0.5, 0.4]))) is None
-    assert measurements(History()) == [] and advice_on(History(), 1.0) is None
+    assert advice_by_quality(known(measured([0.5, 0.4]))) is None
+    assert measurements(RunHistory()) == [] and advice_for(RunHistory(), 1.0) is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +163,7 @@ def test_a_figure_on_held_out_sprites_that_has_not_risen_for_long_is_good_enough
     for event in events:
         if isinstance(event, Validated):
             bare_run(tmp_path).append(event)
-    found = advice_on(read_history(tmp_path), 1.0)
+    found = advice_for(read_history(tmp_path), 1.0)
     assert found is not None and found.verdict == "good enough" and why in found.why
 
 
@@ -194,7 +201,7 @@ def test_the_best_step_has_a_checkpoint(tmp_path: Path) -> None:
         if event.step in saved:
             bare_run(tmp_path).append({"checkpoint": event.step})
     assert news(followed)[-1][1:] == ("good enough", 4)
-    found = advice_on(read_history(tmp_path), 1.0)
+    found = advice_for(read_history(tmp_path), 1.0)
     assert found is not None and (found.verdict, found.best_step) == ("good enough", 4)
 
 
@@ -206,11 +213,11 @@ def test_a_loss_on_held_out_sprites_that_rises_makes_no_older_model_the_best(tmp
         bare_run(tmp_path).append(Validated(step, {"loss": loss}))
         bare_run(tmp_path).append({"checkpoint": step})
     assert news(events) == [(300, "improving", 200), (600, "good enough", 500)]
-    found = advice_on(read_history(tmp_path), 1.0)
+    found = advice_for(read_history(tmp_path), 1.0)
     assert found is not None and (found.verdict, found.best_step) == ("good enough", 700)
     after = measured([0.3, 0.2, 0.1])  # new sprites are looked at themselves: their figures count
     assert news([*events, *after])[-1] == (300, "improving", 700)
     bare_run(tmp_path).append(after[0])  # a single one says nothing yet
-    assert advice_on(read_history(tmp_path), 1.0) == found
+    assert advice_for(read_history(tmp_path), 1.0) == found
     assert news([*events, after[0]])[-1] == (600, "good enough", 500)
     assert news([*after, *events]) == [(300, "improving", 300)]

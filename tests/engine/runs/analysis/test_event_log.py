@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from studio.core.errors import ExportError
 from studio.core.events import SamplesReady
 from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
-from studio.engine.runs.evaluation import Evaluation, keep
+from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
 from studio.engine.runs.history import HistoryRead, read_run
 from studio.exports import event_file
@@ -27,7 +27,7 @@ _ALL = {"scalars": 0, "images": 0, "tensors": 0}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = kept_run(tmp_path_factory, make_sprites(), steps=6, log_layer_stats=True)
-    list(keep(path, Evaluation(6, "", {"kid_heldout": 0.25}, {}, 20, 80, 64)))
+    list(save_evaluation(path, CheckpointEvaluation(6, "", {"kid_heldout": 0.25}, {}, 20, 80, 64)))
     return path
 
 

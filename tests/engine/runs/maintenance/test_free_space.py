@@ -18,18 +18,25 @@ from studio.core.metrics import LOSS
 from studio.engine.control.control import Control
 from studio.engine.models import loading
 from studio.engine.runs import checkpoints
-from studio.engine.runs.checkpoints import CheckpointInfo, best_of, essential, find, path_of, save
+from studio.engine.runs.checkpoints import (
+    CheckpointInfo,
+    best_checkpoint,
+    checkpoint_path,
+    essential_checkpoints,
+    list_checkpoints,
+    save,
+)
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.maintenance.disk_use import (
-    FEWER_SAMPLES,
-    KINDS,
+    CLEANUP_KINDS,
+    KEPT_SAMPLES,
     Removable,
     SpaceFound,
     SpaceFreed,
     UseMeasured,
     disk_use,
     measure_use,
-    together,
+    total_bytes,
 )
 from studio.engine.runs.maintenance.free_space import find_space, free_space
 from studio.engine.training.loop import train_resumed
@@ -64,8 +71,8 @@ def run(trained: Path, run_path: Path) -> RunDir:
 
 
 def _part(run: RunDir, part: str) -> checkpoints.Tensors:
-    path, info = find(run.checkpoints)[-1]
-    return checkpoints.load_part(path, info, part)
+    path, info = list_checkpoints(run.checkpoints)[-1]
+    return checkpoints.load_tensors(path, info, part)
 
 
 def _found(*runs: Path) -> SpaceFound:
@@ -87,13 +94,13 @@ def _measured(folder: Path) -> int:
 
 
 def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
-    found, steps = _found(run.path), [info.step for _, info in find(run.checkpoints)]
-    assert {kind.name for kind in KINDS} == {item.kind for item in found.items}
-    assert [item.path for item in _of(found, "checkpoints")] == [
-        path for path, info in find(run.checkpoints) if path not in essential(find(run.checkpoints), None)
-    ]
+    found, steps = _found(run.path), [info.step for _, info in list_checkpoints(run.checkpoints)]
+    assert {kind.name for kind in CLEANUP_KINDS} == {item.kind for item in found.items}
+    saved = list_checkpoints(run.checkpoints)
+    essential = essential_checkpoints(saved, None)
+    assert [item.path for item in _of(found, "checkpoints")] == [path for path, _ in saved if path not in essential]
     assert 0 < len(_of(found, "checkpoints")) < len(steps)
-    assert len(_of(found, "samples")) == len(run.sample_paths()) - FEWER_SAMPLES
+    assert len(_of(found, "samples")) == len(run.sample_paths()) - KEPT_SAMPLES
     for item in found.items:
         size = item.path.stat().st_size if item.path.is_file() else _measured(item.path)
         assert item.size_bytes == size > 0
@@ -101,14 +108,14 @@ def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
 
 def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> None:
     best = loading.find_checkpoint(run.path, "best")[1].step
-    needed = essential(find(run.checkpoints), None)
-    usual = [kind.name for kind in KINDS if kind.is_usual]
+    needed = essential_checkpoints(list_checkpoints(run.checkpoints), None)
+    usual = [kind.name for kind in CLEANUP_KINDS if kind.is_usual]
     found = _found(run.path)
     before = _measured(run.path)
     assert _freed(list(free_space(_of(found, *usual)))) == before - _measured(run.path) > 0
-    assert {path for path, _ in find(run.checkpoints)} == needed
+    assert {path for path, _ in list_checkpoints(run.checkpoints)} == needed
     assert loading.find_checkpoint(run.path, "best")[1].step == best
-    assert (run.path / "exports" / "model.onnx").exists() and len(run.sample_paths()) > FEWER_SAMPLES
+    assert (run.path / "exports" / "model.onnx").exists() and len(run.sample_paths()) > KEPT_SAMPLES
     assert not _of(_found(run.path), *usual)
     assert not run.is_busy() and (paths.cache() / "import").exists()
     resumed = train_resumed(run.path, CPU, Control(), 1.0)
@@ -119,7 +126,7 @@ def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> No
 def test_what_is_asked_for_goes_as_well(run: RunDir) -> None:
     list(free_space(_of(_found(run.path), "samples", "exports", "cache")))
     steps = list(run.sample_paths())
-    assert len(steps) == FEWER_SAMPLES and steps[-1] == 1059
+    assert len(steps) == KEPT_SAMPLES and steps[-1] == 1059
     assert not list((run.path / "exports").iterdir()) and not list(paths.cache().iterdir())
 
 
@@ -139,7 +146,7 @@ def test_a_run_that_trains_is_left_alone(run: RunDir) -> None:
 
 def test_no_checkpoint_goes_where_one_that_stays_is_damaged(run: RunDir) -> None:
     items = _of(_found(run.path), "checkpoints")
-    (path_of(run.checkpoints, 8) / "model.safetensors").write_bytes(b"gone bad")
+    (checkpoint_path(run.checkpoints, 8) / "model.safetensors").write_bytes(b"gone bad")
     events = list(free_space(items))
     assert _freed(events) == 0 and "damaged" in of_kind(events, Notice)[0].title
     assert all(item.path.exists() for item in items) and not run.is_busy()
@@ -159,11 +166,11 @@ def test_bytes_that_could_not_be_removed_are_not_counted_as_freed(run: RunDir, m
 
 def test_what_is_needed_by_now_stays(run: RunDir) -> None:
     items = _of(_found(run.path), "checkpoints")
-    for path, info in find(run.checkpoints)[-2:]:
+    for path, info in list_checkpoints(run.checkpoints)[-2:]:
         if info.step == 8:
-            checkpoints.set_aside(path)
+            checkpoints.quarantine(path)
     list(free_space(items))
-    assert path_of(run.checkpoints, 7).exists()
+    assert checkpoint_path(run.checkpoints, 7).exists()
 
 
 def test_nothing_goes_of_a_run_that_can_not_be_read_or_has_gone(run: RunDir, tmp_path: Path) -> None:
@@ -187,14 +194,14 @@ def test_what_runs_share_is_counted_once_and_links_are_not_followed(
     link = (two / "all").lstat().st_size
     (measured,) = of_kind(list(measure_use([one, two])), UseMeasured)
     assert [use.size_bytes for use in measured.uses.values()] == [1100, 1100 + link]
-    assert together(measured.uses.values()) == 1200 + link
+    assert total_bytes(measured.uses.values()) == 1200 + link
     assert disk_use(tmp_path / "nowhere").size_bytes == 0
     for folder in (one, two):
         os.link(folder / "inner" / "own", folder / "inner" / "more")
     real = Path.lstat
     monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result((real(path).st_mode, 0, *real(path)[2:])))
     own = [disk_use(folder / "inner" / "own") for folder in (one, two)]
-    assert together(own) == 200  # on a drive that numbers no files, two files of one size are two files
+    assert total_bytes(own) == 200  # on a drive that numbers no files, two files of one size are two files
 
 
 _FIGURES = st.fixed_dictionaries(
@@ -212,7 +219,7 @@ def test_the_best_is_the_same_among_those_that_stay(figures: list[dict[str, floa
         (Path(str(step)), CheckpointInfo(step, step, 1.0, {**(measured if "kid" in one else {}), **one}, {}))
         for step, one in enumerate(figures, 1)
     ]
-    keep = essential(found, LOSS)
+    keep = essential_checkpoints(found, LOSS)
     stays = [entry for entry in found if entry[0] in keep]
-    assert best_of(stays, LOSS) == best_of(found, LOSS) and stays[-1] == found[-1]
-    assert essential(stays, LOSS) == keep
+    assert best_checkpoint(stays, LOSS) == best_checkpoint(found, LOSS) and stays[-1] == found[-1]
+    assert essential_checkpoints(stays, LOSS) == keep
