@@ -12,8 +12,8 @@ from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import paths
 from studio.core.formatting import count, decimal, number
 from studio.core.shell import command
-from studio.data.doctor.examining import examine
-from studio.data.doctor.findings import Examined, Finding, Fix, findings_of
+from studio.data.doctor.checks import run_checks
+from studio.data.doctor.findings import Finding, Fix, SpritesChecked, list_findings
 from studio.data.options import SpritesImported
 from studio.data.sprites import Sprites
 
@@ -26,13 +26,13 @@ def inspect(args: argparse.Namespace) -> int:
     """Say what an import finds."""
     reporter = reporter_for(args)
     found, options = read_sprites(args, args.paths, reporter), import_options(args)
-    examined = [follow(examine(found.sprites, options, paths.cache()), reporter, Examined)]
+    examined = [follow(run_checks(found.sprites, options, paths.cache()), reporter, SpritesChecked)]
     if args.learn:
         examined.append(_learnt(found, reporter))
     _say_what_it_is(found, reporter)
     if examined[0].looked_at < len(found.sprites):
         reporter.say(f"\nLooked over: {number(examined[0].looked_at)} of them, from all over.")
-    findings = findings_of(found, options, examined)
+    findings = list_findings(found, options, examined)
     for left_out, heading in ((True, "Left out"), (False, "Kept, but worth a look")):
         of_this_kind = [finding for finding in findings if finding.left_out == left_out]
         if of_this_kind:
@@ -42,14 +42,14 @@ def inspect(args: argparse.Namespace) -> int:
     return 0
 
 
-def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
+def _learnt(found: SpritesImported, reporter: Reporter) -> SpritesChecked:
     """What only shows to one who has learnt to see these sprites."""
     from studio.engine import catalog
     from studio.engine.devices import detection
     from studio.engine.quality.outliers import find_outliers
 
     device, config = detection.find(detection.AUTO), catalog.recipe().Config()
-    return follow(find_outliers(found.sprites, config, device), reporter, Examined)
+    return follow(find_outliers(found.sprites, config, device), reporter, SpritesChecked)
 
 
 def _say_what_it_is(found: SpritesImported, reporter: Reporter) -> None:

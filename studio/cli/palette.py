@@ -14,8 +14,8 @@ from studio.core.formatting import count, number
 from studio.data.colour.palette import Palette, dominant_colours
 from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
-from studio.data.palettes.files import is_palette_name, load_palette, save_palette, writer_for
-from studio.data.palettes.text import hex_words
+from studio.data.palettes.files import format_for, has_palette_suffix, load_palette, save_palette
+from studio.data.palettes.text import format_hex
 from studio.data.reading.finding import roots_of, title_of
 
 _EXTRACTED, _MOST_EXTRACTED = 32, 256  # colours
@@ -36,7 +36,7 @@ def palette(args: argparse.Namespace) -> int:
         _snap(args, reporter)
         return 0
     if args.out is not None:
-        writer_for(args.out)  # a wrong ending is said before the work, not after it
+        format_for(args.out)  # a wrong ending is said before the work, not after it
     found = _extracted(args, reporter) if args.extract else _loaded(args.paths)
     _show(found, reporter)
     if args.out is not None:
@@ -54,7 +54,7 @@ def _loaded(paths: list[Path]) -> Palette:
     try:
         return load_palette(paths[0])
     except BadInputError as error:
-        if is_palette_name(paths[0]):
+        if has_palette_suffix(paths[0]):
             raise
         raise BadInputError(error.title, f"{error.hint} For the colours of pictures, add --extract.") from None
 
@@ -70,7 +70,7 @@ def _extracted(args: argparse.Namespace, reporter: Reporter) -> Palette:
 
 
 def _show(found: Palette, reporter: Reporter) -> None:
-    colours = hex_words(found)
+    colours = format_hex(found)
     names = found.colour_names
     reporter.record({"type": "Palette", "name": found.name, "colours": colours, "colour_names": names})
     reporter.say(f"{found.name}: {count(len(found), 'colour')}\n")
@@ -84,7 +84,7 @@ def _show(found: Palette, reporter: Reporter) -> None:
 def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
     from studio.engine.sampling.snapped_files import FilesSnapped, snap_files
 
-    if args.out is not None and is_palette_name(args.out):
+    if args.out is not None and has_palette_suffix(args.out):
         raise UsageError(f"--snap writes a folder of sprites, not {args.out.name!r}.", "Let --out name a folder.")
     if options := sorted(given(args, ImportOptions)):
         flag = f"--{options[0].replace('_', '-')}"

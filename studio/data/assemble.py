@@ -21,13 +21,19 @@ from studio.core.errors import BadInputError
 from studio.data.files import scratch
 from studio.data.files.scratch import Scratch
 from studio.data.files.source_files import Quarantined, Remark, SourceFile
-from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
+from studio.data.images.canvas import (
+    LARGE_PICTURE,
+    looks_like_sheet,
+    paste_centred,
+    propose_canvas_size,
+    visible_bounds,
+)
 from studio.data.labels.labelling import Labelling, names_in_file
 from studio.data.options import LARGEST_CANVAS, SHEET_GROUPS, FoundSheet, ImportOptions
 from studio.data.reading.read import DecodedSprite, Reading
-from studio.data.sheets.leftover import rest_in_words
+from studio.data.sheets.leftover import leftover_strips
 from studio.data.sheets.recognising import SheetCandidate
-from studio.data.similarity.groups import of_files
+from studio.data.similarity.groups import groups_by_file
 from studio.data.sprites import Sprites
 
 MOST_SPRITES = 4_000_000
@@ -217,7 +223,7 @@ class _Table:
         self.pixels.close()
         targets = self.labelling.targets_of(np.array(self.rows, np.int64))
         names, target_names = tuple(self.names), self.labelling.target_names
-        groups = of_files(np.array(self.first_of_file, np.int64), np.array(self.is_of_sheet, np.bool_), labels)
+        groups = groups_by_file(np.array(self.first_of_file, np.int64), np.array(self.is_of_sheet, np.bool_), labels)
         is_test = np.array(self.is_test, np.bool_)
         return Sprites(rgba, labels, class_names, names, title, targets, target_names, groups=groups, is_test=is_test)
 
@@ -237,7 +243,7 @@ def arrange(
     Yields the number of the file that it is at, after each sprite. Very many sprites go to a scratch file in `folder`.
     Raises BadInputError, and OSError when there is no room.
     """
-    proposed = propose_size(gathered.sizes)
+    proposed = propose_canvas_size(gathered.sizes)
     size = options.size or proposed
     room = gathered.fitting(size, exactly=options.other_sizes == "leave out")
     if room > MOST_SPRITES:
@@ -353,11 +359,11 @@ def too_few(class_name: str, count: int) -> str:
 def _fit(rgba: Rgba, canvas: Rgba) -> None:
     """Centre the picture on the canvas; where it is larger, its visible part."""
     if max(rgba.shape[:2]) > canvas.shape[0]:
-        box = visible_box(rgba)
+        box = visible_bounds(rgba)
         assert box is not None
         left, top, right, bottom = box
         rgba = rgba[top:bottom, left:right]
-    fit_into(rgba, canvas)
+    paste_centred(rgba, canvas)
 
 
 def _in_words(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
@@ -369,7 +375,7 @@ def _in_words(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
 def _looks(sheet: SheetCandidate, noun: str) -> str:
     """Return 'looks like 5 sprites of 16 x 16', and the pixels left over behind the last tiles."""
     sprites = formatting.count(sheet.sprites, noun)
-    rest = rest_in_words(*sheet.rest)
+    rest = leftover_strips(*sheet.rest)
     return f"looks like {sprites} of {sheet.grid.tile_width} x {sheet.grid.tile_height}" + (f", {rest}" if rest else "")
 
 

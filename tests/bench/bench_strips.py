@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.data.sheets.recognising import elect_sheets, sheet_candidates
+from studio.data.sheets.recognising import sheet_candidates, vote_on_sheets
 from tests.bench.tools import command_line, say
 from tests.data.composing import Composed, Composer, frames_of, trimmed
 from tests.data.making import imported
@@ -47,7 +47,7 @@ def main() -> None:
     wrong = sum(total[kind] - right[kind] for kind in total if kind not in exact)
     say(f"{sum(right[kind] for kind in exact) / strips:.1%} of {strips:,} strips and sheets are right")
     say(f"{wrong} of {total.total() - strips:,} whole sprites beside them are taken for one")
-    alarms = elect_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.rgba)})
+    alarms = vote_on_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.rgba)})
     names = " ".join(found.names[number] for number in alarms)
     say(f"{len(alarms)} of the {len(found):,} sprites in the folder are taken for one {names}".rstrip())
     say(f"{1000 * seconds / total.total():.1f} ms a composed picture")
@@ -56,7 +56,7 @@ def main() -> None:
 def _judge(made: list[Composed], total: Counter[str], right: Counter[str], exact: Counter[str]) -> float:
     """Count what is recognised in one folder: how many seconds it took."""
     started = time.perf_counter()
-    sheets = elect_sheets({number: sheet_candidates(one.rgba) for number, one in enumerate(made)})
+    sheets = vote_on_sheets({number: sheet_candidates(one.rgba) for number, one in enumerate(made)})
     seconds = time.perf_counter() - started
     for number, one in enumerate(made):
         kind, sheet = one.name.split()[0], sheets.get(number)

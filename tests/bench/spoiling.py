@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.colour.palette import dominant_colours, nearest_colours, to_oklab
-from studio.data.images.canvas import as_numbers, as_rgba
+from studio.data.images.canvas import as_rgba, as_uint32
 
 
 def spoilt(sprites: Rgba, training: Rgba) -> Iterator[tuple[str, Rgba]]:
@@ -73,7 +73,7 @@ def _blurred(sprites: Rgba, side: int, palette: NDArray[np.uint8]) -> Rgba:
 
 
 def _turned(sprites: Rgba, turn: float, palette: NDArray[np.uint8]) -> Rgba:
-    values, places = np.unique(as_numbers(sprites), return_inverse=True)
+    values, places = np.unique(as_uint32(sprites), return_inverse=True)
     colours = as_rgba(values).copy()
     for colour in colours:
         hue, saturation, value = colorsys.rgb_to_hsv(*(colour[:3] / 255))

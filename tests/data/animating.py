@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from studio.data.files.source_files import Picture, Remark
-from studio.data.images.frames import pictures_in
+from studio.data.images.frames import read_pictures
 from tests.data.making import MAGIC, Pixels, chunk
 
 PALETTE = np.array([[200, 30, 40], [10, 220, 30], [9, 8, 240], [250, 250, 0]], np.uint8)
@@ -116,7 +116,7 @@ def seen_by_pillow(data: bytes) -> list[Pixels]:
 
 
 def read(data: bytes, suffix: str = ".png") -> tuple[list[Picture], list[Remark]]:
-    items = list(pictures_in(data, suffix))
+    items = list(read_pictures(data, suffix))
     pictures = [item for item in items if isinstance(item, Picture)]
     return pictures, [item for item in items if isinstance(item, Remark)]
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.random import Generator
 from PIL import Image
 
-from studio.data.images.canvas import clear_hidden, visible_box
+from studio.data.images.canvas import clear_hidden, visible_bounds
 from studio.data.options import Grid
-from studio.data.sheets.slicing import cut_grid
+from studio.data.sheets.slicing import slice_grid
 from tests.data.making import Pixels
 
 DEMO = Path(__file__).resolve().parents[2] / "assets/demo/demo sprites"
@@ -36,7 +36,7 @@ class Composed:
 
 def trimmed(rgba: Pixels) -> Pixels:
     """What can be seen of uint8 [H, W, 4]."""
-    box = visible_box(rgba)
+    box = visible_bounds(rgba)
     assert box is not None
     left, top, right, bottom = box
     return rgba[top:bottom, left:right]
@@ -103,7 +103,7 @@ def demo_sprites() -> list[Pixels]:
 
 def frames_of(rgba: Pixels, grid: Grid) -> list[bytes]:
     """What lies in the cells of a grid, whatever is left empty around it."""
-    cells = (rgba for _, _, rgba in cut_grid(rgba, grid))
+    cells = (rgba for _, _, rgba in slice_grid(rgba, grid))
     return [trimmed(cell).tobytes() for cell in cells]
 
 

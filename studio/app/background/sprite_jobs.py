@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from studio.data.options import Grid
 
 
-def examine(sprites: Sprites, options: ImportOptions) -> Events:
+def run_checks(sprites: Sprites, options: ImportOptions) -> Events:
     """What deserves a look in the sprites themselves."""
-    from studio.data.doctor.examining import examine
+    from studio.data.doctor.checks import run_checks
 
-    yield from examine(sprites, options, paths.cache())
+    yield from run_checks(sprites, options, paths.cache())
 
 
 def read_picture(path: Path) -> Events:

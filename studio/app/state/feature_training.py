@@ -13,7 +13,7 @@ from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training.setup import TrainingSetup
 from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Event
-from studio.data.doctor.findings import Examined
+from studio.data.doctor.findings import SpritesChecked
 from studio.data.sprites import Sprites
 
 _TITLE = "Getting to know the sprites"
@@ -63,7 +63,7 @@ class FeatureTraining(QObject):
             )
 
     def _receive(self, event: Event) -> None:
-        if isinstance(event, Examined):
+        if isinstance(event, SpritesChecked):
             self._doctor.add(event)
         elif isinstance(event, JobEnded):
             self._job = None

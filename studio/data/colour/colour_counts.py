@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.events import Progress
 from studio.data.colour.palette import extract_palette, sampling_step
-from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
+from studio.data.images.canvas import OPAQUE, as_uint32, sprite_slices
 
 _ANY = 1 << 40  # colours: no limit
 
@@ -42,10 +42,10 @@ def count_colours(rgba: Rgba, limit: int = 256) -> ColourCounts:
 
 def find_sprites_with_colour(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
     """Which of uint8 [N, S, S, 4] have an opaque pixel of a colour uint8 [4]: yields Progress, returns int64 [n]."""
-    value = as_numbers(colour)
+    value = as_uint32(colour)
     found: list[NDArray[np.int64]] = []
-    for part in parts_of(rgba):
-        pixels = as_numbers(rgba[part]).reshape(part.stop - part.start, -1)
+    for part in sprite_slices(rgba):
+        pixels = as_uint32(rgba[part]).reshape(part.stop - part.start, -1)
         found.append(np.flatnonzero((pixels == value).any(axis=1)) + part.start)
         yield Progress(part.stop, len(rgba), "sprites looked at")
     return np.concatenate(found) if found else np.zeros(0, np.int64)
@@ -54,19 +54,19 @@ def find_sprites_with_colour(rgba: Rgba, colour: Rgba) -> Generator[Progress, No
 def colours_per_sprite(rgba: Rgba) -> NDArray[np.int64]:
     """How many colours each sprite of uint8 [N, S, S, 4] shows, whatever their alpha: int64 [N]."""
     shown = rgba[..., 3] > 0
-    pixels = np.where(shown, as_numbers(rgba) | OPAQUE, 0).reshape(len(rgba), -1)
+    pixels = np.where(shown, as_uint32(rgba) | OPAQUE, 0).reshape(len(rgba), -1)
     pixels.sort(axis=1)
     return np.asarray(np.count_nonzero(_firsts(pixels) & (pixels != 0), axis=1), np.int64)
 
 
 def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
     """In how many of uint8 [N, S, S, 4] each colour of uint8 [K, 4] is: int64 [K]."""
-    values = as_numbers(colours)
+    values = as_uint32(colours)
     order = values.argsort()
     ranked = values[order]
     counts = np.zeros(len(values), np.int64)
-    for part in parts_of(rgba) if len(values) else ():
-        pixels = np.sort(as_numbers(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
+    for part in sprite_slices(rgba) if len(values) else ():
+        pixels = np.sort(as_uint32(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
         once = pixels[_firsts(pixels)]
         place = np.searchsorted(ranked, once).clip(max=len(ranked) - 1)
         counts[order] += np.bincount(place[ranked[place] == once], minlength=len(ranked))

@@ -12,7 +12,7 @@ from PIL import Image
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.files.naming import escape_unprintable
-from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
+from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
 _MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
@@ -41,7 +41,7 @@ def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int6
     counts are then estimates.
     """
     step = sampling_step(rgba)
-    pixels = as_numbers(rgba[::step])
+    pixels = as_uint32(rgba[::step])
     values = pixels[pixels >= OPAQUE]
     colours, counts = np.unique(values, return_counts=True)
     order = np.lexsort((colours, -counts))[: max(limit, 0)]

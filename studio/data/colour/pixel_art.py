@@ -17,7 +17,7 @@ from studio.core import records
 from studio.core.arrays import Rgba
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, cluster_colours, extract_palette, nearest_colours, to_oklab
-from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
+from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32
 from studio.data.sprites import Sprites
 
 _LOOKED_AT = 20_000  # sprites, and
@@ -79,7 +79,7 @@ def measure_style(sprites: Sprites) -> PixelStyle:
     """The style of these sprites; of very many, of some from all over. A class without sprites has the style of all."""
     step = max(1, -(-len(sprites) // _LOOKED_AT), -(-sprites.rgba.nbytes // _LOOKED_AT_BYTES))
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
-    pixels = as_numbers(rgba).reshape(len(rgba), -1)
+    pixels = as_uint32(rgba).reshape(len(rgba), -1)
     counts = np.array([len(np.unique(row[row >= OPAQUE])) for row in pixels])
     colours, levels = [], []
     for label in range(len(sprites.class_names)):
@@ -126,7 +126,7 @@ def to_pixel_art(
     for sprite, label, kept, result in zip(sprites, labels.tolist(), keep, found, strict=True):
         alpha = np.where(kept, 0, (alphas[label] if label >= 0 else any_alpha)[sprite[..., 3]])
         new, given = alpha > 0, kept & (sprite[..., 3] > 0)
-        own, which = np.unique(as_numbers(sprite)[given] | OPAQUE, return_inverse=True)
+        own, which = np.unique(as_uint32(sprite)[given] | OPAQUE, return_inverse=True)
         own_colours = as_rgba(own)[:, :3]
         colours, places = np.concatenate([own_colours, style.palette]), np.concatenate([to_oklab(own_colours), palette])
         field = np.full(new.shape, -1)
@@ -205,8 +205,8 @@ def measure_pixel_art(sprites: Rgba, reference: Rgba) -> PixelArtFigures:
     """Look at uint8 [N, S, S, 4] beside reference sprites uint8 [M, T, T, 4]."""
     alpha = sprites[..., 3]
     seen = alpha > 0
-    colours = as_numbers(sprites) & ~OPAQUE
-    palette = np.unique(as_numbers(reference)[reference[..., 3] > 0] & ~OPAQUE)
+    colours = as_uint32(sprites) & ~OPAQUE
+    palette = np.unique(as_uint32(reference)[reference[..., 3] > 0] & ~OPAQUE)
     visible = max(1, int(seen.sum()))
     half = int((seen & (alpha < 255)).sum()) / visible
     off = int((~np.isin(colours[seen], palette)).sum()) / visible

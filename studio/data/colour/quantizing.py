@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.events import Progress
 from studio.data.colour.palette import Palette, distance_slices, nearest_colours, to_oklab
-from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, parts_of
+from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, sprite_slices
 
 NO_DITHER, BAYER = "none", "bayer 4x4"
 DITHERS = (NO_DITHER, BAYER)
@@ -42,9 +42,9 @@ def map_to_palette(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgb
     height, width = rgba.shape[1:3]
     levels = np.tile(_BAYER, (height // 4 + 1, width // 4 + 1))[:height, :width]
     result = np.zeros_like(rgba)
-    for part in parts_of(rgba):
+    for part in sprite_slices(rgba):
         seen = rgba[part, ..., 3] > 0
-        which = np.searchsorted(used, as_numbers(rgba[part])[seen] | OPAQUE)
+        which = np.searchsorted(used, as_uint32(rgba[part])[seen] | OPAQUE)
         level = np.broadcast_to(levels, seen.shape)[seen]
         result[part][seen, :3] = colours[np.where(level < share[which], light[which], dark[which])]
     result[..., 3] = rgba[..., 3]
@@ -76,8 +76,8 @@ def _mixes(
 def _used(rgba: Rgba) -> NDArray[np.uint32]:
     """The distinct colours of visible pixels, with full alpha, sorted: uint32 [n]."""
     found = np.zeros(0, np.uint32)
-    for part in parts_of(rgba):
-        found = np.union1d(found, as_numbers(rgba[part])[rgba[part, ..., 3] > 0] | OPAQUE)
+    for part in sprite_slices(rgba):
+        found = np.union1d(found, as_uint32(rgba[part])[rgba[part, ..., 3] > 0] | OPAQUE)
     return found
 
 

@@ -12,20 +12,20 @@ from studio.data.assemble import Duplicate, ImportResult, same_as, too_few
 from studio.data.files.source_files import Quarantined
 from studio.data.sprites import Sprites
 
-BY_NAME = "left out by name, as asked for"
+EXCLUDED_BY_NAME = "left out by name, as asked for"
 _OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes that hold for every duplicate
 
 
-def in_place_of_named(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
+def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
     """The same with the first duplicate that is not out by its name in the place of each sprite that is."""
 
     def why_not(name: str, class_name: str) -> Quarantined | None:
-        return Quarantined(name, BY_NAME, "chosen") if is_out(name) else None
+        return Quarantined(name, EXCLUDED_BY_NAME, "chosen") if is_out(name) else None
 
     return _with_duplicates(arranged, why_not)
 
 
-def in_place_of_few(arranged: ImportResult, minimum: int, is_out: Callable[[str], bool]) -> ImportResult:
+def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[str], bool]) -> ImportResult:
     """The same with a duplicate of a larger class, not out by its name, for each sprite of a class of fewer."""
     classes, labels = arranged.sprites.class_names, arranged.sprites.labels.tolist()
     pairs = zip(arranged.sprites.names, labels, strict=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from studio.core.config import Value, settings_of
 from studio.core.events import Event, Notice
-from studio.data.doctor.mending import as_names
+from studio.data.doctor.fixes import as_patterns
 from studio.data.files.source_files import Quarantined
-from studio.data.images.canvas import COMMON_SIZES, native_scale
+from studio.data.images.canvas import COMMON_SIZES, upscaling_factor
 from studio.data.notation import COMMA, POINT
 from studio.data.options import Groups, ImportOptions, ReadOptions, SpritesImported, by_group
 from studio.data.sprites import Sprites
@@ -38,7 +38,7 @@ class FixOffered(Notice):
     fix: Fix = field(kw_only=True)
 
 
-TAKE_SPLITS_AS_CLASSES = Fix("Take them as classes", {"split_folders": False})
+SPLITS_AS_CLASSES = Fix("Take them as classes", {"split_folders": False})
 MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True})
 
 
@@ -54,12 +54,14 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Examined(Event):
+class SpritesChecked(Event):
     """What was found on the sprites of an import themselves.
 
     items: as the notes of the import, and once more by group. looked_at: how many sprites, where there are very many.
     palette_colours: of the palette that nearly all of them share; 0 where they share none.
     """
+
+    json_type = "Examined"
 
     sprites: Sprites
     items: tuple[Quarantined, ...]
@@ -71,8 +73,8 @@ class Examined(Event):
         object.__setattr__(self, "groups", by_group(self.items))
 
 
-def findings_of(
-    found: SpritesImported, options: ImportOptions, examined: Sequence[Examined] = ()
+def list_findings(
+    found: SpritesImported, options: ImportOptions, examined: Sequence[SpritesChecked] = ()
 ) -> tuple[Finding, ...]:
     """Everything that is known of an import with these options: what was left out first, the largest groups first."""
     case = _Case(found, options, max((each.palette_colours for each in examined), default=0))
@@ -127,22 +129,22 @@ def _setting(title: str, changes: Mapping[str, Value]) -> _Fixes:
 
 
 def _without_them(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
-    yield leaving_out([item.name for item in items], case.options)
+    yield exclude_fix([item.name for item in items], case.options)
 
 
-def leaving_out(names: Sequence[str], options: ImportOptions) -> Fix:
+def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
     """Leave these sprites out, beside those that are left out already."""
     before = [options.leave_out] if options.leave_out else []
-    return Fix("Leave them out", {"leave_out": ";".join([*before, as_names(list(names))])})
+    return Fix("Leave them out", {"leave_out": ";".join([*before, as_patterns(list(names))])})
 
 
-def cutting(options: ImportOptions) -> Fix:
+def slice_fix(options: ImportOptions) -> Fix:
     """Cut each picture that looks like a sheet by its own cells, which the canvas is made to fit."""
     changes: Mapping[str, Value] = {"sheets": "grid", "tile": 0, "size": 0}
     return Fix("Cut them into sprites", {name: to for name, to in changes.items() if getattr(options, name) != to})
 
 
-def larger_canvas(found: SpritesImported) -> Fix | None:
+def canvas_fix(found: SpritesImported) -> Fix | None:
     """Return a fix to a canvas that holds every picture of up to 256 pixels; None if the canvas is large enough."""
     largest = max((max(size) for size in found.sizes if max(size) <= COMMON_SIZES[-1]), default=0)
     fitting = next(size for size in COMMON_SIZES if size >= largest)
@@ -154,7 +156,7 @@ def larger_canvas(found: SpritesImported) -> Fix | None:
 def _larger_canvas(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     if case.options.other_sizes == "leave out":
         yield Fix("Fit them to the canvas", {"other_sizes": "pad"})
-    if (fix := larger_canvas(case.found)) is not None:
+    if (fix := canvas_fix(case.found)) is not None:
         yield fix
 
 
@@ -164,7 +166,7 @@ def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     some = [sprites.rgba[index] for index, name in enumerate(sprites.names) if name in wanted]
     if not some:
         return
-    scale, how_many = Counter(native_scale(rgba) for rgba in some).most_common(1)[0]
+    scale, how_many = Counter(upscaling_factor(rgba) for rgba in some).most_common(1)[0]
     shrink = scale if how_many >= _MOSTLY * len(some) else 0
     if shrink == 1:
         return
@@ -175,14 +177,14 @@ def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
 
 def _cut(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     if case.options.sheets != "grid":
-        yield cutting(case.options)
+        yield slice_fix(case.options)
     if case.options.sheets != "packed":
         yield Fix("Cut them where emptiness parts their sprites", {"sheets": "packed"})
 
 
 def _own_grid(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     if case.options.tile:
-        yield replace(cutting(case.options), title="Use the grid of each sheet")
+        yield replace(slice_fix(case.options), title="Use the grid of each sheet")
 
 
 def _decimal_marks(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
@@ -247,7 +249,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "ambiguous numbers": ("A dot or comma in these numbers may part decimals or thousands.", _decimal_marks),
     "split folders": ("Sibling folders named train, val and test are the splits of a data set, not classes. Sprites in "
                       "test are not used for training.",
-                      _always(TAKE_SPLITS_AS_CLASSES)),
+                      _always(SPLITS_AS_CLASSES)),
     "test set": ("By these sprites the result is judged. They are not learnt from, unless there are no others.", _none),
     "no classes": ("The file of their labels is missing: put it beside them to have classes.", _none),
     "soft alpha": ("Half-transparent pixels. Where edges should be hard, make them solid or clear; a model learns "

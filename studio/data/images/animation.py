@@ -8,7 +8,7 @@ from enum import Enum, auto
 _SHORTEST_MS, _INSTEAD_MS = 11, 100
 
 
-def shown_ms(duration_ms: int) -> int:
+def display_ms(duration_ms: int) -> int:
     """Return the time that viewers show a frame: they replace a very short `duration_ms` by 100 ms."""
     return duration_ms if duration_ms >= _SHORTEST_MS else _INSTEAD_MS
 

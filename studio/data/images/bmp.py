@@ -17,7 +17,7 @@ _DECLARES_ALPHA = 56  # bytes of the shortest header with an alpha mask
 _USUAL_MASKS = {16: (0x7C00, 0x3E0, 0x1F), 32: (0xFF0000, 0xFF00, 0xFF)}
 
 
-def rgba_of(data: bytes) -> Rgba | None:
+def decode_bmp(data: bytes) -> Rgba | None:
     """Decode a BMP file of 16 or 32 bits to uint8 [H, W, 4]; return None for other BMP files.
 
     The caller must check the size in the header first. Raises Refused for a truncated file. Without an alpha mask, the

@@ -16,14 +16,16 @@ _STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture tha
 _MOSTLY = 0.75  # share of single sprites from which on the others are not
 _ENOUGH = 0.9  # share of the sprites that a proposed canvas holds
 _PIXELS_AT_ONCE = 1 << 20
-OPAQUE = np.uint32(0xFF000000)  # in `as_numbers`, where alpha is the last byte of four
+OPAQUE = np.uint32(0xFF000000)  # in `as_uint32`, where alpha is the last byte of four
 _LIGHT = np.array([1, 2, 1], np.int16)
 _ENOUGH_STEPS = 15_000  # levels of light that neighbours differ by, all together: less is too little to tell
 _MOST_TURNS = 1.2  # 4,000 sprites drawn by hand were above 1.4, their smooth enlargements below 1.1
+_MAGENTA = np.uint32(0xFFFF00FF)  # opaque (255, 0, 255) in the format of `as_uint32`
+_LEAST_MAGENTA = 0.05  # share of the pixels; less magenta belongs to the drawing
 _FEWEST_CELLS = 4  # of an enlarged sprite in each direction: three blocks in a row can be art
 
 
-def propose_size(sizes: Mapping[tuple[int, int], int]) -> int:
+def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
     """The smallest common canvas that holds nine of ten pictures, from how many there are of each (width, height).
 
     Pictures too large for every canvas don't count, nor do a few that look like sheets of the others. The largest
@@ -53,17 +55,17 @@ def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
     return cells >= _BLOCK_CELLS or (cells >= _STRIP_CELLS and min(width, height) == canvas)
 
 
-def as_numbers(rgba: Rgba) -> NDArray[np.uint32]:
+def as_uint32(rgba: Rgba) -> NDArray[np.uint32]:
     """uint8 [..., 4] as one number a pixel: uint32 [...], a view of the same memory where it is contiguous."""
     return np.asarray(np.ascontiguousarray(rgba).view("<u4")[..., 0])
 
 
 def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
-    """What `as_numbers` was given, or a copy of it: uint32 [...] -> uint8 [..., 4]."""
+    """What `as_uint32` was given, or a copy of it: uint32 [...] -> uint8 [..., 4]."""
     return np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(*numbers.shape, 4)
 
 
-def parts_of(rgba: Rgba, count: int | None = None, pixels: int = _PIXELS_AT_ONCE) -> Iterator[slice]:
+def sprite_slices(rgba: Rgba, count: int | None = None, pixels: int = _PIXELS_AT_ONCE) -> Iterator[slice]:
     """Yield consecutive slices along N of uint8 [N, S, S, 4] with about `pixels` pixels each, to limit memory.
 
     count: the sprites to slice; None slices all N.
@@ -80,7 +82,7 @@ def clear_hidden(rgba: Rgba) -> None:
         rgba *= visible[..., None]
 
 
-def visible_box(rgba: Rgba) -> tuple[int, int, int, int] | None:
+def visible_bounds(rgba: Rgba) -> tuple[int, int, int, int] | None:
     """Left, top, right and bottom (the last two excluded) of what is not fully transparent; None when nothing is."""
     alpha = rgba[..., 3]
     if alpha.all():
@@ -92,24 +94,24 @@ def visible_box(rgba: Rgba) -> tuple[int, int, int, int] | None:
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
-def fit_into(rgba: Rgba, canvas: Rgba) -> None:
+def paste_centred(rgba: Rgba, canvas: Rgba) -> None:
     """Copy uint8 [H, W, 4] to the centre of a zeroed canvas that is large enough, by whole pixels, in place."""
     height, width = rgba.shape[:2]
     top, left = (canvas.shape[0] - height) // 2, (canvas.shape[1] - width) // 2
     canvas[top : top + height, left : left + width] = rgba
 
 
-def native_scale(rgba: Rgba) -> int:
+def upscaling_factor(rgba: Rgba) -> int:
     """By what whole number a sprite was enlarged, 1 where there is no evidence for any.
 
     Looks where neighbouring columns and rows of uint8 [H, W, 4] differ: in an enlarged sprite only at every n-th. The
     sprite has to be rich enough to tell: four blocks in each direction, and a change between most of them.
     """
-    box = visible_box(rgba)
+    box = visible_bounds(rgba)
     if box is None:
         return 1
     left, top, right, bottom = box
-    pixels = as_numbers(rgba[top:bottom, left:right])
+    pixels = as_uint32(rgba[top:bottom, left:right])
     down, across = (_changes(pixels, axis) for axis in (0, 1))
     scale = math.gcd(*down, *across, *pixels.shape)
     if scale == 1 or min(pixels.shape) < scale * _FEWEST_CELLS:
@@ -118,22 +120,22 @@ def native_scale(rgba: Rgba) -> int:
     return scale if 2 * (len(down) + len(across)) > lines else 1
 
 
-def shrunk(rgba: Rgba, scale: int) -> Rgba:
+def undo_upscaling(rgba: Rgba, scale: int) -> Rgba:
     """An enlarged sprite, uint8 [H, W, 4], at its true size; the sprite itself where it was not enlarged by `scale`.
 
     0 takes the scale that it shows evidence for, 1 changes nothing. Without a whole number of blocks around it, what
     can be seen is cut out.
     """
-    scale = scale or native_scale(rgba)
-    box = visible_box(rgba) if scale > 1 else None
+    scale = scale or upscaling_factor(rgba)
+    box = visible_bounds(rgba) if scale > 1 else None
     if box is None:
         return rgba
     left, top, right, bottom = box
     in_step = not any(number % scale for number in (left, top, *rgba.shape[:2]))
     blocks = rgba if in_step else rgba[top:bottom, left:right]
     small = blocks[::scale, ::scale]
-    large = as_numbers(small).repeat(scale, 0).repeat(scale, 1)
-    return small.copy() if np.array_equal(large, as_numbers(blocks)) else rgba
+    large = as_uint32(small).repeat(scale, 0).repeat(scale, 1)
+    return small.copy() if np.array_equal(large, as_uint32(blocks)) else rgba
 
 
 def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
@@ -160,3 +162,18 @@ def looks_smooth(rgba: Rgba) -> bool:
         steps += int(np.abs(step[1:])[inside].sum())
         turns += int(np.abs(np.diff(step, axis=0))[inside].sum())
     return steps >= _ENOUGH_STEPS and turns < _MOST_TURNS * steps
+
+
+def has_magenta_ground(rgba: Rgba) -> bool:
+    """Return whether an opaque picture, uint8 [H, W, 4], has much magenta, some of it at the border."""
+    if not rgba.size or rgba[..., 3].min() < 255:
+        return False
+    found = as_uint32(rgba) == _MAGENTA
+    border = (found[0], found[-1], found[:, 0], found[:, -1])
+    return any(side.any() for side in border) and bool(found.mean() >= _LEAST_MAGENTA)
+
+
+def clear_magenta(rgba: Rgba) -> None:
+    """Make magenta pixels transparent in place. rgba: uint8 [H, W, 4]; pictures with alpha stay unchanged."""
+    if rgba.size and rgba[..., 3].min() == 255:
+        rgba[as_uint32(rgba) == _MAGENTA] = 0

@@ -27,8 +27,8 @@ from studio.data.images.kinds import (
     Header,
     is_aseprite,
     sniff,
-    unread_by_content,
-    unread_by_name,
+    why_unsupported_content,
+    why_unsupported_name,
 )
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
@@ -67,12 +67,12 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
         return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
 
 
-def picture_bytes(file: SourceFile) -> bytes | None:
+def read_picture_bytes(file: SourceFile) -> bytes | None:
     """Return all bytes of a picture file; None for notes, licences, sounds and other files.
 
     Raises Refused for unsupported kinds of pictures, and OSError.
     """
-    if reason := unread_by_name(file.file_name):
+    if reason := why_unsupported_name(file.file_name):
         raise UnreadableFile("unsupported", reason)
     if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
         return None
@@ -85,18 +85,18 @@ def decode(data: bytes, suffix: str) -> Decoded:
     `suffix` is the file's, in lower case with its dot. JPEG pictures are turned as their EXIF entry says, which is how
     viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
     """
-    header = recognise(data, suffix)
+    header = read_header(data, suffix)
     sizes = 1
     if header.kind == "ICO":
-        data, sizes = ico.largest_in(data)
-        header = recognise(data, suffix)
+        data, sizes = ico.extract_largest(data)
+        header = read_header(data, suffix)
         suffix = KIND_SUFFIXES[header.kind][0]
     key, depth, exif, animated, wanted = None, 8, b"", False, data
     if header.kind == "PNG":
-        checked = png.check(data)
+        checked = png.check_png(data)
         wanted, key, depth, animated = checked.data, checked.key, checked.depth, checked.animated
     elif header.kind == "JPEG":
-        wanted, exif = strip(data)
+        wanted, exif = strip_metadata(data)
     elif header.kind == "TGA":
         wanted = _padded(data, header)
     elif header.kind == "PCX":
@@ -104,7 +104,7 @@ def decode(data: bytes, suffix: str) -> Decoded:
     try:
         image = _open(wanted, header.kind)
         remarks = _remarks(image, header.kind, suffix, animated=animated)
-        image, turned = upright(image, exif) if exif else (image, False)
+        image, turned = apply_exif_orientation(image, exif) if exif else (image, False)
         rgba, words = to_rgba(image, key, depth)
     except Image.DecompressionBombError:
         raise UnreadableFile("refused", "too many pixels") from None
@@ -126,7 +126,7 @@ def _open(data: bytes, kind: str) -> Image.Image:
     """The first frame, decoded. Only the one reader that `kind` needs is tried."""
     if kind in _PLUGINS:
         importlib.import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
-    if kind == "BMP" and (rgba := bmp.rgba_of(data)) is not None:
+    if kind == "BMP" and (rgba := bmp.decode_bmp(data)) is not None:
         return Image.fromarray(rgba)
     image = Image.open(io.BytesIO(data), formats=(kind,))
     check_size(*image.size)
@@ -187,7 +187,7 @@ def _in_words(error: Exception, kind: str, data: bytes) -> str:
     return CUT_OFF if cut_off else f"damaged: it can't be read as a {name} picture"
 
 
-def recognise(data: bytes, suffix: str) -> Header:
+def read_header(data: bytes, suffix: str) -> Header:
     """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
@@ -195,7 +195,7 @@ def recognise(data: bytes, suffix: str) -> Header:
     if header is None:
         if is_aseprite(data):
             raise UnreadableFile("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
-        if reason := unread_by_content(data):
+        if reason := why_unsupported_content(data):
             raise UnreadableFile("unsupported", reason)
         raise UnreadableFile("unreadable", "not a picture: its contents are something else")
     check_size(header.width, header.height)
@@ -253,7 +253,7 @@ def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
     return np.floor(scaled + 0.5).astype(np.uint8), words
 
 
-def strip(data: bytes) -> tuple[bytes, bytes]:
+def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
     """The file without comments, profiles and EXIF, and its EXIF block, empty where there is none.
 
     What can't be followed is left as it is, for the decoder to complain about. Pillow reads EXIF already when it opens
@@ -275,7 +275,7 @@ def strip(data: bytes) -> tuple[bytes, bytes]:
     return b"".join([*kept, data[start:]]), exif
 
 
-def upright(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
+def apply_exif_orientation(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
     """A picture without EXIF of its own, as `exif` means it to be seen, and whether that turned or mirrored it.
 
     Damaged EXIF turns nothing, unless the entry itself is sound.

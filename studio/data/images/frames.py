@@ -16,7 +16,7 @@ from studio.core.arrays import Rgba
 from studio.data.files.source_files import Picture, Remark, UnreadableFile
 from studio.data.images import gif, png, webp
 from studio.data.images.animation import Disposal, EncodedFrame
-from studio.data.images.canvas import as_numbers, clear_hidden
+from studio.data.images.canvas import as_uint32, clear_hidden
 from studio.data.images.decoding import Decoded, check_size, decode
 from studio.data.images.png import MAGIC
 
@@ -27,7 +27,7 @@ SAME_SHARE = 0.02  # of the visible pixels: frames that differ in fewer are the 
 
 
 @dataclass(eq=False, slots=True)
-class _Tally:
+class _FrameCounts:
     """Frames of an animation: found in the file, decoded, and kept. stopped: what the rest is, if not all was read."""
 
     found: int = 0
@@ -37,7 +37,7 @@ class _Tally:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Film:
+class Animation:
     """The frames of a picture file.
 
     rgba: uint8 [N, H, W, 4]. durations_ms: display time of each frame; () for a still picture.
@@ -47,12 +47,12 @@ class Film:
     durations_ms: tuple[int, ...]
 
 
-def film_in(data: bytes, suffix: str) -> Film:
+def read_animation(data: bytes, suffix: str) -> Animation:
     """Read all frames of a picture file, repeated frames included; a still picture has one frame.
 
     suffix: as for `decode`. Raises Refused for unreadable files, damaged animations and more than MOST_FRAMES frames.
     """
-    tally = _Tally()
+    tally = _FrameCounts()
     frames = list(islice(_encoded_frames(data, tally), MOST_FRAMES + 1))
     if len(frames) > MOST_FRAMES:
         raise UnreadableFile("refused", f"an animation with more than {MOST_FRAMES} frames")
@@ -60,19 +60,19 @@ def film_in(data: bytes, suffix: str) -> Film:
         still = _still(data, suffix, frames, tally)
         if any(remark.group == "animation" for remark in still.remarks):
             raise UnreadableFile("unsupported", "holds several frames, but only the first can be read")
-        return Film(still.rgba[None], ())
+        return Animation(still.rgba[None], ())
     drawn = [decoded.rgba for decoded in _rendered(iter(frames), suffix, tally)]
     if tally.stopped:
         raise UnreadableFile("refused", f"an animation that can't be read whole: the rest is {tally.stopped}")
-    return Film(np.stack(drawn), tuple(frame.duration_ms for frame in frames))
+    return Animation(np.stack(drawn), tuple(frame.duration_ms for frame in frames))
 
 
-def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
+def read_pictures(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     """The picture in `data`, or the frames of an animation that differ, as 'frame 1', 'frame 5', with remarks.
 
     At least one picture; raises Refused before it, whatever the bytes are, and never after. `suffix`: as for `decode`.
     """
-    tally = _Tally()
+    tally = _FrameCounts()
     frames = _encoded_frames(data, tally)
     first = list(islice(frames, 2))
     if not first or (len(first) == 1 and not tally.stopped):
@@ -85,21 +85,21 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
         yield Remark("animation", _in_words(tally))
 
 
-def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], tally: _Tally) -> Decoded:
+def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], tally: _FrameCounts) -> Decoded:
     """Decode a picture with at most one frame, `frames`. Raises Refused."""
     # Pillow fills the screen around a smaller GIF frame with a colour; viewers leave the area transparent.
     inset = data.startswith(_GIF) and frames and not _fills(frames[0])
     return next(_rendered(iter(frames), suffix, tally)) if inset else decode(data, suffix)
 
 
-def _encoded_frames(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
+def _encoded_frames(data: bytes, tally: _FrameCounts) -> Iterator[EncodedFrame]:
     """The frames up to the first damage, counted on the way. None where there is no animation."""
     if data.startswith(_GIF):
-        frames = gif.frames_of(data)
+        frames = gif.split_frames(data)
     elif data.startswith(b"RIFF"):
-        frames = webp.frames_of(data)
+        frames = webp.split_frames(data)
     elif data.startswith(MAGIC) and b"acTL" in data:
-        frames = png.frames_of(data)
+        frames = png.split_frames(data)
     else:
         return
     try:
@@ -110,7 +110,7 @@ def _encoded_frames(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
         tally.stopped = tally.stopped or refused.reason
 
 
-def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
+def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _FrameCounts) -> Iterator[Decoded]:
     """The screen after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
 
     Raises Refused when it is the first one. The remarks are those of the frame's own picture.
@@ -158,7 +158,7 @@ def _blended(below: Rgba, above: Rgba) -> Rgba:
     return np.asarray(Image.alpha_composite(Image.fromarray(below), Image.fromarray(above)))
 
 
-def _distinct(rendered: Iterator[Decoded], tally: _Tally) -> Iterator[Picture | Remark]:
+def _distinct(rendered: Iterator[Decoded], tally: _FrameCounts) -> Iterator[Picture | Remark]:
     """The frames that differ enough from the last one kept and equal none before, with the remarks of the first one."""
     last: Rgba | None = None
     seen: set[bytes] = set()
@@ -177,11 +177,11 @@ def _distinct(rendered: Iterator[Decoded], tally: _Tally) -> Iterator[Picture | 
 
 def _hardly_differ(one: Rgba, other: Rgba) -> bool:
     """Whether fewer than SAME_SHARE of the pixels that are visible in either differ; both with hidden colour zeroed."""
-    first, second = as_numbers(one), as_numbers(other)
+    first, second = as_uint32(one), as_uint32(other)
     return bool(np.count_nonzero(first != second) < SAME_SHARE * np.count_nonzero(first | second))
 
 
-def _in_words(tally: _Tally) -> str:
+def _in_words(tally: _FrameCounts) -> str:
     kept = "1 was taken" if tally.kept == 1 else f"{tally.kept} that differ were taken"
     if tally.kept == tally.found > 1 and not tally.stopped:
         kept = "all were taken"

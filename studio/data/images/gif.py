@@ -10,14 +10,14 @@ import struct
 from collections.abc import Iterator
 
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
-from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
+from studio.data.images.animation import Disposal, EncodedFrame, display_ms
 
 _SCREEN_BYTES = 13  # magic, width, height, flags, background, aspect
 # 4 is not in the format, but old encoders write it for 3 and viewers take it so.
 _DISPOSALS = {2: Disposal.CLEAR, 3: Disposal.RESTORE, 4: Disposal.RESTORE}
 
 
-def frames_of(data: bytes) -> Iterator[EncodedFrame]:
+def split_frames(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order, however many. Raises Refused where the file is cut off or damaged.
 
     The screen is the one that the file names, or the first frame where that is larger.
@@ -61,7 +61,7 @@ def _frame(
     if grows:
         screen = (max(screen[0], left + width), max(screen[1], top + height))
     disposal = _DISPOSALS.get(drawing >> 2 & 7, Disposal.KEEP)
-    return EncodedFrame(alone, left, top, width, height, screen, True, disposal, shown_ms(10 * ticks)), end
+    return EncodedFrame(alone, left, top, width, height, screen, True, disposal, display_ms(10 * ticks)), end
 
 
 def _palette(data: bytes, place: int, flags: int) -> bytes:

@@ -9,10 +9,10 @@ from studio.data.images.png import MAGIC
 
 _HEADER, _ENTRY, _BITMAP = struct.Struct("<HHH"), struct.Struct("<BBBBHHII"), struct.Struct("<IiiHH")
 _LARGEST = 256  # pixels, width and height of a bitmap; larger pictures are PNG files
-BITS_AT = _HEADER.size + _ENTRY.size + 14  # bytes before the bits a pixel in a file that `largest_in` made
+BITS_AT = _HEADER.size + _ENTRY.size + 14  # bytes before the bits a pixel in a file that `extract_largest` made
 
 
-def largest_in(data: bytes) -> tuple[bytes, int]:
+def extract_largest(data: bytes) -> tuple[bytes, int]:
     """Return the largest picture of an icon file, and the number of pictures.
 
     The picture comes as a PNG file or as an icon file with one bitmap. Raises Refused for a damaged file.

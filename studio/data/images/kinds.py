@@ -84,14 +84,14 @@ def sniff(data: bytes, suffix: str) -> Header | None:
     return by_suffix(data) if by_suffix is not None else None
 
 
-def unread_by_content(data: bytes) -> str:
+def why_unsupported_content(data: bytes) -> str:
     """Return the reason why `data` of a known kind can't be read; '' for unknown kinds."""
     if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"heic", b"heix", b"mif1"):
         return _not_read("an AVIF or HEIC picture")
     return _not_read(next((words for magic, words in _UNREAD_MAGICS if data.startswith(magic)), ""))
 
 
-def unread_by_name(name: str) -> str:
+def why_unsupported_name(name: str) -> str:
     """Return the reason why a file with this name can't be read; '' for unknown kinds."""
     name = name.lower()
     if name.endswith(_UNREAD_ARCHIVES):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
-from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
+from studio.data.images.animation import Disposal, EncodedFrame, display_ms
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
@@ -36,7 +36,7 @@ class Png:
     animated: bool
 
 
-def check(data: bytes) -> Png:
+def check_png(data: bytes) -> Png:
     """Check the chunks of a PNG file. Raises Refused when the file is cut off or damaged."""
     found = list(chunks(data))
     kind, header = found[0]
@@ -112,7 +112,7 @@ _SHARED = (b"PLTE", b"tRNS")
 _LARGEST_SHARED = 768  # bytes of a whole palette: what is larger is a bomb, as every frame gets its copy
 
 
-def frames_of(data: bytes) -> Iterator[EncodedFrame]:
+def split_frames(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order, without a default image that is none of them; nothing when the PNG is not animated.
 
     Raises Refused where the file is cut off or damaged.
@@ -160,7 +160,7 @@ def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> Encoded
     disposal = _DISPOSALS.get(control[24], Disposal.KEEP)
     screen = (screen_width, screen_height)
     ticks, per_second = struct.unpack_from(">HH", control, 20)
-    duration_ms = shown_ms(round(1000 * ticks / (per_second or 100)))
+    duration_ms = display_ms(round(1000 * ticks / (per_second or 100)))
     return EncodedFrame(alone, left, top, width, height, screen, control[25] == 1, disposal, duration_ms)
 
 

@@ -6,13 +6,13 @@ import struct
 from collections.abc import Iterator
 
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
-from studio.data.images.animation import Disposal, EncodedFrame, shown_ms
+from studio.data.images.animation import Disposal, EncodedFrame, display_ms
 
 _HAS_ALPHA, _IS_ANIMATED = 0x10, 0x02
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
 
 
-def frames_of(data: bytes) -> Iterator[EncodedFrame]:
+def split_frames(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order; nothing when the WebP is not animated. Raises Refused where it is cut off or damaged."""
     if len(data) < 30 or data[12:16] != b"VP8X" or not data[20] & _IS_ANIMATED:
         return
@@ -39,7 +39,7 @@ def _frame(body: bytes, screen: tuple[int, int]) -> EncodedFrame:
     inside = b"".join(struct.pack("<4sI", kind, len(part)) + part + b"\0" * (len(part) & 1) for kind, part in parts)
     alone = struct.pack("<4sI4s", b"RIFF", len(inside) + 4, b"WEBP") + inside
     disposal = Disposal.CLEAR if body[15] & 1 else Disposal.KEEP
-    duration_ms = shown_ms(_three_bytes(body, 12))
+    duration_ms = display_ms(_three_bytes(body, 12))
     return EncodedFrame(alone, left, top, width, height, screen, not body[15] & 2, disposal, duration_ms)
 
 

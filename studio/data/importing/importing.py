@@ -20,9 +20,9 @@ from studio.core import formatting
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data.assemble import ImportBuffer, ImportResult, arrange, commonest
-from studio.data.doctor.findings import MERGE_CLASSES, TAKE_SPLITS_AS_CLASSES, FixOffered
-from studio.data.doctor.like_named import like_named
-from studio.data.doctor.mending import is_left_out, mend, names_without_match
+from studio.data.doctor.class_spelling import spelling_groups
+from studio.data.doctor.findings import MERGE_CLASSES, SPLITS_AS_CLASSES, FixOffered
+from studio.data.doctor.fixes import apply_fixes, exclusion_filter, unmatched_patterns
 from studio.data.files.scratch import IN_MEMORY, usable
 from studio.data.files.source_files import MOST_FILES, Quarantined, Skipped
 from studio.data.importing.own_grids import grids_by_name, own_grids
@@ -41,10 +41,10 @@ from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of,
 from studio.data.reading.read import all_sources
 from studio.data.reading.splits import SplitFolders, remove_split_folders
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
-from studio.data.sheets.recognising import SheetCandidate, elect_sheets, likely
-from studio.data.similarity.groups import grouped
+from studio.data.sheets.recognising import SheetCandidate, most_likely_grid, vote_on_sheets
+from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sources.base import Source
-from studio.data.store import caching
+from studio.data.store import import_cache
 
 __all__ = [
     "NOTE_GROUPS",
@@ -98,14 +98,14 @@ def import_sprites(
         splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders looked at")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
-        fix = TAKE_SPLITS_AS_CLASSES
+        fix = SPLITS_AS_CLASSES
         yield FixOffered("info", title, f"Undo: '{fix.title}' in the window, or --no-split-folders.", fix=fix)
     entry = recalled = None
     if cache_dir is not None:
         names = [source.name for source in sources]
-        looking = caching.entry_for(cache_dir, roots, files, problems, options, names)
+        looking = import_cache.entry_path(cache_dir, roots, files, problems, options, names)
         entry = yield from run_in_thread(looking, len(files), "files looked up")
-        recalled = yield from run_in_thread(caching.recall(entry), 0, "sprites loaded")
+        recalled = yield from run_in_thread(import_cache.load_import(entry), 0, "sprites loaded")
     arranged = recalled
     try:
         if arranged is None:
@@ -115,7 +115,7 @@ def import_sprites(
                 raise _nothing_usable(roots, arranged)
             if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
                 arranged = yield from _store(entry, arranged)
-        mended = (yield from mend(arranged, options, cache_dir)) if options.mends else arranged
+        mended = (yield from apply_fixes(arranged, options, cache_dir)) if options.mends else arranged
     except OSError as error:
         raise _no_room(error, usable(cache_dir)) from error
     if not len(mended.sprites):
@@ -123,7 +123,7 @@ def import_sprites(
         raise BadInputError(
             title, f"Most often: {commonest(mended.quarantine)}. Take back one of the import's settings."
         )
-    if unknown := names_without_match(options.leave_out, _all_names(arranged)):
+    if unknown := unmatched_patterns(options.leave_out, _all_names(arranged)):
         title = f"No sprite named {unknown[0]!r} to leave out."
         yield Notice("warning", title, "Correct the name under Advanced, or write * for any text.")
     if recalled is None:
@@ -192,7 +192,7 @@ def _read(
     labelling, unreadable = yield from read_labels(files, options.decimal_mark)
     gathered = ImportBuffer(files, folder)
     yield from _read_files(gathered, files, sources, options)
-    sheets = elect_sheets(gathered.candidates)
+    sheets = vote_on_sheets(gathered.candidates)
     if options.cuts_each_by_its_own:
         sheets |= _sheets_asked_for(gathered, sheets, options.size)
     own = yield from _own_grids(files, options.sheet_grids)
@@ -215,7 +215,7 @@ def _own_grids(files: FoundFiles, text: str) -> Generator[Event, None, dict[int,
         yield Progress(number, len(files), "files looked up")
     found = own_grids(text, names)
     for pattern in grids_by_name(text):
-        if not any(map(is_left_out(pattern), found)):
+        if not any(map(exclusion_filter(pattern), found)):
             yield Notice("warning", f"No sheet is named {pattern!r}.", "Its grid has no effect.")
     return {names[name]: grid for name, grid in found.items()}
 
@@ -231,7 +231,7 @@ def _sheets_asked_for(
     if sheets and not size:
         return asked
     for number, candidates in gathered.candidates.items():
-        sheet = None if number in sheets else likely(candidates)
+        sheet = None if number in sheets else most_likely_grid(candidates)
         if sheet is not None and (not size or max(gathered.sheet_sizes[number]) > size):
             asked[number] = sheet
     return asked
@@ -271,10 +271,12 @@ def _gather(gathered: ImportBuffer, worker: Worker, chunks: Iterator[range]) -> 
 def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, ImportResult]:
     """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
     if arranged.sprites.rgba.nbytes > IN_MEMORY:  # runs link to this file, if the groups in it are theirs
-        arranged = replace(arranged, sprites=(yield from grouped(arranged.sprites, entry.parent)))
+        arranged = replace(arranged, sprites=(yield from group_near_duplicates(arranged.sprites, entry.parent)))
     try:
         count = len(arranged.sprites)
-        return (yield from run_in_thread(caching.store(entry, arranged), count, "sprites kept for the next time"))
+        return (
+            yield from run_in_thread(import_cache.save_import(entry, arranged), count, "sprites kept for the next time")
+        )
     except OSError as error:
         reason = error.strerror or error
         yield Notice(
@@ -300,7 +302,7 @@ def _notices(arranged: ImportResult) -> Iterator[Event]:
         if item.group == "ambiguous numbers":
             hint = "If wrong: 'Read decimal commas' or '... points' in the doctor, or --decimal-mark."
             yield Notice("warning", f"{item.name}: {item.reason}.", hint)
-    for group in like_named(arranged.sprites.class_names)[:_MOST_NAMED]:
+    for group in spelling_groups(arranged.sprites.class_names)[:_MOST_NAMED]:
         names = " and ".join(repr(arranged.sprites.class_names[index]) for index in group)
         hint = f"One class? '{MERGE_CLASSES.title}' in the window, or --merge-classes."
         title = f"Classes {names} differ only in case or blanks."

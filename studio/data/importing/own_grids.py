@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from studio.core.errors import BadInputError
-from studio.data.doctor.mending import as_names, is_left_out
+from studio.data.doctor.fixes import as_patterns, exclusion_filter
 from studio.data.options import LARGEST_CANVAS, Grid
 
 _SEPARATOR = ";"
@@ -31,15 +31,15 @@ def grids_by_name(text: str) -> dict[str, Grid]:
 
 def with_grids(text: str, names: Collection[str], grids: Mapping[str, Grid]) -> str:
     """Return `text` with all entries for the files `names` replaced by `grids`. Raises BadInputError for a bad list."""
-    others = {name: grid for name, grid in grids_by_name(text).items() if not any(map(is_left_out(name), names))}
-    entries = {as_names([name]): grid for name, grid in grids.items()} | others
+    others = {name: grid for name, grid in grids_by_name(text).items() if not any(map(exclusion_filter(name), names))}
+    entries = {as_patterns([name]): grid for name, grid in grids.items()} | others
     return f"{_SEPARATOR} ".join(f"{name}={_numbers(grid)}" for name, grid in entries.items())
 
 
 def own_grids(text: str, names: Iterable[str]) -> dict[str, Grid]:
     """Return the grids of those files that match an entry of the list. Raises BadInputError for a bad list."""
     found: dict[str, Grid] = {}
-    known = [(is_left_out(name), grid) for name, grid in grids_by_name(text).items()]
+    known = [(exclusion_filter(name), grid) for name, grid in grids_by_name(text).items()]
     for name in names if known else ():
         grid = next((grid for fits, grid in known if fits(name)), None)
         if grid is not None:

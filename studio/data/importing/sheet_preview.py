@@ -19,9 +19,9 @@ from studio.data.importing.single_sprite import pictures_of
 from studio.data.options import Grid
 from studio.data.reading.finding import find_file, roots_of
 from studio.data.reading.workers import run_in_thread
-from studio.data.sheets.cells import SummedArea
+from studio.data.sheets.cells import SummedAreaTable
 from studio.data.sheets.grids import propose_grid
-from studio.data.sheets.slicing import cut_packed
+from studio.data.sheets.slicing import slice_packed
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Sheet:
 
     name: str
     rgba: Rgba
-    foreground: SummedArea
+    foreground: SummedAreaTable
     proposed: Grid | None
 
 
@@ -72,7 +72,7 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
         raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
     picture = _picture(file)
     clear_hidden(picture.rgba)
-    return Sheet(file.name, picture.rgba, SummedArea.of(picture.rgba), grid or propose_grid(picture.rgba))
+    return Sheet(file.name, picture.rgba, SummedAreaTable.of(picture.rgba), grid or propose_grid(picture.rgba))
 
 
 def _picture(file: SourceFile) -> Picture:
@@ -86,7 +86,7 @@ def _picture(file: SourceFile) -> Picture:
 
 def _boxes(sheet: Sheet, gap: int) -> NDArray[np.int64]:
     try:
-        pieces = cut_packed(sheet.rgba, gap)
+        pieces = slice_packed(sheet.rgba, gap)
     except UnreadableFile as refused:
         raise BadInputError(f"{sheet.name!r} {refused.reason}.", "Allow larger gaps, or cut it as a grid.") from None
     corners = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in pieces]

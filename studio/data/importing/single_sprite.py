@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
-from studio.data.images.canvas import clear_hidden, fit_into, native_scale, shrunk, visible_box
+from studio.data.images.canvas import clear_hidden, paste_centred, undo_upscaling, upscaling_factor, visible_bounds
 from studio.data.importing.importing import all_sources
 from studio.data.reading.finding import find_file, no_access, roots_of
 
@@ -67,10 +67,10 @@ def fit(rgba: Rgba, size: int) -> Fitted:
     if (height, width) == (size, size):
         return Fitted(rgba, width, height, ())
     done = []
-    if max(height, width) > size and native_scale(rgba) > 1:
-        done.append(f"brought back from {native_scale(rgba)} times its size")
-        rgba = shrunk(rgba, 0)
-    box = visible_box(rgba)
+    if max(height, width) > size and upscaling_factor(rgba) > 1:
+        done.append(f"brought back from {upscaling_factor(rgba)} times its size")
+        rgba = undo_upscaling(rgba, 0)
+    box = visible_bounds(rgba)
     if max(rgba.shape[:2]) > size and box is not None:
         left, top, right, bottom = box
         if (bottom - top, right - left) != rgba.shape[:2]:
@@ -81,7 +81,7 @@ def fit(rgba: Rgba, size: int) -> Fitted:
         rgba = rgba[step // 2 :: step, step // 2 :: step]
         done.append(f"shrunk to one pixel of every {step} x {step}")
     canvas = np.zeros((size, size, 4), np.uint8)
-    fit_into(rgba, canvas)
+    paste_centred(rgba, canvas)
     return Fitted(canvas, width, height, (*done, "centred"))
 
 

@@ -54,19 +54,19 @@ def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path
     Raises UsageError for a suffix that stands for no palette, or for one that can't hold this palette, and ExportError
     when the disk says no.
     """
-    data = writer_for(path).write(palette)
+    data = format_for(path).write(palette)
     target = files.output_path(path, replace=replace)
     with files.exporting(target):
         files.write_atomic(target, data)
     return target
 
 
-def is_palette_name(path: Path) -> bool:
+def has_palette_suffix(path: Path) -> bool:
     """Whether a file of this name would be a palette."""
     return _by_suffix(path) is not None
 
 
-def writer_for(path: Path) -> PaletteFormat:
+def format_for(path: Path) -> PaletteFormat:
     """The format that the suffix of `path` stands for. Raises UsageError."""
     form = _by_suffix(path)
     if form is None:

@@ -9,7 +9,7 @@ import re
 
 from studio.data.colour.palette import Palette
 from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
-from studio.data.palettes.text import lines_of, numbers, opening
+from studio.data.palettes.text import first_bytes, parse_colour, split_lines
 
 _MAGIC = "GIMP Palette"
 _UNNAMED = "Untitled"  # what GIMP and Aseprite write
@@ -24,10 +24,10 @@ class GimpPalette(PaletteFormat):
     suffixes = (".gpl",)
 
     def recognises(self, data: bytes) -> bool:
-        return opening(data).startswith(_MAGIC.encode())
+        return first_bytes(data).startswith(_MAGIC.encode())
 
     def read(self, data: bytes) -> Palette:
-        lines = [(where, line) for where, line in lines_of(data) if not line.startswith("#")]
+        lines = [(where, line) for where, line in split_lines(data) if not line.startswith("#")]
         if not lines or not lines[0][1].startswith(_MAGIC):
             raise Unreadable(f"it does not begin with '{_MAGIC}'")
         headers: dict[str, str] = {}
@@ -54,4 +54,4 @@ class GimpPalette(PaletteFormat):
 def _entry(where: str, line: str, count: int) -> NamedColour:
     words = line.split(maxsplit=count)
     name = words[count] if len(words) > count else ""
-    return NamedColour(where, numbers(words[:count], count, where), "" if name == _UNNAMED else name)
+    return NamedColour(where, parse_colour(words[:count], count, where), "" if name == _UNNAMED else name)

@@ -6,7 +6,7 @@ import re
 
 from studio.data.colour.palette import Palette
 from studio.data.palettes.base import NamedColour, PaletteFormat, palette_from
-from studio.data.palettes.text import hex_colour, hex_words, lines_of, opening
+from studio.data.palettes.text import first_bytes, format_hex, parse_hex, split_lines
 
 _FIRST_LINE = re.compile(rb"#?(?:[0-9a-fA-F]{2}){3,4}[ \t]*(?:[\r\n]|$)")
 
@@ -19,10 +19,10 @@ class HexList(PaletteFormat):
     suffixes = (".hex",)
 
     def recognises(self, data: bytes) -> bool:
-        return _FIRST_LINE.match(opening(data)) is not None
+        return _FIRST_LINE.match(first_bytes(data)) is not None
 
     def read(self, data: bytes) -> Palette:
-        return palette_from(NamedColour(where, hex_colour(line, where)) for where, line in lines_of(data))
+        return palette_from(NamedColour(where, parse_hex(line, where)) for where, line in split_lines(data))
 
     def write(self, palette: Palette) -> bytes:
-        return ("\n".join(hex_words(palette)) + "\n").encode()
+        return ("\n".join(format_hex(palette)) + "\n").encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from studio.data.colour.palette import MOST_COLOURS, Palette
 from studio.data.files.source_files import CUT_OFF
 from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
-from studio.data.palettes.text import lines_of, numbers, opening, whole_number
+from studio.data.palettes.text import first_bytes, parse_colour, parse_number, split_lines
 
 _MAGIC = "JASC-PAL"
 _VERSION = "0100"
@@ -19,10 +19,10 @@ class JascPalette(PaletteFormat):
     suffixes = (".pal",)
 
     def recognises(self, data: bytes) -> bool:
-        return opening(data).startswith(_MAGIC.encode())
+        return first_bytes(data).startswith(_MAGIC.encode())
 
     def read(self, data: bytes) -> Palette:
-        lines = lines_of(data)
+        lines = split_lines(data)
         if not lines or lines[0][1] != _MAGIC:
             raise Unreadable(f"it does not begin with '{_MAGIC}'")
         if len(lines) < 3:
@@ -30,7 +30,7 @@ class JascPalette(PaletteFormat):
         (where, version), (where_count, count) = lines[1:3]
         if version != _VERSION:
             raise Unreadable(f"the version is not {_VERSION}", where)
-        declared = whole_number(count, MOST_COLOURS, where_count)
+        declared = parse_number(count, MOST_COLOURS, where_count)
         palette = palette_from(_entry(where, line) for where, line in lines[3:])
         if len(palette) != declared:
             raise Unreadable(f"{declared} colours are announced, but {len(palette)} follow", where_count)
@@ -44,4 +44,4 @@ class JascPalette(PaletteFormat):
 
 def _entry(where: str, line: str) -> NamedColour:
     words = line.split()
-    return NamedColour(where, numbers(words, 4 if len(words) == 4 else 3, where))
+    return NamedColour(where, parse_colour(words, 4 if len(words) == 4 else 3, where))

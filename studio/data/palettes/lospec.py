@@ -8,7 +8,7 @@ from typing import Any
 
 from studio.data.colour.palette import Palette
 from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
-from studio.data.palettes.text import hex_colour, hex_words, opening, text_of
+from studio.data.palettes.text import decode_text, first_bytes, format_hex, parse_hex
 
 
 class LospecJson(PaletteFormat):
@@ -19,11 +19,11 @@ class LospecJson(PaletteFormat):
     suffixes = (".json",)
 
     def recognises(self, data: bytes) -> bool:
-        return opening(data).startswith(b"{")
+        return first_bytes(data).startswith(b"{")
 
     def read(self, data: bytes) -> Palette:
         try:
-            content = json.loads(text_of(data))
+            content = json.loads(decode_text(data))
         except json.JSONDecodeError as error:
             raise Unreadable("it is no proper JSON", f"line {error.lineno}") from None
         except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
@@ -35,7 +35,7 @@ class LospecJson(PaletteFormat):
         return palette_from(_entries(colours), name if isinstance(name, str) else "")
 
     def write(self, palette: Palette) -> bytes:
-        content = {"name": palette.name, "author": "", "colors": hex_words(palette)}
+        content = {"name": palette.name, "author": "", "colors": format_hex(palette)}
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
@@ -44,4 +44,4 @@ def _entries(colours: list[Any]) -> Iterator[NamedColour]:
         where = f"colour {number}"
         if not isinstance(colour, str):
             raise Unreadable("it is not a text such as 'be4a2f'", where)
-        yield NamedColour(where, hex_colour(colour, where))
+        yield NamedColour(where, parse_hex(colour, where))

@@ -6,7 +6,7 @@ import re
 
 from studio.data.colour.palette import Palette
 from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
-from studio.data.palettes.text import hex_colour, lines_of, opening
+from studio.data.palettes.text import first_bytes, parse_hex, split_lines
 
 _COMMENT = ";"
 _NAME = re.compile(r";\s*Palette Name:\s*(.*)", re.IGNORECASE)  # Lospec writes the name into a comment
@@ -22,10 +22,10 @@ class PaintNetPalette(PaletteFormat):
     suffixes = (".txt",)
 
     def recognises(self, data: bytes) -> bool:
-        if opening(data).startswith(_COMMENT.encode()):
+        if first_bytes(data).startswith(_COMMENT.encode()):
             return True
         try:
-            lines = [line.lower() for _, line in lines_of(data)]
+            lines = [line.lower() for _, line in split_lines(data)]
         except Unreadable:
             return False
         if not lines or not all(map(_EIGHT_DIGITS.fullmatch, lines)):
@@ -34,7 +34,7 @@ class PaintNetPalette(PaletteFormat):
         return all(line.startswith(_OPAQUE) for line in lines) or not alpha_is_last
 
     def read(self, data: bytes) -> Palette:
-        lines = lines_of(data)
+        lines = split_lines(data)
         named = next(filter(None, (_NAME.fullmatch(line) for _, line in lines)), None)
         colours = ((where, line) for where, line in lines if not line.startswith(_COMMENT))
         return palette_from((_entry(where, line) for where, line in colours), named[1] if named else "")
@@ -46,7 +46,7 @@ class PaintNetPalette(PaletteFormat):
 
 
 def _entry(where: str, line: str) -> NamedColour:
-    colour = hex_colour(line, where)
+    colour = parse_hex(line, where)
     if not _EIGHT_DIGITS.fullmatch(line):
         return NamedColour(where, colour)
     alpha, *rgb = colour

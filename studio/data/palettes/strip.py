@@ -9,8 +9,8 @@ from PIL import Image
 
 from studio.data.colour.palette import MOST_COLOURS, Palette
 from studio.data.files.source_files import UnreadableFile
-from studio.data.images.canvas import as_numbers
-from studio.data.images.decoding import decode, recognise
+from studio.data.images.canvas import as_uint32
+from studio.data.images.decoding import decode, read_header
 from studio.data.palettes.base import PaletteFormat, Unreadable
 
 _MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -31,7 +31,7 @@ class PngStrip(PaletteFormat):
         if not self.recognises(data):
             raise Unreadable("it is not a PNG picture")
         try:
-            header = recognise(data, ".png")
+            header = read_header(data, ".png")
             if header.width * header.height > _MOST_PIXELS:
                 size = f"{header.width:,} x {header.height:,}"
                 raise Unreadable(f"a picture of {size} pixels is too large for a palette")
@@ -39,7 +39,7 @@ class PngStrip(PaletteFormat):
         except UnreadableFile as refused:
             raise Unreadable(refused.reason) from None
         pixels = pixels[pixels[:, 3] > 0]
-        _, first = np.unique(as_numbers(pixels), return_index=True)
+        _, first = np.unique(as_uint32(pixels), return_index=True)
         if not len(first):
             raise Unreadable("there are no colours in it")
         if len(first) > MOST_COLOURS:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from studio.core import records
 from studio.core.arrays import Rgba
-from studio.data.images.canvas import as_numbers
+from studio.data.images.canvas import as_uint32
 
 Mask = NDArray[np.bool_]  # [S, S]
 Point = tuple[int, int]  # x and y of a pixel, from the upper left
@@ -71,7 +71,7 @@ def rectangle_mask(start: Point, end: Point, size: int) -> Mask:
 
 def same_colour_mask(sprite: Rgba, place: Point) -> Mask:
     """The pixels of exactly the colour of that one; all that can't be seen are of one."""
-    numbers = as_numbers(sprite) * (sprite[..., 3] > 0)
+    numbers = as_uint32(sprite) * (sprite[..., 3] > 0)
     return np.asarray(numbers == numbers[place[1], place[0]])
 
 

@@ -17,13 +17,20 @@ from studio.core.arrays import Rgba
 from studio.core.discovery import discover
 from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
-from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
-from studio.data.images.magenta import clear_magenta, has_magenta_ground
+from studio.data.images.canvas import (
+    clear_hidden,
+    clear_magenta,
+    has_magenta_ground,
+    looks_smooth,
+    undo_upscaling,
+    upscaling_factor,
+    visible_bounds,
+)
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
 from studio.data.reading.finding import no_access
-from studio.data.sheets.leftover import left_over
+from studio.data.sheets.leftover import describe_leftover
 from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
-from studio.data.sheets.slicing import sliced, used_grid
+from studio.data.sheets.slicing import grid_for, slice_sheet
 from studio.data.sources.base import Source
 
 
@@ -98,7 +105,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
                 _add_picture(reading, picture, escape_unprintable(file.stem), options, grid)
                 if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
-                    height, width = shrunk(picture.rgba, options.shrink).shape[:2]
+                    height, width = undo_upscaling(picture.rgba, options.shrink).shape[:2]
                     seen = sheet_candidates(picture.rgba)
                     reading = replace(reading, candidates=seen, sheet_size=(width, height))
             elif item.group in QUARANTINE_GROUPS:
@@ -119,12 +126,12 @@ def _add_picture(reading: Reading, picture: Picture, sheet: str, options: Import
     """Add a picture, or the sprites cut from the picture, to `reading`. sheet: printable file name without suffix."""
     cut: Sequence[Picture] = (picture,)
     if picture.may_be_sheet and (grid is not None or options.sheets != "as they are"):
-        cut = sliced(picture, sheet, options, grid)
+        cut = slice_sheet(picture, sheet, options, grid)
     if cut[0] is not picture:
         reading.sprites.extend(replace(_decoded(part, options.shrink), cut=True) for part in cut)
-        used = used_grid(options, grid)
+        used = grid_for(options, grid)
         reading.remarks.append(Remark("cut sheet", _in_words(cut, used)))
-        words = left_over(picture.rgba, used) if used else ""
+        words = describe_leftover(picture.rgba, used) if used else ""
         if words:
             reading.remarks.append(Remark("left over", words))
     elif picture.rest:
@@ -142,9 +149,9 @@ def _in_words(cut: Sequence[Picture], grid: Grid | None) -> str:
 
 def _decoded(picture: Picture, shrink: int) -> DecodedSprite:
     clear_hidden(picture.rgba)
-    rgba = shrunk(picture.rgba, shrink)
+    rgba = undo_upscaling(picture.rgba, shrink)
     size = (rgba.shape[1], rgba.shape[0])
-    box = visible_box(rgba)
+    box = visible_bounds(rgba)
     if box is None:
         return DecodedSprite(picture.part, picture.folders, picture.label, size, (0, 0), None, ())
     left, top, right, bottom = box
@@ -166,7 +173,7 @@ def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark
     soft = int(np.count_nonzero((alpha - np.uint8(1)) < 254))  # 1..254, as 0 wraps around to 255
     if soft:
         yield Remark("soft alpha", f"{soft:,} half-transparent pixel{'s' if soft > 1 else ''}", part)
-    scale = native_scale(rgba)
+    scale = upscaling_factor(rgba)
     if scale > 1:
         small = f"{rgba.shape[1] // scale} x {rgba.shape[0] // scale}"
         yield Remark("upscaled", f"looks like a {small} sprite shown at {scale}x", part)

@@ -53,7 +53,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Lines:
+class SideLines:
     """The rows of a picture, or its columns: uint32 [n, m], of which bool [n, m] is not background."""
 
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
@@ -115,14 +115,14 @@ class Lines:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Sizes:
+class TileSizes:
     """The best for each spacing and tile size, both as index. score: float, -inf for none. start: int, in pixels."""
 
     score: Floats
     start: Ints
 
     @classmethod
-    def along(cls, lines: Lines) -> Self:
+    def along(cls, lines: SideLines) -> Self:
         """Try all sizes."""
         shape = (MOST_SPACING + 1, LARGEST_TILE + 1)
         found = cls(np.full(shape, -np.inf), np.zeros(shape, np.int64))
@@ -130,7 +130,7 @@ class Sizes:
         found._try_one(lines)
         return found
 
-    def _try_several(self, lines: Lines) -> None:
+    def _try_several(self, lines: SideLines) -> None:
         """Tiles one after another."""
         count = len(lines)
         largest = min(LARGEST_TILE, count // 2)
@@ -157,7 +157,7 @@ class Sizes:
             row, size, best = spacings[fits], size[fits], best[fits]
             self.score[row, size], self.start[row, size] = score[row, best], start[best]
 
-    def _try_one(self, lines: Lines) -> None:
+    def _try_one(self, lines: SideLines) -> None:
         """A single tile: the whole side, all but equal margins, or what holds the sprites at the begin of a page."""
         count = len(lines)
         for margin in (0, *range(1, MOST_SPACING + 1), 16):

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.images.canvas import as_numbers
+from studio.data.images.canvas import as_uint32
 from studio.data.options import Grid
-from studio.data.sheets.grids import background_of
+from studio.data.sheets.grids import background_pixel
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SummedArea:
+class SummedAreaTable:
     """What of a picture is not background, so that any box of it can be asked at once.
 
     sums: uint32 [H + 1, W + 1], how many such pixels lie above and to the left.
@@ -28,9 +28,9 @@ class SummedArea:
     @classmethod
     def of(cls, rgba: Rgba) -> Self:
         """Look at uint8 [H, W, 4] with colour zeroed under alpha 0."""
-        pixels = as_numbers(rgba)
+        pixels = as_uint32(rgba)
         sums = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.uint32)
-        np.cumsum(pixels != background_of(pixels), axis=0, dtype=np.uint32, out=sums[1:, 1:])
+        np.cumsum(pixels != background_pixel(pixels), axis=0, dtype=np.uint32, out=sums[1:, 1:])
         np.cumsum(sums[1:, 1:], axis=1, out=sums[1:, 1:])
         return cls(sums)
 
@@ -60,7 +60,7 @@ class GridCells:
         return self.filled.size - self.sprites
 
 
-def cells_of(grid: Grid, foreground: SummedArea) -> GridCells:
+def find_cells(grid: Grid, foreground: SummedAreaTable) -> GridCells:
     """The cells of `grid` over the picture that `foreground` is of."""
     height, width = (side - 1 for side in foreground.sums.shape)
     tops = grid.top + np.arange(grid.rows(height)) * (grid.tile_height + grid.spacing)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.data.atlases.base import Atlas, Box, Region
 from studio.data.files.source_files import UnreadableFile
-from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, native_scale
+from studio.data.images.canvas import as_rgba, as_uint32, clear_hidden, upscaling_factor
 from studio.data.images.decoding import LARGEST_SIDE
 from studio.data.options import MOST_IN_SHEET
-from studio.data.sheets.grids import background_of
+from studio.data.sheets.grids import background_pixel
 
 _MOST_OVERLAP = 4  # area of all boxes / area of the picture; a larger ratio means a decompression bomb
 _MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all sprites after restoring trimmed borders
@@ -25,7 +25,7 @@ _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Problem:
+class SkippedRegion:
     """A region left out of the sheet, with the reason.
 
     number: index of the region in the description. group: a name of QUARANTINE_GROUPS.
@@ -48,7 +48,7 @@ class DescribedSheet:
     rgba: Rgba
     source: str
     regions: dict[int, tuple[Region, Box]]
-    problems: Sequence[Problem]
+    problems: Sequence[SkippedRegion]
     remark: str
 
     @classmethod
@@ -67,13 +67,13 @@ class DescribedSheet:
         for number, region in enumerate(fitting):
             box = _filled(region, width, height)
             if box is None:
-                problems.append(Problem(number, "unreadable", "its position in the sheet is missing or invalid"))
+                problems.append(SkippedRegion(number, "unreadable", "its position in the sheet is missing or invalid"))
             elif not box.inside(width, height):
                 reason = f"lies outside the sheet of {width} x {height} pixels"
-                problems.append(Problem(number, "unreadable", reason))
+                problems.append(SkippedRegion(number, "unreadable", reason))
             elif region.turns is None:
                 reason = "lies at an angle in the sheet: export the sheet without rotation"
-                problems.append(Problem(number, "unsupported", reason))
+                problems.append(SkippedRegion(number, "unsupported", reason))
             else:
                 found[number] = region, box
         if not found:
@@ -112,19 +112,19 @@ class DescribedSheet:
 
     def unused_share(self) -> float:
         """Return the share of foreground pixels outside all boxes and extruded edges."""
-        pixels = as_numbers(self.rgba)
-        foreground = int(np.count_nonzero(pixels != background_of(pixels)))
+        pixels = as_uint32(self.rgba)
+        foreground = int(np.count_nonzero(pixels != background_pixel(pixels)))
         return int(np.count_nonzero(self._outside(_EXTRUDED))) / max(1, foreground)
 
     def rest(self) -> Rgba:
         """Return the picture with background in all boxes: uint8 [H, W, 4]."""
-        pixels = as_numbers(self.rgba)
-        return as_rgba(np.where(self._outside(0), pixels, np.uint32(background_of(pixels))))
+        pixels = as_uint32(self.rgba)
+        return as_rgba(np.where(self._outside(0), pixels, np.uint32(background_pixel(pixels))))
 
     def _outside(self, around: int) -> NDArray[np.bool_]:
         """Return the mask of foreground pixels more than `around` pixels away from every box: bool [H, W]."""
-        pixels = as_numbers(self.rgba)
-        outside: NDArray[np.bool_] = pixels != background_of(pixels)
+        pixels = as_uint32(self.rgba)
+        outside: NDArray[np.bool_] = pixels != background_pixel(pixels)
         for _, box in self.regions.values():
             rows = slice(max(0, box.y - around), box.y + box.h + around)
             outside[rows, max(0, box.x - around) : box.x + box.w + around] = False
@@ -167,7 +167,7 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
 
 def _is_extended(rgba: Rgba, size: tuple[int, int], factor: Fraction) -> bool:
     """Return whether the canvas, but not the drawing, grew by `factor` since the description. size: width, height."""
-    enlarged = factor.denominator == 1 and native_scale(rgba) % factor.numerator == 0
+    enlarged = factor.denominator == 1 and upscaling_factor(rgba) % factor.numerator == 0
     empty = not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
     return factor > 1 and empty and not enlarged
 

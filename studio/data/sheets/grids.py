@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.images.canvas import COMMON_SIZES, as_numbers, native_scale
+from studio.data.images.canvas import COMMON_SIZES, as_uint32, upscaling_factor
 from studio.data.options import Grid
-from studio.data.sheets.borders import LARGEST_TILE, Lines, Sizes
+from studio.data.sheets.borders import LARGEST_TILE, SideLines, TileSizes
 
 _ENOUGH = 2.0  # evidence for a grid: 7 to 1
 _MOST_CANDIDATES = 32
@@ -27,7 +27,7 @@ _COMES_OUT_EVEN = 0.5  # of that where the picture is so many tiles exactly
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class GridCandidate:
     """A grid that a picture may have, all as log-odds.
 
     score: against other grids. parted: that the picture is many sprites and no whole one, as far as pixels tell.
@@ -38,7 +38,7 @@ class Candidate:
     parted: float
 
 
-def background_of(pixels: NDArray[np.uint32]) -> int:
+def background_pixel(pixels: NDArray[np.uint32]) -> int:
     """The pixel that means nothing: 0, if any is fully transparent, else the commonest at the edges."""
     if not pixels.all():
         return 0
@@ -55,9 +55,9 @@ def propose_grid(rgba: Rgba) -> Grid | None:
     return best.grid if best and best.grid.confidence >= 0.5 else None
 
 
-def grid_candidates(rgba: Rgba) -> list[Candidate]:
+def grid_candidates(rgba: Rgba) -> list[GridCandidate]:
     """The likeliest grids of at least two tiles, the best first; uint8 [H, W, 4] with colour zeroed under alpha 0."""
-    scale = native_scale(rgba)
+    scale = upscaling_factor(rgba)
     if scale == 1 or any(side % scale for side in rgba.shape[:2]):
         return _candidates(rgba)
     small = _candidates(rgba[::scale, ::scale])  # blocks of pixels would be taken for tiles
@@ -69,11 +69,11 @@ def _enlarged(grid: Grid, scale: int) -> Grid:
     return Grid(*tile, *start, scale * grid.spacing, grid.confidence)
 
 
-def _candidates(rgba: Rgba) -> list[Candidate]:
-    pixels = as_numbers(rgba)
-    filled = pixels != background_of(pixels)
-    down, across = Lines(pixels, filled), Lines(pixels.T, filled.T)
-    high, wide = Sizes.along(down), Sizes.along(across)
+def _candidates(rgba: Rgba) -> list[GridCandidate]:
+    pixels = as_uint32(rgba)
+    filled = pixels != background_pixel(pixels)
+    down, across = SideLines(pixels, filled), SideLines(pixels.T, filled.T)
+    high, wide = TileSizes.along(down), TileSizes.along(across)
     found = []
     for spacing, rarity in enumerate(_SPACING):
         rows, columns = _best(high.score[spacing], len(across)), _best(wide.score[spacing], len(down))
@@ -92,14 +92,14 @@ def _best(scores: NDArray[np.float64], also: int) -> list[int]:
     return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 
 
-def _several(grid: Grid, down: Lines, across: Lines) -> bool:
+def _several(grid: Grid, down: SideLines, across: SideLines) -> bool:
     """Whether what can be seen lies in more than one tile."""
     rows = min(grid.rows(len(down)), (down.last - grid.top) // (grid.tile_height + grid.spacing) + 1)
     columns = min(grid.columns(len(across)), (across.last - grid.left) // (grid.tile_width + grid.spacing) + 1)
     return rows > 0 and columns > 0 and rows * columns > 1
 
 
-def _shape_rarity(grid: Grid, down: Lines, across: Lines) -> float:
+def _shape_rarity(grid: Grid, down: SideLines, across: SideLines) -> float:
     """Of tiles of that size; a strip is as high as its tiles, whatever that is."""
     width, height = grid.tile_width, grid.tile_height
     strip = grid.rows(len(down)) == 1 or grid.columns(len(across)) == 1
@@ -120,13 +120,13 @@ def _size_rarity(size: int, side: int) -> float:
     return rarity if side % size else rarity * _COMES_OUT_EVEN
 
 
-def _resemblance(grid: Grid, down: Lines, across: Lines) -> float:
+def _resemblance(grid: Grid, down: SideLines, across: SideLines) -> float:
     one = across.resemblance(grid.tile_width + grid.spacing) if grid.columns(len(across)) > 1 else 0.0
     other = down.resemblance(grid.tile_height + grid.spacing) if grid.rows(len(down)) > 1 else 0.0
     return one + other
 
 
-def _weighed(grid: Grid, score: float, down: Lines, across: Lines) -> Candidate:
+def _weighed(grid: Grid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
     """A candidate with what speaks for its borders alone, whatever its numbers are."""
     alike = _resemblance(grid, down, across)
     evidence = parted = alike
@@ -136,4 +136,4 @@ def _weighed(grid: Grid, score: float, down: Lines, across: Lines) -> Candidate:
             evidence += float(lines.evidence[borders].sum())
             parted += float(lines.parted[borders].sum())
     confidence = round(1 / (1 + math.exp(min(_ENOUGH - float(evidence), 700.0))), 3)
-    return Candidate(replace(grid, confidence=confidence), round(score, 2), round(float(parted), 2))
+    return GridCandidate(replace(grid, confidence=confidence), round(score, 2), round(float(parted), 2))

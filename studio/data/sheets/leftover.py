@@ -6,24 +6,24 @@ from collections.abc import Iterable, Iterator
 
 from studio.core.arrays import Rgba
 from studio.data.options import Grid
-from studio.data.sheets.cells import GridCells, SummedArea, cells_of
+from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import grid_candidates
 
 _LIKELY = 0.5  # lowest confidence of a grid proposed to the user
 
 
-def left_over(rgba: Rgba, grid: Grid) -> str:
+def describe_leftover(rgba: Rgba, grid: Grid) -> str:
     """Return a sentence about the strips behind the last tiles of a sheet, and about a grid without such strips.
 
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0. Empty if the strips are missing or hold background only.
     """
-    foreground = SummedArea.of(rgba)
-    return left_over_in_words(cells_of(grid, foreground), foreground, _seen(rgba))
+    foreground = SummedAreaTable.of(rgba)
+    return describe_leftover_cells(find_cells(grid, foreground), foreground, _seen(rgba))
 
 
-def left_over_in_words(cells: GridCells, foreground: SummedArea, seen: Iterable[Grid]) -> str:
-    """Return the sentence of `left_over` for known cells. seen: the grids seen in the picture, the likeliest first."""
-    strips = rest_in_words(cells.right, cells.below)
+def describe_leftover_cells(cells: GridCells, foreground: SummedAreaTable, seen: Iterable[Grid]) -> str:
+    """Return the sentence of `describe_leftover` for known cells. seen: detected grids, the likeliest first."""
+    strips = leftover_strips(cells.right, cells.below)
     if not strips:
         return ""
     fitting = [grid for grid in seen if grid.confidence >= _LIKELY and _fits(grid, foreground)]
@@ -33,7 +33,7 @@ def left_over_in_words(cells: GridCells, foreground: SummedArea, seen: Iterable[
     return f"{strips}: {numbers}"
 
 
-def rest_in_words(right: int, below: int) -> str:
+def leftover_strips(right: int, below: int) -> str:
     """Return '6 px at the right and 2 px at the bottom left over'; '' without leftover pixels."""
     strips = [f"{size} px at the {side}" for size, side in ((right, "right"), (below, "bottom")) if size]
     return f"{' and '.join(strips)} left over" if strips else ""
@@ -44,8 +44,8 @@ def _seen(rgba: Rgba) -> Iterator[Grid]:
     yield from (candidate.grid for candidate in grid_candidates(rgba))
 
 
-def _fits(grid: Grid, foreground: SummedArea) -> bool:
-    cells = cells_of(grid, foreground)
+def _fits(grid: Grid, foreground: SummedAreaTable) -> bool:
+    cells = find_cells(grid, foreground)
     return not cells.right and not cells.below
 
 

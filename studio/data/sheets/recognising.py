@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.images.canvas import LARGE_PICTURE, as_numbers
+from studio.data.images.canvas import LARGE_PICTURE, as_uint32
 from studio.data.options import MOST_IN_SHEET, Grid
-from studio.data.sheets.cells import GridCells, SummedArea, cells_of
-from studio.data.sheets.grids import background_of, grid_candidates
+from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
+from studio.data.sheets.grids import background_pixel, grid_candidates
 
 _SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
 _LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong
@@ -70,12 +70,12 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
         return ()
     found: list[SheetCandidate] = []
     shares: list[float | None] = []
-    foreground, before = SummedArea.of(rgba), _before_looking(*rgba.shape[:2])
+    foreground, before = SummedAreaTable.of(rgba), _before_looking(*rgba.shape[:2])
     crossings = _Crossings.of(foreground)
     for candidate in grid_candidates(rgba):
         grid = candidate.grid
         if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
-            cells = cells_of(grid, foreground)
+            cells = find_cells(grid, foreground)
             if 1 < cells.sprites <= MOST_IN_SHEET:
                 against = _by_turns(cells.filled) + _by_turns(cells.filled.T) + _joined(cells, crossings)
                 score = round(candidate.score - against, 2)
@@ -113,7 +113,7 @@ class _Crossings:
     touching: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, foreground: SummedArea) -> _Crossings:
+    def of(cls, foreground: SummedAreaTable) -> _Crossings:
         """Compute the crossings of a picture from its summed foreground."""
         sums = foreground.sums.astype(np.int64)
         above = sums[:, 1:] - sums[:, :-1]
@@ -170,9 +170,9 @@ def _may_hold_several(rgba: Rgba) -> bool:
         return False
     if long >= _LONG * short or long > LARGE_PICTURE:
         return True
-    pixels = as_numbers(rgba)
+    pixels = as_uint32(rgba)
     square, loosely = long < _SQUARE * short, long > _SMALL
-    filled = pixels != (background_of(pixels) if loosely else 0)  # a small opaque one is ground, with a pattern
+    filled = pixels != (background_pixel(pixels) if loosely else 0)  # a small opaque one is ground, with a pattern
     if (square or width > height) and not _parted_evenly(pixels.T, filled.T, loosely):
         return False
     return not (square or height > width) or _parted_evenly(pixels, filled, loosely)
@@ -251,7 +251,7 @@ class _Votes:
         self._sides["height", height] += by
 
 
-def elect_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
+def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
     """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
     first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
     votes = _Votes(first.values())
@@ -261,9 +261,9 @@ def elect_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, Shee
         if not backed:
             continue
         best, support = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
-        likely, sure = best.score + support - _lowest_score(best), best.sheet + support
-        if likely >= 0 and sure >= _SURE:
-            confidence = round(1 / (1 + math.exp(-min(likely, sure))), 3)
+        most_likely_grid, sure = best.score + support - _lowest_score(best), best.sheet + support
+        if most_likely_grid >= 0 and sure >= _SURE:
+            confidence = round(1 / (1 + math.exp(-min(most_likely_grid, sure))), 3)
             elected[number] = replace(best, grid=replace(best.grid, confidence=confidence))
     return elected
 
@@ -279,7 +279,7 @@ def _lowest_score(one: SheetCandidate) -> float:
     return _LIKELY_IF_CUT_OFF if cut_off else _LIKELY
 
 
-def likely(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
+def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
     """The best grid of a picture that the user says is a sheet; None if no grid is likely."""
     best = next(iter(several), None)
     if best is None or best.grid.confidence < _ASKED or best.score < _lowest_score(best) or best.sheet < 0:

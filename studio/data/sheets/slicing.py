@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.files.source_files import Picture, UnreadableFile
-from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, shrunk
+from studio.data.images.canvas import as_rgba, as_uint32, clear_hidden, undo_upscaling
 from studio.data.options import MOST_IN_SHEET, Grid, ImportOptions
-from studio.data.sheets.cells import SummedArea, cells_of
-from studio.data.sheets.grids import background_of
+from studio.data.sheets.cells import SummedAreaTable, find_cells
+from studio.data.sheets.grids import background_pixel
 
 _FEWEST_PIXELS = 6  # of a sprite: fewer are a spark of the sprite beside it, or dirt
 _NEAR = 4  # pixels to the box of the sprite that a spark may belong to
@@ -44,7 +44,9 @@ class _Components:
     pixels: Ints
 
 
-def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None) -> Sequence[Picture]:
+def slice_sheet(
+    picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None
+) -> Sequence[Picture]:
     """The sprites of a picture that may be a sheet, where it is one as `options` cut sheets; else the picture alone.
 
     sheet: its name for people. own_grid: recognised in it, or given for it alone. Raises Refused for too many sprites.
@@ -55,7 +57,7 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid 
     if own_grid is None and options.sheets == "packed":
         cut = list(_by_emptiness(picture.rgba, options))
     else:
-        grid = used_grid(options, own_grid)
+        grid = grid_for(options, own_grid)
         cut = list(_by_grid(picture.rgba, grid)) if grid else []
     if not cut:
         return (picture,)
@@ -69,44 +71,44 @@ def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
 
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
-    return options.size > 0 and max(shrunk(rgba, options.shrink).shape[:2]) <= options.size
+    return options.size > 0 and max(undo_upscaling(rgba, options.shrink).shape[:2]) <= options.size
 
 
 def _by_grid(rgba: Rgba, grid: Grid) -> Iterator[tuple[int, str, Rgba]]:
     """Row, part name and pixels of each tile; none where only one tile fits."""
     if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
-    for row, column, tile in cut_grid(rgba, grid):
+    for row, column, tile in slice_grid(rgba, grid):
         yield row, f"r{row + 1} c{column + 1}", tile
 
 
 def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
     """Row, part name and pixels of each sprite; none where there is only one."""
-    pieces = cut_packed(rgba, options.gap)
+    pieces = slice_packed(rgba, options.gap)
     if len(pieces) > 1:
         yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
 
 
-def used_grid(options: ImportOptions, own_grid: Grid | None) -> Grid | None:
+def grid_for(options: ImportOptions, own_grid: Grid | None) -> Grid | None:
     """Return the grid for cutting a sheet, or None. own_grid: the sheet's own grid, recognised or set by the user."""
     if own_grid is not None or options.cuts_each_by_its_own:
         return own_grid
-    return given_grid(options) if options.sheets == "grid" else None
+    return grid_from_options(options) if options.sheets == "grid" else None
 
 
-def given_grid(options: ImportOptions) -> Grid:
+def grid_from_options(options: ImportOptions) -> Grid:
     """The grid of options that give a tile width."""
     top = options.margin if options.margin_top < 0 else options.margin_top
     return Grid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
 
 
-def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
+def slice_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
     """Row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] that is not all background.
 
     Raises Refused for too many.
     """
-    cells = cells_of(grid, SummedArea.of(rgba))
-    check_count(cells.sprites)
+    cells = find_cells(grid, SummedAreaTable.of(rgba))
+    check_sprite_count(cells.sprites)
     found = []
     for row, column in np.argwhere(cells.filled).tolist():
         y, x = int(cells.tops[row]), int(cells.lefts[column])
@@ -114,14 +116,14 @@ def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
     return found
 
 
-def cut_packed(rgba: Rgba, gap: int) -> list[PackedSprite]:
+def slice_packed(rgba: Rgba, gap: int) -> list[PackedSprite]:
     """Every sprite of uint8 [H, W, 4] in reading order, with the background around it and nothing of its neighbours.
 
     A sprite is what is connected, also diagonally, across up to `gap` pixels of background. Sparks join the sprite that
     they are near; others are left out. Raises Refused for too many.
     """
-    pixels = as_numbers(rgba)
-    background = background_of(pixels)
+    pixels = as_uint32(rgba)
+    background = background_pixel(pixels)
     parts = _with_sparks(_connected(pixels != background, gap))
     found = []
     for row, number in _in_reading_order(parts):
@@ -145,7 +147,7 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
     label = _labelled(blocks)[:height, :width]
     row, start, end = _runs(filled)
     numbers, label_of = np.unique(label[row, start], return_inverse=True)
-    check_count(len(numbers))
+    check_sprite_count(len(numbers))
     renumbered = np.full(int(label.max(initial=-1)) + 2, -1, np.int32)  # its last one stands for -1
     renumbered[numbers] = np.arange(len(numbers))
     label = np.where(filled, renumbered[label], -1)
@@ -217,7 +219,7 @@ def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
         yield from ((row, number) for number in sorted(numbers, key=parts.boxes[:, 0].__getitem__))
 
 
-def check_count(count: int) -> None:
+def check_sprite_count(count: int) -> None:
     """Raises Refused for more sprites than are taken of one sheet."""
     if count > MOST_IN_SHEET:
         raise UnreadableFile("refused", f"would be cut into {count:,} sprites: at most {MOST_IN_SHEET:,} are taken")

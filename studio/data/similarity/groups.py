@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
-from studio.data.images.canvas import as_numbers
-from studio.data.similarity.near_duplicates import Similar, find_similar
+from studio.data.images.canvas import as_uint32
+from studio.data.similarity.near_duplicates import SimilarPairs, find_similar
 from studio.data.sprites import Sprites
 
 MOST_COMPARED = 100_000  # sprites: of more, only those of a file are kept together
@@ -45,10 +45,10 @@ class NearDuplicates:
     """Which sprites tell of which: moved, mirrored or recoloured copies, int64 [P, 2], and those that hardly differ."""
 
     copies: Pairs
-    similar: Similar
+    similar: SimilarPairs
 
 
-def of_files(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
+def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
     """The group of each sprite by its file, int64 [N].
 
     first: int64 [N], index of the first sprite of the same file. is_of_sheet: bool [N], whether the file is a sheet and
@@ -64,23 +64,23 @@ def of_files(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.in
     return groups
 
 
-def grouped(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
+def group_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
     """The same sprites, with near duplicates in one group; yields Progress.
 
-    Files are groups already (see `of_files`). Copies join them, then sprites that differ in a few pixels, the most
-    alike first. None joins a group that would become larger than a tenth of its class, so that a long chain of near
-    duplicates is cut where it is weakest. With `cache_dir`, they are not looked for again.
+    Sprites of a file are a group already (see `groups_by_file`). Copies join them first, then sprites that differ in a
+    few pixels, the most similar first. No group grows beyond a tenth of its class: a long chain of near duplicates is
+    cut at its weakest link. cache_dir: folder for the pairs found, read the next time.
     """
     groups = _Groups(sprites)
     if len(sprites) <= MOST_COMPARED:
-        near = yield from near_duplicates_of(sprites, cache_dir)
+        near = yield from find_near_duplicates(sprites, cache_dir)
         groups.join(near.copies, _ANIMATION)
         order = np.argsort(near.similar.changed, kind="stable")
         groups.join(np.stack([near.similar.first, near.similar.second], 1)[order], _FEWEST_CUT)
     return dataclasses.replace(sprites, groups=groups.numbers())
 
 
-def near_duplicates_of(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, NearDuplicates]:
+def find_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, NearDuplicates]:
     """All near duplicates among them, kept in `cache_dir` for the next time, if that can be; yields Progress."""
     if cache_dir is None:
         return (yield from _look_for_pairs(sprites))
@@ -117,7 +117,7 @@ def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
     for first, second in (copies.T, similar[:2]):
         if not ((first >= 0) & (first < second) & (second < count)).all():
             raise ValueError("pairs of other sprites")
-    return NearDuplicates(copies, Similar(similar[0], similar[1], similar[2] == 1, similar[3]))
+    return NearDuplicates(copies, SimilarPairs(similar[0], similar[1], similar[2] == 1, similar[3]))
 
 
 class _Groups:
@@ -162,7 +162,7 @@ def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
     first: dict[bytes, int] = {}
     pairs = []
     for start in range(0, len(rgba), _AT_ONCE):
-        for index, sprite in enumerate(as_numbers(rgba[start : start + _AT_ONCE]), start):
+        for index, sprite in enumerate(as_uint32(rgba[start : start + _AT_ONCE]), start):
             drawing = _drawing(sprite)
             if drawing is not None and first.setdefault(drawing, index) != index:
                 pairs.append((first[drawing], index))

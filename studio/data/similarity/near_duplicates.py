@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
-from studio.data.images.canvas import parts_of
+from studio.data.images.canvas import sprite_slices
 
 _CELLS = 8
 _STEP = 3  # levels, 0 to 255, from which on two cells count as different
@@ -34,7 +34,7 @@ _MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
 
 
 @dataclass(frozen=True, eq=False)
-class Similar:
+class SimilarPairs:
     """Pairs of similar sprites, sorted by the second, then by the first.
 
     first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], how many pixels differ.
@@ -45,10 +45,10 @@ class Similar:
     mirrored: NDArray[np.bool_]
     changed: NDArray[np.int64]
 
-    def earliest(self) -> Similar:
+    def earliest(self) -> SimilarPairs:
         """Each second only once, with the earliest one that it is like."""
         _, pairs = np.unique(self.second, return_index=True)
-        return Similar(self.first[pairs], self.second[pairs], self.mirrored[pairs], self.changed[pairs])
+        return SimilarPairs(self.first[pairs], self.second[pairs], self.mirrored[pairs], self.changed[pairs])
 
     def words(self, pair: int, first_name: str) -> str:
         """What the second of a pair is to the first: 'like item/ruby.png, mirrored, but for 3 pixels'."""
@@ -58,27 +58,27 @@ class Similar:
         return f"like {first_name}{turned}{but}"
 
 
-def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
+def find_similar(rgba: Rgba) -> Generator[Event, None, SimilarPairs]:
     """Which of uint8 [N, S, S, 4] are like which; yields Progress."""
     hashes = yield from _hashes(rgba)
     candidates = yield from _candidates(hashes)
     candidates = yield from _worth_comparing(rgba, candidates)
     first, second, mirrored = candidates.T
     changed = np.empty(len(first), np.int64)
-    for part in parts_of(rgba, len(first), _COMPARED_PIXELS):
+    for part in sprite_slices(rgba, len(first), _COMPARED_PIXELS):
         changed[part] = _changed(rgba[first[part]], rgba[second[part]], mirrored[part] == 1)
         yield Progress(part.stop, len(first), "pairs of sprites compared")
     alike = changed >= 0
     found = candidates[alike], changed[alike]
     order = np.lexsort((found[0][:, 2], found[0][:, 0], found[0][:, 1]))
     pairs, changed = found[0][order], found[1][order]
-    return Similar(pairs[:, 0], pairs[:, 1], pairs[:, 2] == 1, changed)
+    return SimilarPairs(pairs[:, 0], pairs[:, 1], pairs[:, 2] == 1, changed)
 
 
 def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
     """Of each sprite and of its mirror image: uint8 [2, N, 14]."""
     found = np.zeros((2, len(rgba), _BYTES), np.uint8)
-    for part in parts_of(rgba):
+    for part in sprite_slices(rgba):
         level = _level(centred(rgba[part]))
         for side, each in enumerate((level, level[:, :, ::-1])):
             cells = _cells(each)
@@ -185,7 +185,7 @@ class _About:
 def _about(rgba: Rgba) -> Generator[Event, None, _About]:
     down, right = np.zeros((2, len(rgba)), np.int64), np.zeros((2, len(rgba)), np.int64)
     visible = np.zeros(len(rgba), np.int64)
-    for part in parts_of(rgba):
+    for part in sprite_slices(rgba):
         seen = np.asarray(rgba[part, :, :, 3] > 0)
         visible[part] = np.count_nonzero(seen, axis=(1, 2))
         for side, each in enumerate((seen, seen[:, :, ::-1])):

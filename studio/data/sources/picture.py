@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.images.decoding import picture_bytes
-from studio.data.images.frames import pictures_in
+from studio.data.images.decoding import read_picture_bytes
+from studio.data.images.frames import read_pictures
 from studio.data.sources.base import Picture, Remark, Source, SourceFile
 
 
@@ -23,9 +23,9 @@ class PictureSource(Source):
         return True
 
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
-        data = picture_bytes(file)
+        data = read_picture_bytes(file)
         if data is not None:
-            yield from pictures_in(data, file.suffix)
+            yield from read_pictures(data, file.suffix)
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 8, 4), np.uint8)

@@ -19,7 +19,7 @@ from PIL import Image
 from studio.core import records
 from studio.core.arrays import Rgba
 from studio.data.aseprite.blend import draw
-from studio.data.images.decoding import check_size, decode, recognise
+from studio.data.images.decoding import check_size, decode, read_header
 from studio.data.images.decoding import read_bytes as whole
 from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
 
@@ -114,7 +114,7 @@ def _frames(data: bytes) -> list[Rgba]:
         opacity = round(255 * min(max(1.0 if layer.opacity is None else layer.opacity, 0.0), 1.0))
         for chunk in _chunks(layer):
             picture = _png_in(chunk.base64PNG)
-            header = recognise(picture, ".png")
+            header = read_header(picture, ".png")
             if header.kind != "PNG":
                 raise UnreadableFile("unreadable", "damaged: its pictures are no PNG files")
             left -= header.width * header.height

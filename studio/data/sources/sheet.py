@@ -12,7 +12,7 @@ from studio.core.formatting import count, percent
 from studio.data.atlases.base import Atlas, AtlasFormat, Region
 from studio.data.files.naming import escape_unprintable
 from studio.data.images.decoding import read_bytes
-from studio.data.images.frames import pictures_in
+from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Remark, Source, SourceFile, UnreadableFile
 
@@ -35,11 +35,11 @@ class SheetSource(Source):
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         atlas, problem = _atlas_of(file)
         if atlas is None:
-            yield from pictures_in(read_bytes(file), file.suffix)
+            yield from read_pictures(read_bytes(file), file.suffix)
             if problem:
                 yield Remark("description", problem)
             return
-        items = list(pictures_in(read_bytes(file), file.suffix))
+        items = list(read_pictures(read_bytes(file), file.suffix))
         pictures = [item for item in items if isinstance(item, Picture)]
         of_other_size = atlas.size_decides and atlas.size != pictures[0].rgba.shape[1::-1]
         if of_other_size or not pictures[0].may_be_sheet:  # an animation is never a sheet

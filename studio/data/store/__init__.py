@@ -1,1 +1,1 @@
-"""Store imported sprites on disk: the import cache (caching.py) and the packed format in a run folder (packed.py)."""
+"""Store imported sprites on disk: the import cache (import_cache.py) and the packed file of a run (packed.py)."""

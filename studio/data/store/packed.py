@@ -35,12 +35,12 @@ _A_LINE = 4096  # entries of a list
 _EXTRA = "extra."
 
 
-class Damaged(Exception):  # noqa: N818
+class DamagedFile(Exception):  # noqa: N818
     """Why the bytes of a packed file are not what was written."""
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
+class PackedTexts:
     """What a packed file holds beside its arrays; `extra` is whatever was saved with the sprites."""
 
     title: str
@@ -52,11 +52,11 @@ class Texts:
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
     """Write `sprites` to `path` through a temporary file, with `extra` (anything JSON) beside them. Raises OSError."""
-    for _ in saving(sprites, path, extra):
+    for _ in save_in_slices(sprites, path, extra):
         pass
 
 
-def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
+def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
     """What `save` does, in slices: yields how many sprites have been hashed, then written. Close it to give up."""
     if sprites.rgba.nbytes > scratch.IN_MEMORY:
         scratch.check_room(scratch.usable(path.parent), sprites.rgba.nbytes)
@@ -87,22 +87,22 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
         yield len(sprites)
 
 
-def keeping(sprites: Sprites, path: Path) -> Generator[int, None, None]:
-    """Like `saving`; sprites that are mapped from a packed file get another name of that file, which takes no room.
+def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
+    """Like `save_in_slices`, but hard-link the packed file that the sprites are mapped from, which takes no space.
 
     Where there can be none, on another drive, or where their groups are others by now, they are copied in slices.
     """
     if sprites.stored is not None:
-        with contextlib.suppress(OSError, Damaged):
+        with contextlib.suppress(OSError, DamagedFile):
             with sprites.stored.path.open("rb") as stream:
                 about = _header(_contents(stream))[1]
             if (about.get("fingerprint"), about.get("groups")) == (sprites.fingerprint, _hash_of_split(sprites)):
                 os.link(sprites.stored.path, path)
                 return
-    yield from saving(sprites, path)
+    yield from save_in_slices(sprites, path)
 
 
-def reopened(sprites: Sprites, path: Path) -> Sprites:
+def map_saved(sprites: Sprites, path: Path) -> Sprites:
     """Sprites that were just saved to `path`, mapped from there if they are many. Raises OSError."""
     if sprites.rgba.nbytes <= scratch.IN_MEMORY:
         return sprites
@@ -115,10 +115,10 @@ def reopened(sprites: Sprites, path: Path) -> Sprites:
 
 def load(path: Path) -> Sprites:
     """Read what `save` wrote. Raises BadInputError when the file is missing, damaged or lies about itself."""
-    return returned(loading(path))[0]
+    return returned(load_in_slices(path))[0]
 
 
-def loading(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
+def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
     """What `load` does, in slices, and the `extra` that was saved: yields how many sprites have been checked.
 
     Large files are mapped.
@@ -131,7 +131,7 @@ def loading(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
         raise BadInputError(title, "Import them again from their folder.") from None
     try:
         return (yield from _parse(data, path))
-    except Damaged as damage:
+    except DamagedFile as damage:
         title = f"{path.name!r} is damaged: {damage}."
         raise BadInputError(title, "Import the sprites again from their folder.") from None
 
@@ -151,7 +151,7 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
     size = rgba.shape[1]
     if not 0 < size <= _LARGEST_SIDE or rgba.shape != (len(labels), size, size, 4):
-        raise Damaged("its pixels have the wrong shape")
+        raise DamagedFile("its pixels have the wrong shape")
     lines = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
     texts = _texts_in(lines)
     groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
@@ -165,21 +165,21 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     sprites = _sprites_from(rgba, labels, targets, groups, is_test, texts, stored)
     yield from sprites.hashing()
     if about.get("sha256") != _checksum(sprites, lines):
-        raise Damaged("its checksum is wrong")
+        raise DamagedFile("its checksum is wrong")
     return sprites, texts.extra
 
 
 def _sprites_from(
     rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
-    is_test: NDArray[np.bool_], texts: Texts, stored: MappedFile | None,
+    is_test: NDArray[np.bool_], texts: PackedTexts, stored: MappedFile | None,
 ) -> Sprites:  # fmt: skip
     in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
     if len(texts.names) != len(labels) or not in_range:
-        raise Damaged("its names, classes and sprites don't match each other")
+        raise DamagedFile("its names, classes and sprites don't match each other")
     if len(groups) != len(labels) or len(is_test) != len(labels):
-        raise Damaged("its groups don't match its sprites")
+        raise DamagedFile("its groups don't match its sprites")
     if targets.shape != (len(labels), len(texts.target_names)):
-        raise Damaged("its numbers don't match its sprites")
+        raise DamagedFile("its numbers don't match its sprites")
     names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
     about = (rgba, labels, class_names, names, texts.title, targets, target_names, stored)
     return Sprites(*about, groups=groups, is_test=is_test)
@@ -201,20 +201,20 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
     """The header of a safetensors file, what it says of it, and where the arrays begin. Eight bytes count it."""
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
-        raise Damaged("it is cut off")
+        raise DamagedFile("it is cut off")
     try:
         header = json.loads(data[8 : 8 + length].tobytes())
     except (ValueError, RecursionError):
-        raise Damaged("its header can't be read") from None
+        raise DamagedFile("its header can't be read") from None
     about = header.get("__metadata__") if isinstance(header, dict) else None
     if (
         not isinstance(about, dict)
         or not all(isinstance(text, str) for text in about.values())
         or "format" not in about
     ):
-        raise Damaged("it holds no sprites")
+        raise DamagedFile("it holds no sprites")
     if about["format"] != _FORMAT:
-        raise Damaged("it was written by another version of the studio")
+        raise DamagedFile("it was written by another version of the studio")
     return header, about, 8 + length
 
 
@@ -226,10 +226,10 @@ def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions
     about = about if isinstance(about, dict) else {}
     shape, place = about.get("shape"), about.get("data_offsets")
     if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(place, 2):
-        raise Damaged("its arrays are not those of sprites")
+        raise DamagedFile("its arrays are not those of sprites")
     sizes = [*shape[:-1], shape[-1] * _BYTES[kind]]
     if place[1] - place[0] != math.prod(sizes) or body + place[1] > len(data):
-        raise Damaged("its contents don't match its header")
+        raise DamagedFile("its contents don't match its header")
     return data[body + place[0] : body + place[1]].reshape(sizes), body + place[0]
 
 
@@ -262,7 +262,7 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
             yield json.dumps([key, piece]).encode() + b"\n"
 
 
-def _texts_in(lines: bytes) -> Texts:
+def _texts_in(lines: bytes) -> PackedTexts:
     """What `_lines_of` gave. Raises Damaged."""
     found: dict[str, Any] = {}
     try:
@@ -273,12 +273,12 @@ def _texts_in(lines: bytes) -> Texts:
             else:
                 found[key] = value
     except (ValueError, TypeError, RecursionError):
-        raise Damaged("its names can't be read") from None
+        raise DamagedFile("its names can't be read") from None
     extra = {key.removeprefix(_EXTRA): value for key, value in found.items() if key.startswith(_EXTRA)}
     title, *lists = (found.get(key) for key in ("title", "class_names", "names", "target_names"))
     if not (isinstance(title, str) and all(map(_all_texts, lists))):
-        raise Damaged("its names are not texts")
-    return Texts(title, found["class_names"], found["names"], found["target_names"], extra)
+        raise DamagedFile("its names are not texts")
+    return PackedTexts(title, found["class_names"], found["names"], found["target_names"], extra)
 
 
 def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:

@@ -255,7 +255,7 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
     """What the run learnt from and what it kept for the report; says where that chose 'best', too."""
     folder = RunDir(run)
-    sprites, _ = yield from with_progress(packed.loading(folder.data), 0, "sprites checked")
+    sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
     record = folder.record()
     split = split_sprites(record, model.config, sprites)
     heldout = split.report

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from studio.core import paths
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
-from studio.data.doctor.examining import MOST_LOOKED_AT
-from studio.data.doctor.findings import Examined
+from studio.data.doctor.checks import MOST_CHECKED
+from studio.data.doctor.findings import SpritesChecked
 from studio.data.files.source_files import Quarantined
-from studio.data.similarity.groups import grouped
+from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device
@@ -36,9 +36,9 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
     """
     items: list[Quarantined] = []
-    split = split_by_group((yield from grouped(sprites, paths.cache())), config.holdout, config.seed)
+    split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
     training = subsample(sprites, split.training)
-    if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
+    if len(training) >= FEWEST and len(sprites) <= MOST_CHECKED:
         target, precision = device.torch, detection.resolve_precision(device, config.precision)
         parts = []
         with detection.faults(target):
@@ -50,7 +50,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
         apart = how_far(distances)
         items += _outliers(sprites, apart)
         items += _wrong_classes(sprites, near, apart)
-    yield Examined(sprites, tuple(items), len(sprites))
+    yield SpritesChecked(sprites, tuple(items), len(sprites))
 
 
 def nearest_of(

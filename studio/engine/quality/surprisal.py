@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.colour.palette import dominant_colours, nearest_colours, to_oklab
-from studio.data.images.canvas import as_numbers, as_rgba
+from studio.data.images.canvas import as_rgba, as_uint32
 from studio.engine.runs.split import Indices, shuffle_by_group
 from studio.engine.steps.batches import stride_subsample
 
@@ -72,7 +72,7 @@ class PatchSurprisal:
 
     def _patches(self, sprites: Rgba) -> _Patches:
         """Each pixel being the nearest colour of the palette, from 1 on; 0 where there is none."""
-        values, places = np.unique(as_numbers(sprites), return_inverse=True)
+        values, places = np.unique(as_uint32(sprites), return_inverse=True)
         colours = as_rgba(values)
         codes = np.where(colours[:, 3] < 128, 0, 1)
         if len(self._palette):

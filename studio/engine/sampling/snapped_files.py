@@ -20,8 +20,8 @@ from studio.data.colour.palette import Palette
 from studio.data.colour.quantizing import map_to_palette
 from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import Picture, Quarantined, SourceFile, UnreadableFile
-from studio.data.images.decoding import picture_bytes, read_bytes, recognise
-from studio.data.images.frames import film_in
+from studio.data.images.decoding import read_bytes, read_header, read_picture_bytes
+from studio.data.images.frames import read_animation
 from studio.data.images.kinds import KIND_SUFFIXES
 from studio.data.importing.importing import all_sources, list_files
 from studio.data.reading.finding import no_access, roots_of, title_of
@@ -63,7 +63,7 @@ class _Snapper:
         if source.name == _ASEPRITE:
             self._write(file, file.file_name, self._aseprite(parse(read_bytes(file))))
         elif source.name in _PICTURES:
-            data = picture_bytes(file)
+            data = read_picture_bytes(file)
             if data is not None:
                 self._write(file, *self._picture(file, data))
                 self._copy_descriptions(file, source)
@@ -72,7 +72,7 @@ class _Snapper:
 
     def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
         """Return name and bytes of the copy: in the file's own format, or as PNG if its format would lose pixels."""
-        kind, film = recognise(data, file.suffix).kind, film_in(data, file.suffix)
+        kind, film = read_header(data, file.suffix).kind, read_animation(data, file.suffix)
         rgba = self._snapped(film.rgba)
         sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)
         if kind == "GIF" and not sprite_exports()["gif"].notes(sprites):

@@ -21,7 +21,7 @@ from studio.core.events import Event, Events, Notice
 from studio.core.file_systems import unreported_lacks
 from studio.core.formatting import duration, percent
 from studio.core.names import composed
-from studio.data.similarity.groups import grouped
+from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
@@ -82,7 +82,7 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
     with new_run(run) as on_error:
         record, chosen = yield from populate_run_dir(run, plan, new)
         with wrap_write_errors(run.path):
-            chosen = packed.reopened(chosen, run.data)
+            chosen = packed.map_saved(chosen, run.data)
         training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
         training.write_state("training")
         run.create(record)
@@ -151,10 +151,12 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
     """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
     with their groups. Yields Progress.
     """
-    chosen = yield from sparse_progress(grouped(plan.sprites, paths.cache()))
+    chosen = yield from sparse_progress(group_near_duplicates(plan.sprites, paths.cache()))
     record = _new_record(new, chosen, plan)
     with wrap_write_errors(run.path):
-        yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
+        yield from with_progress(
+            packed.link_or_save(chosen, run.data), len(chosen), "sprites put into the run's folder"
+        )
     save_style(run, record, chosen)
     if new.parent is not None:
         record = replace(record, start_sha256=keep_start(run, plan.network))
@@ -181,7 +183,7 @@ def resumed_training(
         config = _extended(config, extended_min)
         with wrap_write_errors(path):
             run.sweep()
-        sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
+        sprites, _ = yield from with_progress(packed.load_in_slices(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
         if record.start_sha256 and not _has_checkpoint(run):

@@ -77,7 +77,7 @@ class ExperimentContext:
         record = folder.record()
         recipe = catalog.recipe(record.recipe)
         config = recipe.Config.from_json(record.config)
-        sprites, _ = yield from with_progress(packed.loading(folder.data), record.data_count, "sprites checked")
+        sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), record.data_count, "sprites checked")
         split = split_sprites(record, config, sprites)
         heldout = np.union1d(split.validation, split.report)
         chosen = sprites.take(_some_of(heldout if len(heldout) else split.training))

@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 
 from studio.data.doctor import findings
-from studio.data.doctor.examining import examine
-from studio.data.doctor.findings import Examined, Finding, cutting, findings_of, leaving_out
+from studio.data.doctor.checks import run_checks
+from studio.data.doctor.findings import Finding, SpritesChecked, exclude_fix, list_findings, slice_fix
 from studio.data.files.source_files import Quarantined
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
-from tests.data.images.test_magenta import on_magenta
+from tests.data.images.test_canvas import on_magenta
 from tests.data.making import Pixels, sprite, write
 
 
@@ -28,9 +28,9 @@ def opened(folder: Path, options: ImportOptions) -> SpritesImported:
 def looked_at(folder: Path, options: ImportOptions) -> dict[tuple[str, bool], Finding]:
     """The doctor's findings by group and whether they were left out."""
     found = opened(folder, options)
-    *_, examined = examine(found.sprites, options)
-    assert isinstance(examined, Examined) and examined.looked_at == len(found.sprites)
-    return {(each.group, each.left_out): each for each in findings_of(found, options, [examined])}
+    *_, examined = run_checks(found.sprites, options)
+    assert isinstance(examined, SpritesChecked) and examined.looked_at == len(found.sprites)
+    return {(each.group, each.left_out): each for each in list_findings(found, options, [examined])}
 
 
 def mended(options: ImportOptions, finding: Finding) -> ImportOptions:
@@ -144,7 +144,7 @@ def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path, options: I
 def test_no_true_size_is_offered_where_there_is_none(tmp_path: Path) -> None:
     found = opened(write(tmp_path / "0.png", in_palette(0, PALETTE)), ImportOptions())
     found = dataclasses.replace(found, notes=(Quarantined("0.png", "looks like another", "upscaled"),))
-    assert findings_of(found, ImportOptions())[0].fixes == ()
+    assert list_findings(found, ImportOptions())[0].fixes == ()
     for seed in range(3):
         small = Image.fromarray(in_palette(seed, PALETTE))
         small.resize((69, 69), Image.Resampling.BICUBIC).save(tmp_path / f"{seed}.png")  # no whole number undoes that
@@ -160,7 +160,7 @@ def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
     found = looked_at(tmp_path, ImportOptions())
     assert mended(ImportOptions(), found["looks like a sheet", True]).sheets == "grid"
     given = ImportOptions(tile=16, tile_height=8, size=64)
-    assert given.replace(**cutting(given).changes).cuts_each_by_its_own and cutting(given).changes["size"] == 0
+    assert given.replace(**slice_fix(given).changes).cuts_each_by_its_own and slice_fix(given).changes["size"] == 0
     large = mended(ImportOptions(), found["wrong size", True])
     assert large.size >= 24
     assert ("wrong size", True) not in looked_at(tmp_path, large)
@@ -168,7 +168,7 @@ def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
 
 def test_leaving_out_adds_to_what_was_left_out() -> None:
     options = ImportOptions(leave_out="mon/*")
-    assert leaving_out(["a.png", "b[1].png"], options).changes == {"leave_out": "mon/*;a.png;b[[]1].png"}
+    assert exclude_fix(["a.png", "b[1].png"], options).changes == {"leave_out": "mon/*;a.png;b[[]1].png"}
 
 
 def test_every_group_has_its_words() -> None:

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 from studio.data.images.canvas import (
     COMMON_SIZES,
     clear_hidden,
-    fit_into,
+    clear_magenta,
+    has_magenta_ground,
     looks_like_sheet,
     looks_smooth,
-    native_scale,
-    propose_size,
-    visible_box,
+    paste_centred,
+    propose_canvas_size,
+    upscaling_factor,
+    visible_bounds,
 )
-from tests.data.making import sprite
+from tests.data.making import Pixels, sprite
 
 
 @pytest.mark.parametrize(
@@ -37,14 +39,14 @@ from tests.data.making import sprite
     ],
 )
 def test_proposed_size(sizes: dict[tuple[int, int], int], expected: int) -> None:
-    assert propose_size(sizes) == expected
+    assert propose_canvas_size(sizes) == expected
 
 
 @given(
     st.dictionaries(st.tuples(st.integers(1, 256), st.integers(1, 256)), st.integers(1, 1000), min_size=1, max_size=8)
 )
 def test_the_proposed_size_is_common_and_holds_most(sizes: dict[tuple[int, int], int]) -> None:
-    canvas = propose_size(sizes)
+    canvas = propose_canvas_size(sizes)
     held = sum(count for size, count in sizes.items() if max(size) <= canvas)
     assert canvas in COMMON_SIZES and held >= 0.9 * 0.75 * sum(sizes.values())
 
@@ -57,28 +59,28 @@ def test_sheets() -> None:
 
 def test_hidden_colour_and_visible_box() -> None:
     rgba = np.zeros((6, 5, 4), np.uint8)
-    assert visible_box(rgba) is None
+    assert visible_bounds(rgba) is None
     rgba[..., 0] = 200
     rgba[2, 1:4] = (1, 2, 3, 1)
-    assert visible_box(rgba) == (1, 2, 4, 3)
+    assert visible_bounds(rgba) == (1, 2, 4, 3)
     clear_hidden(rgba)
     assert rgba[2, 1:4].tolist() == [[1, 2, 3, 1]] * 3 and rgba.sum() == 21
-    assert visible_box(np.full((3, 2, 4), 255, np.uint8)) == (0, 0, 2, 3)
+    assert visible_bounds(np.full((3, 2, 4), 255, np.uint8)) == (0, 0, 2, 3)
 
 
 @given(st.integers(1, 16), st.integers(1, 16))
 def test_centred_by_whole_pixels(width: int, height: int) -> None:
     rgba = np.full((height, width, 4), 9, np.uint8)
     canvas = np.zeros((16, 16, 4), np.uint8)
-    fit_into(rgba, canvas)
-    box = visible_box(canvas)
+    paste_centred(rgba, canvas)
+    box = visible_bounds(canvas)
     assert box == ((16 - width) // 2, (16 - height) // 2, (16 - width) // 2 + width, (16 - height) // 2 + height)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(0, 5), st.integers(0, 5))
 def test_whole_enlargements_are_found_wherever_they_lie(seed: int, scale: int, left: int, top: int) -> None:
     large = sprite(seed, 12).repeat(scale, 0).repeat(scale, 1)
-    assert native_scale(np.pad(large, ((top, 0), (left, 0), (0, 0)))) == scale
+    assert upscaling_factor(np.pad(large, ((top, 0), (left, 0), (0, 0)))) == scale
 
 
 def test_no_evidence_no_scale() -> None:
@@ -89,7 +91,7 @@ def test_no_evidence_no_scale() -> None:
     stray[10, 11] = (1, 2, 3, 255)
     three_by_three = sprite(3, 5).repeat(8, 0).repeat(8, 1)
     for rgba in (clear, plain, plain[:1, :1], square, two_squares, three_by_three, stray):
-        assert native_scale(rgba) == 1
+        assert upscaling_factor(rgba) == 1
 
 
 def test_smooth() -> None:
@@ -102,3 +104,42 @@ def test_smooth() -> None:
         assert not looks_smooth(plain)
     for tiny in ((1, 1), (1, 64), (2, 2), (64, 2)):
         assert not looks_smooth(np.full((*tiny, 4), 255, np.uint8))
+
+
+MAGENTA = (255, 0, 255, 255)
+
+
+def on_magenta(rgba: Pixels) -> Pixels:
+    """The picture with its transparent pixels in magenta."""
+    return np.where(rgba[..., 3:] > 0, rgba, np.array(MAGENTA, np.uint8))
+
+
+def test_a_magenta_ground_is_opaque_and_reaches_the_border() -> None:
+    assert has_magenta_ground(on_magenta(sprite(1, 16)))
+    assert not has_magenta_ground(sprite(1, 16))
+    opaque = sprite(1, 16)[1:-1, 1:-1].copy()
+    opaque[3:11, 3:11] = MAGENTA  # a gem inside the drawing
+    assert not has_magenta_ground(opaque)
+    opaque[0, 0] = MAGENTA
+    assert has_magenta_ground(opaque)
+    some = on_magenta(sprite(1, 16))
+    some[5, 5, 3] = 200
+    assert not has_magenta_ground(some)
+    few = np.full((16, 16, 4), 255, np.uint8)
+    few[0, :12] = MAGENTA
+    assert not has_magenta_ground(few)
+    near = on_magenta(sprite(1, 16))
+    near[..., 0] = np.minimum(near[..., 0], 254)
+    assert not has_magenta_ground(near)
+    assert not has_magenta_ground(np.zeros((0, 0, 4), np.uint8))
+
+
+def test_magenta_is_cleared_in_opaque_pictures() -> None:
+    rgba = on_magenta(sprite(2, 16))
+    clear_magenta(rgba)
+    assert np.array_equal(rgba, sprite(2, 16))
+    soft = sprite(2, 16)
+    soft[4, 4] = MAGENTA
+    before = soft.copy()
+    clear_magenta(soft)
+    assert np.array_equal(soft, before)

@@ -14,7 +14,14 @@ import pytest
 from PIL import ExifTags, Image
 
 from studio.data.files.source_files import UnreadableFile
-from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes, strip, to_rgba, upright
+from studio.data.images.decoding import (
+    LARGEST_FILE,
+    apply_exif_orientation,
+    decode,
+    read_bytes,
+    strip_metadata,
+    to_rgba,
+)
 from tests.conftest import posix
 from tests.data.animating import ANIMATIONS, NOISE
 from tests.data.making import MAGIC, Pixels, chunk, found, png, png_of, sprite
@@ -297,7 +304,7 @@ def test_all_eight_turns(orientation: int, expected: str) -> None:
     letters = Image.fromarray(np.array([[ord(letter) for letter in row] for row in ("abc", "def")], np.uint8))
     exif = Image.Exif()
     exif[ORIENTATION] = orientation
-    seen, turned = upright(letters, exif.tobytes())
+    seen, turned = apply_exif_orientation(letters, exif.tobytes())
     assert seen.size == ((3, 2) if orientation < 5 else (2, 3)) and turned == (orientation > 1)
     assert "".join(chr(value) for value in np.asarray(seen).flatten()) == expected
 
@@ -341,7 +348,7 @@ def test_fault_7_damaged_exif_loses_no_picture(exif: bytes, turned: bool) -> Non
     seen = decoded.rgba.transpose(1, 0, 2) if turned else decoded.rgba  # dark on top: a quarter to the right
     assert seen.shape == (8, 16, 4) and (seen[:, :6] < (20, 20, 20, 256)).all() and (seen[:, 10:] > 235).all()
     assert [remark.group for remark in decoded.remarks] == ["jpeg", *(["turned"] if turned else [])]
-    assert strip(with_exif) == (data, segment)
+    assert strip_metadata(with_exif) == (data, segment)
 
 
 def test_exif_and_colour_profiles_of_other_kinds_change_nothing() -> None:

@@ -177,7 +177,7 @@ def test_a_slow_change_is_not_lost_and_there_and_back_comes_once() -> None:
 
 def test_single_pictures_and_wrong_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [remark.group for remark in read(ANIMATIONS[".gif"], ".png")[1]] == ["misnamed", "animation"]
-    monkeypatch.setattr(apng_reader, "frames_of", None)  # a plain PNG is not looked through twice
+    monkeypatch.setattr(apng_reader, "split_frames", None)  # a plain PNG is not looked through twice
     gif_and_webp = ((by_pillow(NOISE[:1], kind), f".{kind.lower()}") for kind in ("GIF", "WEBP"))
     for data, suffix in ((png_of(sprite(0)), ".png"), *gif_and_webp):
         pictures, remarks = read(data, suffix)
@@ -236,7 +236,7 @@ def test_a_huge_palette_is_not_copied_into_every_frame() -> None:
         chunk(b"acTL", b"\0\0\0\x28\0\0\0\0")
     )
     swollen = head + chunk(b"acTL", b"\0" * 8) + chunk(b"PLTE", bytes(3_000_000)) + chunk(b"tRNS", b"\0") * 9 + rest
-    assert sum(len(frame.data) for frame in apng_reader.frames_of(swollen)) < 40 * 500
+    assert sum(len(frame.data) for frame in apng_reader.split_frames(swollen)) < 40 * 500
 
 
 def test_huge_canvas_is_refused_before_decoding(decoded_sizes: list[int]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
 from studio.core.generators import returned
-from studio.data.doctor.findings import findings_of
+from studio.data.doctor.findings import list_findings
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.labels import labelling
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
@@ -285,7 +285,7 @@ def test_ambiguous_numbers_are_reported_with_fixes(folder: Path) -> None:
     assert isinstance(event, SpritesImported) and numbers(event)["a.png"] == [1.234]
     sentence = "the numbers of 'price' fit two notations: 1,234 was read as 1.234, but may mean 1234"
     assert any(isinstance(each, Notice) and each.title == f"labels.csv: {sentence}." for each in events)
-    (finding,) = [each for each in findings_of(event, ImportOptions()) if each.group == "ambiguous numbers"]
+    (finding,) = [each for each in list_findings(event, ImportOptions()) if each.group == "ambiguous numbers"]
     assert [item.reason for item in finding.items] == [sentence]
     assert {"decimal_mark": "point"} in [fix.changes for fix in finding.fixes]
     answered = imported(folder, decimal_mark="point")

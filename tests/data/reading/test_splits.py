@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from studio.core.events import Notice
-from studio.data.doctor.findings import findings_of
+from studio.data.doctor.findings import list_findings
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from tests.data.making import events_of, imported, png_of, sprite, write, zipped
 
@@ -41,7 +41,7 @@ def test_train_val_and_test_are_splits(tmp_path: Path) -> None:
 def test_one_fix_takes_splits_as_classes(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", SPLITS)
     found = imported(folder)
-    (finding,) = [each for each in findings_of(found, ImportOptions()) if each.group == "split folders"]
+    (finding,) = [each for each in list_findings(found, ImportOptions()) if each.group == "split folders"]
     (fix,) = finding.fixes
     assert fix.changes == {"split_folders": False}
     undone = imported(folder, split_folders=False)

@@ -11,9 +11,9 @@ from numpy.random import Generator
 
 from studio.data.files.source_files import Picture
 from studio.data.options import Grid, ImportOptions
-from studio.data.sheets.cells import SummedArea, cells_of
+from studio.data.sheets.cells import SummedAreaTable, find_cells
 from studio.data.sheets.grids import propose_grid
-from studio.data.sheets.slicing import given_grid, sliced
+from studio.data.sheets.slicing import grid_from_options, slice_sheet
 from tests.data.composing import demo_sheets, laid
 from tests.data.making import Pixels
 
@@ -107,7 +107,7 @@ def test_cells_are_those_of_a_search_one_by_one(grid: Grid, background: tuple[in
         [bool((rgba[y : y + grid.tile_height, x : x + grid.tile_width] != background).any()) for x in lefts]
         for y in tops
     ]
-    cells = cells_of(grid, SummedArea.of(rgba))
+    cells = find_cells(grid, SummedAreaTable.of(rgba))
     assert cells.tops.tolist() == list(tops) and cells.lefts.tolist() == list(lefts)
     assert cells.filled.tolist() == expected
     assert cells.sprites == sum(map(sum, expected)) and cells.empty == len(tops) * len(lefts) - cells.sprites
@@ -116,9 +116,9 @@ def test_cells_are_those_of_a_search_one_by_one(grid: Grid, background: tuple[in
 def test_filled_cells_are_what_is_cut() -> None:
     options = ImportOptions(sheets="grid", tile=9, tile_height=7, margin=2, spacing=1)
     rgba = scattered(3, 60, 80, (0, 0, 0, 0))
-    cells = cells_of(given_grid(options), SummedArea.of(rgba))
+    cells = find_cells(grid_from_options(options), SummedAreaTable.of(rgba))
     places = [(cells.tops[row], cells.lefts[column]) for row, column in np.argwhere(cells.filled)]
-    cut = sliced(Picture(rgba.copy()), "s", options)
+    cut = slice_sheet(Picture(rgba.copy()), "s", options)
     assert len(cut) == len(places) > 3 and cells.empty
     for picture, (y, x) in zip(cut, places, strict=True):
         assert (picture.rgba == rgba[y : y + 7, x : x + 9]).all()

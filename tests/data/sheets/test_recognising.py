@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from studio.data.assemble import ImportBuffer
-from studio.data.doctor.findings import findings_of
+from studio.data.doctor.findings import list_findings
 from studio.data.files.source_files import SourceFile
 from studio.data.importing import importing
 from studio.data.options import Grid, ImportOptions, SpritesImported
 from studio.data.reading.read import DecodedSprite, Reading
-from studio.data.sheets.recognising import SheetCandidate, elect_sheets, sheet_candidates
+from studio.data.sheets.recognising import SheetCandidate, sheet_candidates, vote_on_sheets
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write, write_many
 
@@ -59,7 +59,7 @@ def test_rows_of_a_page_are_not_joined(
     for one in fitting[:: max(1, len(fitting) // figures)][:figures]:
         cells += animated(one, frames, grid.tile_width, grid.tile_height, rng)
     rgba = laid(cells, grid, columns, *page)
-    found = elect_sheets({0: sheet_candidates(rgba)})[0]
+    found = vote_on_sheets({0: sheet_candidates(rgba)})[0]
     assert frames_of(rgba, found.grid) == frames_of(rgba, grid)
 
 
@@ -110,51 +110,51 @@ def test_what_is_recognised_is_said_with_its_flag(composed: dict[str, Composed],
     assert said.keys() | duplicates >= {one.name for one in composed.values() if one.grid}
     assert all("looks like" in words and "sprites of" in words for words in said.values())
     for size, changes in ((0, {"sheets": "grid"}), (64, {"sheets": "grid", "size": 0})):
-        kept = {one.group: one for one in findings_of(uncut, ImportOptions(size=size)) if not one.left_out}
+        kept = {one.group: one for one in list_findings(uncut, ImportOptions(size=size)) if not one.left_out}
         assert kept["looks like a sheet"].fixes[0].changes == changes
 
 
 def test_whole_sprites_are_no_sheets(sprites: list[Pixels]) -> None:
     seen = {number: sheet_candidates(rgba) for number, rgba in enumerate(sprites[::4])}
-    assert len(seen) == 840 and not elect_sheets(seen)
+    assert len(seen) == 840 and not vote_on_sheets(seen)
 
 
 def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixels]) -> None:
     boot = celled(trimmed(sprites[1440]), 16, 18)
     two = np.concatenate([boot, boot], axis=1)
-    assert not elect_sheets({0: sheet_candidates(two)})
+    assert not vote_on_sheets({0: sheet_candidates(two)})
     others = {number: (SheetCandidate(Grid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
-    assert elect_sheets({0: sheet_candidates(two), **others})[0].grid.tile_width == 16
+    assert vote_on_sheets({0: sheet_candidates(two), **others})[0].grid.tile_width == 16
 
 
 def test_only_clear_borders_prove_a_cut_off_tile() -> None:
     cut_off = SheetCandidate(Grid(16, 16), 5, -2.7, 15.7, strip=True, rest=(6, 0))
-    assert elect_sheets({0: (cut_off,)})[0].rest == (6, 0)
+    assert vote_on_sheets({0: (cut_off,)})[0].rest == (6, 0)
     for weaker in (replace(cut_off, sheet=10.0), replace(cut_off, rest=(0, 0)), replace(cut_off, score=-4.5)):
-        assert not elect_sheets({0: (weaker,)})
+        assert not vote_on_sheets({0: (weaker,)})
 
 
 def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
     unclear = (SheetCandidate(Grid(24, 16), 8, 4.0, 12.0), SheetCandidate(Grid(12, 16), 16, 3.0, 12.0))
-    assert elect_sheets({0: unclear})[0].grid.tile_width == 24
+    assert vote_on_sheets({0: unclear})[0].grid.tile_width == 24
     others = {number: (SheetCandidate(Grid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
-    assert elect_sheets({0: unclear, **others})[0].grid.tile_width == 12
-    assert 0 not in elect_sheets({0: (SheetCandidate(Grid(12, 16), 16, -9.0, 12.0),), **others})
+    assert vote_on_sheets({0: unclear, **others})[0].grid.tile_width == 12
+    assert 0 not in vote_on_sheets({0: (SheetCandidate(Grid(12, 16), 16, -9.0, 12.0),), **others})
 
 
 def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) -> None:
     small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), Grid(24, 24), 8)
-    (grid,) = (one.grid for one in elect_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
+    (grid,) = (one.grid for one in vote_on_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
     assert replace(grid, confidence=1.0) == Grid(72, 72)
 
 
 def test_pictures_that_are_full_of_colours_or_too_plain_are_no_sheets() -> None:
     for seed in range(30):
         height = 12 + seed
-        assert not elect_sheets({0: sheet_candidates(sprite(seed, height * (2 + seed % 5), height))})
+        assert not vote_on_sheets({0: sheet_candidates(sprite(seed, height * (2 + seed % 5), height))})
     for side in (1, 5, 11, 64, 300):
         for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
-            assert not elect_sheets({0: sheet_candidates(rgba)})
+            assert not vote_on_sheets({0: sheet_candidates(rgba)})
 
 
 def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:

@@ -14,7 +14,7 @@ from studio.core.generators import returned
 from studio.data.importing.importing import NothingUsableError
 from studio.data.importing.sheet_preview import Sheet, find_packed, look_at_sheet
 from studio.data.options import Grid
-from studio.data.sheets.slicing import cut_packed
+from studio.data.sheets.slicing import slice_packed
 from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import assembled
 
@@ -48,7 +48,7 @@ def test_packed_parts_are_those_of_a_flood_fill(share: float, gap: int) -> None:
     rgba = np.zeros((*filled.shape, 4), np.uint8)
     rgba[filled] = WHITE
     found = set()
-    for piece in cut_packed(rgba, gap):
+    for piece in slice_packed(rgba, gap):
         places = np.argwhere(piece.rgba[..., 3]).tolist()
         found.add(frozenset((y + piece.top, x + piece.left) for y, x in places))
     assert found == flood_filled(filled, gap)
@@ -62,7 +62,7 @@ def test_a_spiral_is_one_part() -> None:
         far = 32 - near
         rgba[near, max(0, near - 2) : far] = rgba[near : far + 1, far] = WHITE
         rgba[far, near:far] = rgba[near + 2 : far, near] = WHITE
-    (piece,) = cut_packed(rgba, 0)
+    (piece,) = slice_packed(rgba, 0)
     assert (piece.rgba == rgba).all()
 
 
@@ -72,7 +72,7 @@ def test_packed_sprites_come_in_reading_order_without_their_neighbours() -> None
     rgba[3:9, 2:8] = (200, 0, 0, 255)
     rgba[20:36, 4] = rgba[35, 4:20] = (0, 200, 0, 255)  # an L, and a block in its corner
     rgba[22:30, 8:16] = (0, 0, 200, 255)
-    pieces = cut_packed(rgba, 1)
+    pieces = slice_packed(rgba, 1)
     assert [(piece.row, piece.left, piece.top) for piece in pieces] == [(0, 2, 3), (0, 20, 1), (1, 4, 20), (1, 8, 22)]
     assert np.unique(pieces[2].rgba.reshape(-1, 4), axis=0).tolist() == [[0, 0, 0, 0], [0, 200, 0, 255]]
 
@@ -81,7 +81,7 @@ def test_sparks_join_the_sprite_they_are_near() -> None:
     rgba = np.zeros((30, 40, 4), np.uint8)
     rgba[10:18, 2:10] = rgba[10:18, 25:33] = WHITE
     rgba[7, 5] = rgba[14, 22] = rgba[29, 39] = WHITE
-    boxes = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in cut_packed(rgba, 1)]
+    boxes = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in slice_packed(rgba, 1)]
     assert boxes == [(2, 7, 8, 11), (22, 10, 11, 8)]
 
 
@@ -89,7 +89,7 @@ def test_an_opaque_background_parts_sprites_and_stays() -> None:
     rgba = np.full((20, 30, 4), (255, 0, 255, 255), np.uint8)
     rgba[2:10, 2:10] = rgba[4:12, 15:23] = WHITE
     rgba[5, 5] = (255, 0, 255, 255)
-    first, second = cut_packed(rgba, 0)
+    first, second = slice_packed(rgba, 0)
     assert (first.rgba == rgba[2:10, 2:10]).all() and (second.rgba == 255).all()
 
 

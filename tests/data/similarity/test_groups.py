@@ -12,8 +12,8 @@ import pytest
 from studio.core.events import Progress
 from studio.core.generators import returned
 from studio.data.similarity import groups
-from studio.data.similarity.groups import grouped, near_duplicates_of, of_files
-from studio.data.similarity.near_duplicates import Similar, centred, find_similar
+from studio.data.similarity.groups import find_near_duplicates, group_near_duplicates, groups_by_file
+from studio.data.similarity.near_duplicates import SimilarPairs, centred, find_similar
 from studio.data.sprites import Sprites
 from tests.conftest import make_sprites
 from tests.data.making import Pixels
@@ -37,7 +37,7 @@ def _sprites(rgba: Pixels, numbers: list[int] | None = None, classes: int = 1) -
 
 def _found(sprites: Sprites) -> list[list[int]]:
     """The groups of two sprites or more."""
-    numbers = returned(grouped(sprites, None)).groups
+    numbers = returned(group_near_duplicates(sprites, None)).groups
     members = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers)]
     return [group for group in members if len(group) > 1]
 
@@ -69,14 +69,14 @@ def test_frames_of_a_file_stay_together_and_take_their_twins_along() -> None:
 
 def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs_and_an_animation_never_is() -> None:
     first, labels = np.array([0] * 44 + list(range(44, 100))), np.zeros(100, np.int64)
-    as_sheet, as_animation = (of_files(first, np.full(100, kind), labels) for kind in (True, False))
+    as_sheet, as_animation = (groups_by_file(first, np.full(100, kind), labels) for kind in (True, False))
     assert np.unique(as_sheet[:44], return_counts=True)[1].tolist() == [8] * 5 + [4]
     assert (as_sheet[44:] == first[44:]).all() and (as_animation == first).all()
     few = np.array([0] * 32 + [32])
-    assert (of_files(few, np.ones(33, bool), np.zeros(33, np.int64)) == few).all()  # as long as many an animation
+    assert (groups_by_file(few, np.ones(33, bool), np.zeros(33, np.int64)) == few).all()  # as long as many an animation
     many = np.zeros(300, np.int64)
-    assert len(np.unique(of_files(many, np.zeros(300, bool), many))) == 38  # no animation is so long
-    assert not len(of_files(many[:0], np.zeros(0, bool), many[:0]))
+    assert len(np.unique(groups_by_file(many, np.zeros(300, bool), many))) == 38  # no animation is so long
+    assert not len(groups_by_file(many[:0], np.zeros(0, bool), many[:0]))
 
 
 def test_a_chain_of_twins_longer_than_a_tenth_of_its_class_is_cut_where_it_is_weakest() -> None:
@@ -97,16 +97,18 @@ def test_of_very_many_only_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     sprites = _sprites(art, [0, 0, *range(2, 20)])
     assert _found(sprites) == [[0, 1]]
     alone = _sprites(art)
-    assert np.array_equal(returned(grouped(alone, None)).groups, alone.groups)  # so that its file can be linked to
+    assert np.array_equal(
+        returned(group_near_duplicates(alone, None)).groups, alone.groups
+    )  # so that its file can be linked to
 
 
 def test_twins_are_looked_for_once(tmp_path: Path) -> None:
     recoloured = _drawings(30)[4:5] ^ np.array([255, 80, 130, 0], np.uint8)
     recoloured[recoloured[..., 3] == 0] = 0
     sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1], recoloured]))
-    first = returned(near_duplicates_of(sprites, tmp_path))
+    first = returned(find_near_duplicates(sprites, tmp_path))
     with patch.object(groups, "_look_for_pairs", side_effect=AssertionError):
-        again = returned(near_duplicates_of(sprites, tmp_path))
+        again = returned(find_near_duplicates(sprites, tmp_path))
     for name in ("first", "second", "mirrored", "changed"):
         assert np.array_equal(getattr(first.similar, name), getattr(again.similar, name))
     assert list(zip(again.similar.first, again.similar.second, strict=True)) == [(0, 30), (1, 31)]
@@ -115,17 +117,17 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
 
 def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path) -> None:
     sprites = _sprites(np.concatenate([_drawings(9), _drawings(9)[:2, :, ::-1]]))
-    expected = returned(near_duplicates_of(sprites, tmp_path))
+    expected = returned(find_near_duplicates(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
     for damage in (b"", b"PK\x03\x04", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."):
         kept.write_bytes(damage)
-        assert np.array_equal(returned(near_duplicates_of(sprites, tmp_path)).copies, expected.copies)
+        assert np.array_equal(returned(find_near_duplicates(sprites, tmp_path)).copies, expected.copies)
         assert kept.stat().st_size > len(damage)
 
 
 def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
     sprites, nothing = make_sprites(5), np.zeros((0, 2), np.int64)
-    returned(near_duplicates_of(sprites, tmp_path))
+    returned(find_near_duplicates(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
     for copies, similar in (
         (nothing, np.array([[0], [99], [0], [0]])),
@@ -136,10 +138,10 @@ def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
         (np.array([0, 1]), np.zeros((4, 0), np.int64)),
     ):
         np.savez(kept, copies=copies, similar=similar)
-        found = returned(near_duplicates_of(sprites, tmp_path))
+        found = returned(find_near_duplicates(sprites, tmp_path))
         assert not len(found.copies) and not len(found.similar.first)
     (tmp_path / "file").write_text("in the way of the cache")
-    assert not len(returned(near_duplicates_of(sprites, tmp_path / "file")).copies)
+    assert not len(returned(find_near_duplicates(sprites, tmp_path / "file")).copies)
 
 
 def _solid(count: int) -> Pixels:
@@ -151,7 +153,7 @@ def _solid(count: int) -> Pixels:
 
 def _alike(sprites: Pixels) -> dict[int, tuple[int, bool, int]]:
     """Who is like which one before it, whether mirrored, and in how many pixels it differs."""
-    similar: Similar = returned(find_similar(sprites)).earliest()
+    similar: SimilarPairs = returned(find_similar(sprites)).earliest()
     rows = zip(similar.second, similar.first, similar.mirrored, similar.changed, strict=True)
     return {int(second): (int(first), bool(mirrored), int(changed)) for second, first, mirrored, changed in rows}
 
@@ -205,6 +207,8 @@ def test_centring_keeps_every_pixel() -> None:
 
 
 def test_words() -> None:
-    similar = Similar(np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([False, True, False]), np.array([2, 0, 0]))
+    similar = SimilarPairs(
+        np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([False, True, False]), np.array([2, 0, 0])
+    )
     words = [similar.words(pair, "a.png") for pair in range(3)]
     assert words == ["like a.png but for 2 pixels", "like a.png, mirrored", "like a.png, moved"]

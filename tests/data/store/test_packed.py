@@ -19,7 +19,7 @@ from studio.core.generators import returned
 from studio.data.files import scratch
 from studio.data.sprites import Sprites
 from studio.data.store import packed as packed_module
-from studio.data.store.packed import keeping, load, loading, reopened, save, saving
+from studio.data.store.packed import link_or_save, load, load_in_slices, map_saved, save, save_in_slices
 from tests.data.making import sprite
 
 
@@ -57,7 +57,7 @@ def test_there_and_back(sprites: Sprites, path: Path, monkeypatch: pytest.Monkey
     marked = dataclasses.replace(sprites, is_test=np.array([0, 1, 0, 0, 1], np.bool_))
     for kept in (sprites, plain, view, marked, sprites.take([])):
         save(kept, path, extra)
-        again, found = returned(loading(path))
+        again, found = returned(load_in_slices(path))
         assert found == extra and (again.fingerprint, again.size) == (kept.fingerprint, 8)
         for name in ("names", "class_names", "title", "target_names"):
             assert getattr(again, name) == getattr(kept, name)
@@ -94,9 +94,9 @@ def test_large_files_are_mapped(sprites: Sprites, path: Path) -> None:
 def test_a_large_file_is_kept_twice_without_being_copied(sprites: Sprites, path: Path) -> None:
     save(sprites, path, {"some": "thing"})
     mapped, other = load(path), path.with_name("other.safetensors")
-    list(keeping(mapped, other))
+    list(link_or_save(mapped, other))
     assert other.samefile(path) and load(other).fingerprint == sprites.fingerprint
-    moved = reopened(mapped, other)
+    moved = map_saved(mapped, other)
     assert moved.stored is not None and moved.stored.path == other and (moved.rgba == sprites.rgba).all()
 
 
@@ -105,9 +105,9 @@ def test_what_can_not_be_linked_is_copied(sprites: Sprites, path: Path, monkeypa
     save(sprites, path, {"some": "thing"})
     mapped, other = load(path), path.with_name("other.safetensors")
     save(sprites.take([0, 1]), path)  # another file by that name: what is mapped is no longer there
-    list(keeping(mapped, other))
+    list(link_or_save(mapped, other))
     assert load(other).fingerprint == sprites.fingerprint
-    moved = reopened(mapped, other)
+    moved = map_saved(mapped, other)
     other.unlink()
     save(mapped, path)
 
@@ -115,7 +115,7 @@ def test_what_can_not_be_linked_is_copied(sprites: Sprites, path: Path, monkeypa
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refused)
-    list(keeping(load(path), other))
+    list(link_or_save(load(path), other))
     assert not other.samefile(path) and load(other).fingerprint == moved.fingerprint == sprites.fingerprint
 
 
@@ -123,13 +123,13 @@ def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkey
     monkeypatch.setattr("studio.data.sprites._SLICE", 1)
     monkeypatch.setattr("studio.data.store.packed._SLICE", 1)
     for slices in (1, 5, 7, 10, 11):
-        work = saving(sprites.take(range(5)), path)
+        work = save_in_slices(sprites.take(range(5)), path)
         for _ in zip(range(slices), work, strict=False):
             pass
         work.close()
         assert not list(path.parent.iterdir())
-    assert list(saving(sprites.take(range(5)), path)) == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 5]
-    assert list(loading(path)) == [1, 2, 3, 4, 5]
+    assert list(save_in_slices(sprites.take(range(5)), path)) == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 5]
+    assert list(load_in_slices(path)) == [1, 2, 3, 4, 5]
 
 
 def test_missing_and_not_a_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress
 from studio.core.generators import returned
-from studio.data.doctor.findings import Examined
+from studio.data.doctor.findings import SpritesChecked
 from studio.data.sprites import Sprites
 from studio.engine.quality import outliers
 from studio.engine.quality.outliers import find_outliers, nearest_of
@@ -38,7 +38,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
     monkeypatch.setattr(outliers, "features_of", features_of)
     *_, examined = find_outliers(sprites, TrainingConfig(), CPU)
-    assert isinstance(examined, Examined) and examined.sprites is sprites
+    assert isinstance(examined, SpritesChecked) and examined.sprites is sprites
     return {item.name: item.group for item in examined.items}
 
 

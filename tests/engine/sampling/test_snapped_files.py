@@ -17,7 +17,7 @@ from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import Painter
 from studio.data.colour.palette import Palette
 from studio.data.colour.quantizing import NO_DITHER
-from studio.data.images.frames import film_in
+from studio.data.images.frames import read_animation
 from studio.engine.sampling.snapped_files import FilesSnapped, snap_files
 from studio.exports.sprites.apng import Apng
 from studio.exports.sprites.aseprite import Aseprite
@@ -42,7 +42,7 @@ def snapped(art: Path) -> FilesSnapped:
 
 
 def pixels(path: Path) -> Rgba:
-    return film_in(path.read_bytes(), path.suffix).rgba
+    return read_animation(path.read_bytes(), path.suffix).rgba
 
 
 def in_palette(before: Rgba, after: Rgba) -> bool:
@@ -84,9 +84,9 @@ def test_an_animation_keeps_its_frames_and_durations(art: Path, name: str) -> No
     else:
         form = Gif() if name == "walk.gif" else Apng()
         (art / name).write_bytes(*form.contents(given, art / name).values())
-    before = film_in((art / name).read_bytes(), Path(name).suffix)
+    before = read_animation((art / name).read_bytes(), Path(name).suffix)
     (path,) = snapped(art).paths
-    after = film_in(path.read_bytes(), path.suffix)
+    after = read_animation(path.read_bytes(), path.suffix)
     assert path.name == ("walk.png" if name == "walk.webp" else name)
     assert after.durations_ms == before.durations_ms and sum(before.durations_ms) == sum(DURATIONS)
     assert len(after.rgba) == len(before.rgba) and in_palette(before.rgba, after.rgba)

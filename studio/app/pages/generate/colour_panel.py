@@ -21,7 +21,7 @@ from studio.core import formatting
 from studio.data.colour.palette import display_order
 from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.colour.recolouring import ColourMode
-from studio.data.palettes.files import is_palette_name
+from studio.data.palettes.files import has_palette_suffix
 
 _OWN, _DRAWN, _FILE, _OPEN = "own", "drawn", "file", "open"
 _MOST_SHOWN = 256  # swatches
@@ -168,4 +168,4 @@ class ColourPanel(QWidget):
 def _palette_in(event: QDropEvent) -> Path | None:
     """The one palette file that is dragged; None for anything else."""
     paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-    return paths[0] if len(paths) == 1 and is_palette_name(paths[0]) else None
+    return paths[0] if len(paths) == 1 and has_palette_suffix(paths[0]) else None

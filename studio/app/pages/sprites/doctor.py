@@ -26,7 +26,7 @@ from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
 from studio.data.doctor.findings import Finding, Fix
-from studio.data.doctor.mending import harden
+from studio.data.doctor.fixes import threshold_alpha
 from studio.data.files.source_files import Quarantined
 from studio.data.options import SHEET_GROUPS
 from studio.data.sprites import Sprites
@@ -215,7 +215,7 @@ class DoctorView(QWidget):
 
     @Slot(int)
     def _on_threshold_changed(self, threshold: int) -> None:
-        self.grid.replace_pixels(harden(self._shown, threshold) if threshold else self._shown)
+        self.grid.replace_pixels(threshold_alpha(self._shown, threshold) if threshold else self._shown)
 
     @Slot()
     def _on_first_fix(self) -> None:

@@ -10,7 +10,7 @@ from studio.app.widgets.config_form import int_box
 from studio.core.config import settings_of
 from studio.core.formatting import percent
 from studio.data.options import Grid, ImportOptions
-from studio.data.sheets.slicing import given_grid
+from studio.data.sheets.slicing import grid_from_options
 
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
 _USUAL_TILE = 16
@@ -81,7 +81,7 @@ class SliceForm(QWidget):
 
     def own_grid(self) -> Grid | None:
         """Return the own grid of the sheet on show; None when the sheet has the shared settings."""
-        return None if self._shared is None else given_grid(self._numbered(ImportOptions()))
+        return None if self._shared is None else grid_from_options(self._numbered(ImportOptions()))
 
     def _show_shared(self, options: ImportOptions) -> None:
         self._base, self._shared = options, None
@@ -92,7 +92,7 @@ class SliceForm(QWidget):
         self.automatic.setChecked(not options.tile)
         self.boxes["gap"].setValue(options.gap)
         self.classes.setCurrentIndex(self.classes.findData(options.sheet_classes))
-        self._show_numbers(given_grid(options.replace(tile=options.tile or _USUAL_TILE)))
+        self._show_numbers(grid_from_options(options.replace(tile=options.tile or _USUAL_TILE)))
         self._showing = False
         self._fold()
 

@@ -16,7 +16,7 @@ from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
 from studio.app.widgets.sprites.grid import SpriteGrid
-from studio.data.doctor.findings import cutting, larger_canvas
+from studio.data.doctor.findings import canvas_fix, slice_fix
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.options import Grid
@@ -156,7 +156,7 @@ class SliceProposal(QFrame):
             )
         else:
             self.words.setText(describe_result(result))
-        fix = larger_canvas(result) if not uncut and count_skipped_cells(result, "wrong size") else None
+        fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None
         if fix is not None:
             factory.set_button_text(self.larger, fix.title)
         self.larger.setVisible(fix is not None)
@@ -166,14 +166,14 @@ class SliceProposal(QFrame):
     @Slot()
     def _on_slice_clicked(self) -> None:
         options = self._open_sprites.newest.options
-        fix = cutting(options)
+        fix = slice_fix(options)
         self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _on_larger_clicked(self) -> None:
         """Enlarge the canvas to fit the left-out sprites."""
         result, options = self._open_sprites.result, self._open_sprites.newest.options
-        if result is not None and (fix := larger_canvas(result)) is not None:
+        if result is not None and (fix := canvas_fix(result)) is not None:
             self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()

@@ -16,7 +16,7 @@ from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing.sheet_preview import Sheet
 from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions, SpritesImported
 from studio.data.sheets.cells import GridCells
-from studio.data.sheets.slicing import check_count, fits_canvas
+from studio.data.sheets.slicing import check_sprite_count, fits_canvas
 
 CUT_TITLE = "Cut the sheets"
 
@@ -77,7 +77,7 @@ def _outcome(count: int, words: str, side: int) -> SliceOutcome:
             f"{words or formatting.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
         )
     try:
-        check_count(count)
+        check_sprite_count(count)
     except UnreadableFile as refused:
         return SliceOutcome(0, f"The sheet {refused.reason}.")
     return SliceOutcome(count, words or formatting.count(count, "sprite"), side)

@@ -24,9 +24,9 @@ from studio.app.widgets.sheet.canvas import SheetCanvas
 from studio.data.importing.own_grids import own_grids, with_grids
 from studio.data.importing.sheet_preview import Sheet
 from studio.data.options import Grid, ImportOptions
-from studio.data.sheets.cells import cells_of
-from studio.data.sheets.leftover import left_over_in_words
-from studio.data.sheets.slicing import given_grid
+from studio.data.sheets.cells import find_cells
+from studio.data.sheets.leftover import describe_leftover_cells
+from studio.data.sheets.slicing import grid_from_options
 
 _CUT = "Read the files again and cut all sheets like this; the files stay as they are."
 _READING = "Reading the sheet…"
@@ -191,7 +191,7 @@ class SliceView(QWidget):
     def _grid(self, sheet: Sheet) -> Grid | None:
         """Return the grid that cuts the sheet on show; None for a sheet without a grid."""
         options = self.form.options()
-        return self.form.own_grid() or (given_grid(options) if options.tile else sheet.proposed)
+        return self.form.own_grid() or (grid_from_options(options) if options.tile else sheet.proposed)
 
     @Slot()
     def _on_form_changed(self) -> None:
@@ -218,11 +218,11 @@ class SliceView(QWidget):
             self.canvas.show_boxes(boxes)
         else:
             grid = self._grid(sheet)
-            cells = cells_of(grid, sheet.foreground) if grid else None
+            cells = find_cells(grid, sheet.foreground) if grid else None
             by_itself = own is None and options.cuts_each_by_its_own
             unsure = by_itself and self._sheets.grids and sheet.name not in self._sheets.grids
             seen = [sheet.proposed] if sheet.proposed else []
-            left_over = left_over_in_words(cells, sheet.foreground, seen) if cells else ""
+            left_over = describe_leftover_cells(cells, sheet.foreground, seen) if cells else ""
             self._outcome = SliceOutcome(0, _UNSURE) if cells and unsure else grid_outcome(cells, left_over)
             self.canvas.show_cells(cells)
         self._refresh_texts()

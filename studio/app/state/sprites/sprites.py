@@ -17,7 +17,7 @@ from studio.app.state.settings import Settings
 from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Event, Progress
-from studio.data.doctor.findings import Examined, Finding, Fix, findings_of, leaving_out
+from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.rights import Rights
 
@@ -182,7 +182,7 @@ class SpriteDoctor(QObject):
         super().__init__(parent)
         self._job_queue, self._open_sprites = job_queue, open_sprites
         self._job: Job | None = None
-        self._examined: list[Examined] = []
+        self._examined: list[SpritesChecked] = []
         self.findings: tuple[Finding, ...] = ()
         open_sprites.imported.connect(self._look_over)
 
@@ -191,7 +191,7 @@ class SpriteDoctor(QObject):
         """Whether more may be found in a moment."""
         return self._job is not None
 
-    def add(self, examined: Examined) -> None:
+    def add(self, examined: SpritesChecked) -> None:
         """Take in what was found elsewhere, if it is about the open sprites."""
         if examined.sprites is self._open_sprites.sprites:
             self._examined.append(examined)
@@ -203,7 +203,7 @@ class SpriteDoctor(QObject):
 
     def leave_out(self, names: list[str]) -> None:
         """Leave sprites out of the import."""
-        self.mend(leaving_out(names, self._open_sprites.newest.options))
+        self.mend(exclude_fix(names, self._open_sprites.newest.options))
 
     @Slot()
     def _look_over(self) -> None:
@@ -211,12 +211,12 @@ class SpriteDoctor(QObject):
         self._examined = []
         sprites = self._open_sprites.sprites
         assert sprites is not None
-        events = sprite_jobs.examine(sprites, self._open_sprites.options)
+        events = sprite_jobs.run_checks(sprites, self._open_sprites.options)
         self._job = self._job_queue.start("files", _TITLE, events, self._receive, background=True)
         self._refresh()
 
     def _receive(self, event: Event) -> None:
-        if isinstance(event, Examined):
+        if isinstance(event, SpritesChecked):
             self.add(event)
         elif isinstance(event, JobEnded):
             self._job = None
@@ -225,5 +225,5 @@ class SpriteDoctor(QObject):
     def _refresh(self) -> None:
         found = self._open_sprites.result
         assert found is not None
-        self.findings = findings_of(found, self._open_sprites.options, self._examined)
+        self.findings = list_findings(found, self._open_sprites.options, self._examined)
         self.changed.emit()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.store import caching, packed
+from studio.data.store import import_cache, packed
 from tests.data.making import everything, frame, imported, sprite, write, write_sheet
 
 
@@ -48,7 +48,7 @@ def test_what_was_recognised_and_asked_for_is_kept_and_older_entries_are_not_use
     for seed in range(3):
         write(folder / f"{seed}.png", np.concatenate([sprite(10 * seed + cell, 16) for cell in range(6)], axis=1))
     with monkeypatch.context() as before:
-        before.setattr(caching, "_VERSION", 5)  # did not tell sheets from sprites
+        before.setattr(import_cache, "_VERSION", 5)  # did not tell sheets from sprites
         imported(folder, cache=cache)
     first, second = imported(folder, cache=cache), imported(folder, cache=cache)
     assert not first.from_cache and second.from_cache
@@ -113,7 +113,7 @@ def test_the_cache_stays_bounded(folder: Path, cache: Path, monkeypatch: pytest.
     kept = list(cache.glob("import-*"))
     assert len(kept) <= 20 and fresh.exists() and other.exists() and not stale.exists()
     assert imported(folder, cache=cache, size=32).from_cache and not imported(folder, cache=cache, size=8).from_cache
-    monkeypatch.setattr(caching, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(import_cache, "_MOST_BYTES", 100_000)
     imported(folder, cache=cache, size=200)
     newest, *others = sorted((path.stat().st_size for path in cache.glob("import-*")), reverse=True)
     assert newest > 900_000 and 38_000 < sum(others) <= 100_000  # the newest counts for itself

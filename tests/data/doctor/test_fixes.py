@@ -14,9 +14,9 @@ from studio.core.events import Notice, Progress
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import to_oklab
 from studio.data.colour.pixel_art import measure_pixel_art
-from studio.data.doctor.examining import examine
-from studio.data.doctor.findings import Examined, findings_of
-from studio.data.doctor.mending import as_names, harden, is_left_out
+from studio.data.doctor.checks import run_checks
+from studio.data.doctor.findings import SpritesChecked, list_findings
+from studio.data.doctor.fixes import as_patterns, exclusion_filter, threshold_alpha
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from tests.data.making import Pixels, events_of, imported, sprite, write, write_many
 
@@ -57,7 +57,7 @@ def test_hard_alpha(folder: Path) -> None:
         ("a/soft.png", "mended", "2 pixels changed, as asked for")
     ]
     rgba = np.random.default_rng(0).integers(0, 256, (3, 5, 5, 4), dtype=np.uint8)
-    hard, solid = harden(rgba, 100), rgba[..., 3] >= 100
+    hard, solid = threshold_alpha(rgba, 100), rgba[..., 3] >= 100
     assert (hard[solid, 3] == 255).all() and (hard[~solid] == 0).all()
     assert (hard[solid][:, :3] == rgba[solid][:, :3]).all()
 
@@ -161,9 +161,9 @@ def test_classes_that_differ_in_case_or_blanks_are_reported_and_merged(tmp_path:
         "Classes 'Sword' and 'sword' differ only in case or blanks.",
         "Classes 'X/potion' and 'x/potion ' differ only in case or blanks.",
     ]
-    examined = list(examine(found.sprites, ImportOptions()))[-1]
-    assert isinstance(examined, Examined)
-    (finding,) = [each for each in findings_of(found, ImportOptions(), [examined]) if each.group == "like-named"]
+    examined = list(run_checks(found.sprites, ImportOptions()))[-1]
+    assert isinstance(examined, SpritesChecked)
+    (finding,) = [each for each in list_findings(found, ImportOptions(), [examined]) if each.group == "like-named"]
     assert {item.name for item in finding.items} == {"Sword/a.png", "x/potion /d.png"}
     assert finding.fixes[0].changes == {"merge_classes": True}
     merged = imported(tmp_path / "set", merge_classes=True)
@@ -267,13 +267,13 @@ def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_ca
 
 @pytest.mark.parametrize("name", ["item/ruby.png", "a[1].png", "what?.png", "50*.png", "one;two.png"])
 def test_names_stand_for_themselves_alone(name: str) -> None:
-    matches = is_left_out(f"other.png;{as_names([name])}")
+    matches = exclusion_filter(f"other.png;{as_patterns([name])}")
     assert matches(name) and matches("other.png")
     assert not matches(name.replace("1", "2") + "x") and not matches("500.png") and not matches("what!.png")
 
 
 def test_a_name_typed_on_macos_is_left_out() -> None:
-    assert is_left_out("e\u0301pe\u0301es/*")("\u00e9p\u00e9es/1.png")
+    assert exclusion_filter("e\u0301pe\u0301es/*")("\u00e9p\u00e9es/1.png")
 
 
 def test_enlarged_sprites_come_back(tmp_path: Path) -> None:

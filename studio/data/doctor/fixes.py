@@ -25,11 +25,15 @@ from studio.data.assemble import ImportResult, too_few
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
 from studio.data.colour.quantizing import map_to_palette, merge_near_colours
-from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
-from studio.data.doctor.like_named import key_of, merged, spellings
+from studio.data.doctor.class_spelling import merge_spellings, preferred_spellings, spelling_key
+from studio.data.doctor.duplicates import (
+    EXCLUDED_BY_NAME,
+    swap_excluded,
+    swap_small_classes,
+)
 from studio.data.files.scratch import Scratch
 from studio.data.files.source_files import Quarantined
-from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden, parts_of
+from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, clear_hidden, sprite_slices
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.data.similarity.near_duplicates import find_similar
@@ -43,22 +47,24 @@ _EVERY_COLOUR = 1 << 20
 _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
-def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) -> Generator[Event, None, ImportResult]:
+def apply_fixes(
+    arranged: ImportResult, options: ImportOptions, folder: Path | None
+) -> Generator[Event, None, ImportResult]:
     """Yields Progress and returns what is left, with the reasons for what is not.
 
     It is `arranged` itself where nothing changes. Very many sprites go to a scratch file in `folder`. Raises
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
-    is_out = is_left_out(options.leave_out)
+    is_out = exclusion_filter(options.leave_out)
     if options.merge_classes:
         arranged = _with_merged_classes(arranged)
     if options.leave_out:
-        arranged = in_place_of_named(arranged, is_out)
+        arranged = swap_excluded(arranged, is_out)
     if options.class_minimum > 1:
-        arranged = in_place_of_few(arranged, options.class_minimum, is_out)
+        arranged = swap_small_classes(arranged, options.class_minimum, is_out)
     sprites = yield from _repainted(arranged.sprites, options, folder)
     changed = _different(arranged.sprites.rgba, sprites.rgba)
-    chosen = _Chosen(sprites)
+    chosen = _Selection(sprites)
     chosen.leave_out_named(options.leave_out)
     if changed.any():
         chosen.leave_out_empty_and_equal(keep_equal=options.duplicates == "keep")
@@ -82,17 +88,17 @@ def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) ->
 
 def _with_merged_classes(arranged: ImportResult) -> ImportResult:
     """Return the import with like-named classes merged, in its sprites and its duplicates."""
-    chosen = spellings(arranged.sprites)
+    chosen = preferred_spellings(arranged.sprites)
     if not chosen:
         return arranged
     duplicates = tuple(
-        dataclasses.replace(each, class_name=chosen.get(key_of(each.class_name), each.class_name))
+        dataclasses.replace(each, class_name=chosen.get(spelling_key(each.class_name), each.class_name))
         for each in arranged.duplicates
     )
-    return dataclasses.replace(arranged, sprites=merged(arranged.sprites, chosen), duplicates=duplicates)
+    return dataclasses.replace(arranged, sprites=merge_spellings(arranged.sprites, chosen), duplicates=duplicates)
 
 
-def is_left_out(names: str) -> Callable[[str], bool]:
+def exclusion_filter(names: str) -> Callable[[str], bool]:
     """Return a predicate for sprite names listed in `names`, a text like ImportOptions.leave_out."""
     patterns = _patterns(names)
     plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
@@ -101,19 +107,19 @@ def is_left_out(names: str) -> Callable[[str], bool]:
     return lambda name: name in plain or matches(name) is not None
 
 
-def names_without_match(names: str, sprites: Iterable[str]) -> list[str]:
+def unmatched_patterns(names: str, sprites: Iterable[str]) -> list[str]:
     """Return the entries of `names`, a text like ImportOptions.leave_out, without a match in `sprites`."""
     known = list(sprites)
     plain = set(known)
     typed = [pattern for pattern in _patterns(names) if re.sub(r"\[(.)\]", r"\1", pattern) not in plain]
-    return [pattern for pattern in typed if not any(map(is_left_out(pattern), known))]
+    return [pattern for pattern in typed if not any(map(exclusion_filter(pattern), known))]
 
 
 def _patterns(names: str) -> list[str]:
     return [pattern.strip() for pattern in composed(names).split(_SEPARATOR) if pattern.strip()]
 
 
-def as_names(chosen: list[str]) -> str:
+def as_patterns(chosen: list[str]) -> str:
     """Names as ImportOptions.leave_out lists them: letters that would stand for others are put into brackets."""
     return _SEPARATOR.join(re.sub(r"[*?\[;]", _bracketed, name) for name in chosen)
 
@@ -122,7 +128,7 @@ def _bracketed(letter: re.Match[str]) -> str:
     return "?" if letter[0] == _SEPARATOR else f"[{letter[0]}]"
 
 
-def harden(rgba: Rgba, threshold: int) -> Rgba:
+def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
     """Pixels of uint8 [..., 4] with at least this alpha, 1 to 255, made solid, all others clear: the same shape."""
     result = rgba.copy()
     result[..., 3] = np.where(rgba[..., 3] >= threshold, 255, 0)
@@ -133,9 +139,9 @@ def harden(rgba: Rgba, threshold: int) -> Rgba:
 def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
     rgba = sprites.rgba
     if options.alpha_threshold:
-        rgba = yield from _changed(rgba, partial(harden, threshold=options.alpha_threshold), folder)
+        rgba = yield from _changed(rgba, partial(threshold_alpha, threshold=options.alpha_threshold), folder)
     if options.merge_colours:
-        change = yield from merging(rgba, options.merge_colours)
+        change = yield from near_colour_merger(rgba, options.merge_colours)
         rgba = yield from _changed(rgba, change, folder)
     for change_for in (_in_main_colours, _in_palette, _each_in_few_colours):
         rgba = yield from _changed(rgba, change_for(rgba, options), folder)
@@ -147,25 +153,25 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
     if change is None:
         return rgba
     with contextlib.closing(Scratch(folder)) as result:
-        for part in parts_of(rgba, pixels=_AT_ONCE):
+        for part in sprite_slices(rgba, pixels=_AT_ONCE):
             result.add(change(rgba[part]))
             yield Progress(part.stop, len(rgba), "sprites mended")
         return result.array().reshape(rgba.shape)
 
 
-def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
+def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
     """Returns what makes one of the near colours of these sprites; of very large sets rare colours stay.
 
     distance: as in `merge_near_colours`.
     """
     colours, counts = extract_palette(_some_opaque(rgba), _EVERY_COLOUR)
     becomes = yield from merge_near_colours(colours[:, :3], counts, distance)
-    before = as_numbers(colours)
+    before = as_uint32(colours)
     order = before.argsort()
     known, instead = before[order], before[becomes][order]
 
     def change(part: Rgba) -> Rgba:
-        pixels = as_numbers(part)
+        pixels = as_uint32(part)
         places = np.searchsorted(known, pixels | OPAQUE).clip(max=len(known) - 1)
         found = (known[places] == (pixels | OPAQUE)) & (part[..., 3] > 0)
         result = np.where(found, (instead[places] & ~OPAQUE) | (pixels & OPAQUE), pixels)
@@ -228,12 +234,12 @@ def _different(before: Rgba, after: Rgba) -> NDArray[np.int64]:
     if before is after:
         return np.zeros(len(before), np.int64)
     changed = np.empty(len(before), np.int64)
-    for part in parts_of(before):
-        changed[part] = np.count_nonzero(as_numbers(before[part]) != as_numbers(after[part]), axis=(1, 2))
+    for part in sprite_slices(before):
+        changed[part] = np.count_nonzero(as_uint32(before[part]) != as_uint32(after[part]), axis=(1, 2))
     return changed
 
 
-class _Chosen:
+class _Selection:
     """Which sprites are kept, and why the others are not."""
 
     def __init__(self, sprites: Sprites) -> None:
@@ -243,10 +249,10 @@ class _Chosen:
 
     def leave_out_named(self, names: str) -> None:
         if names:
-            named = is_left_out(names)
+            named = exclusion_filter(names)
             for index, name in enumerate(self._all.names):
                 if named(name):
-                    self._drop(index, "chosen", BY_NAME)
+                    self._drop(index, "chosen", EXCLUDED_BY_NAME)
 
     def leave_out_empty_and_equal(self, *, keep_equal: bool) -> None:
         """Leave out sprites made empty by mending and, unless `keep_equal`, sprites made equal to an earlier sprite."""

@@ -13,28 +13,28 @@ from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
 from studio.core.formatting import count, number
 from studio.data.colour.colour_counts import colours_per_sprite
-from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
-from studio.data.doctor.like_named import key_of, spellings
-from studio.data.doctor.mending import merging
+from studio.data.doctor.class_spelling import preferred_spellings, spelling_key
+from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, SpritesChecked
+from studio.data.doctor.fixes import near_colour_merger
 from studio.data.files.source_files import Quarantined
-from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
+from studio.data.images.canvas import OPAQUE, as_uint32, sprite_slices
 from studio.data.options import ImportOptions
-from studio.data.similarity.groups import near_duplicates_of
+from studio.data.similarity.groups import find_near_duplicates
 from studio.data.sprites import Sprites
 
-MOST_LOOKED_AT = 100_000  # sprites: of more, some from all over
+MOST_CHECKED = 100_000  # sprites: of more, some from all over
 _AT_ONCE = 1 << 18  # pixels
 _COMMON = 0.02  # of the sprites have a colour, and at least three: then it is of their palette
 _LARGEST_PALETTE = 256
 _MOSTLY = 0.8  # of the sprites have no other colours: then there is a palette
 
 
-def examine(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
+def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
     """Look at sprites that were imported with these options: yields Progress, and Examined last.
 
     With `cache_dir`, near duplicates are not looked for again, neither here nor by a training.
     """
-    looked_at = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_LOOKED_AT)).astype(np.int64))
+    looked_at = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_CHECKED)).astype(np.int64))
     some = sprites if len(looked_at) == len(sprites) else sprites.take(looked_at)
     items = [*_small_classes(sprites), *_like_named(sprites)]
     items += yield from _many_colours(some)
@@ -43,7 +43,7 @@ def examine(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = N
     items += strays
     if options.similar == "keep":
         items += yield from _similar(some, cache_dir)
-    yield Examined(sprites, tuple(items), len(some), palette_colours)
+    yield SpritesChecked(sprites, tuple(items), len(some), palette_colours)
 
 
 def _small_classes(sprites: Sprites) -> Iterator[Quarantined]:
@@ -58,8 +58,8 @@ def _small_classes(sprites: Sprites) -> Iterator[Quarantined]:
 
 def _like_named(sprites: Sprites) -> Iterator[Quarantined]:
     """Yield the sprites of every like-named class but the largest."""
-    chosen = spellings(sprites)
-    largest = [chosen.get(key_of(name), name) for name in sprites.class_names]
+    chosen = preferred_spellings(sprites)
+    largest = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True):
         own = sprites.class_names[label]
         if own != largest[label]:
@@ -68,7 +68,7 @@ def _like_named(sprites: Sprites) -> Iterator[Quarantined]:
 
 def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     items = []
-    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
         used = colours_per_sprite(sprites.rgba[part])
         for index in np.flatnonzero(used > MANY_COLOURS).tolist():
             items.append(
@@ -80,9 +80,9 @@ def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
 
 def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     """Sprites that need fewer colours once near ones are merged."""
-    change = yield from merging(sprites.rgba, HARDLY_SEEN)
+    change = yield from near_colour_merger(sprites.rgba, HARDLY_SEEN)
     items = []
-    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
         before, after = colours_per_sprite(sprites.rgba[part]), colours_per_sprite(change(sprites.rgba[part]))
         for index in np.flatnonzero(after < before).tolist():
             words = f"{number(int(before[index]))} colours, {number(int(after[index]))} to the eye"
@@ -94,7 +94,7 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[Quarantined], int]]:
     """Sprites with colours of their own where nearly all share a palette, and how many colours that has, or 0."""
     shared: Counter[int] = Counter()
-    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
         for colours in _each(sprites.rgba[part]):
             shared.update(colours.tolist())
         yield _progress(sprites, part)
@@ -103,7 +103,7 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[Quaranti
     if not 0 < len(palette) <= _LARGEST_PALETTE:
         return [], 0
     items = []
-    for part in parts_of(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
         for index, colours in enumerate(_each(sprites.rgba[part]), part.start):
             others = len(colours) - int(np.isin(colours, palette).sum())
             if others:
@@ -114,13 +114,13 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[Quaranti
 
 def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
     """The distinct colours that can be seen in each sprite, with full alpha: uint32 [n]."""
-    pixels = as_numbers(rgba)
+    pixels = as_uint32(rgba)
     for sprite, alpha in zip(pixels, rgba[..., 3], strict=True):
         yield np.unique(sprite[alpha > 0] | OPAQUE)
 
 
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[Quarantined]]:
-    found = (yield from near_duplicates_of(sprites, cache_dir)).similar.earliest()
+    found = (yield from find_near_duplicates(sprites, cache_dir)).similar.earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
     return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]

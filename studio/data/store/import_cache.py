@@ -27,7 +27,7 @@ _LOOK_EVERY = 4096  # files
 _NAME = "import-*.safetensors"
 
 
-def entry_for(
+def entry_path(
     folder: Path,
     roots: Sequence[Root],
     files: Sequence[SourceFile],
@@ -53,10 +53,10 @@ def entry_for(
     return folder / f"import-{digest.hexdigest()[:32]}.safetensors"
 
 
-def recall(entry: Path) -> Generator[int, None, ImportResult | None]:
+def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
     """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
     try:
-        sprites, extra = yield from packed.loading(entry)
+        sprites, extra = yield from packed.load_in_slices(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_items_from(extra[key])) for key in ("quarantine", "notes"))
         duplicates = tuple(_duplicates_from(extra["twins"]))
@@ -69,7 +69,7 @@ def recall(entry: Path) -> Generator[int, None, ImportResult | None]:
     return arranged
 
 
-def store(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
+def save_import(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
     """Keep an import and drop the oldest ones beyond the bounds. Yields how many sprites are done. Raises OSError.
 
     Returns the import with its sprites mapped from there if they are many: what they took elsewhere comes free.
@@ -82,9 +82,9 @@ def store(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportRes
         "proposed_size": arranged.proposed_size,
         "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in arranged.duplicates],
     }
-    yield from packed.saving(arranged.sprites, entry, extra)
+    yield from packed.save_in_slices(arranged.sprites, entry, extra)
     _tidy(entry)
-    return replace(arranged, sprites=packed.reopened(arranged.sprites, entry))
+    return replace(arranged, sprites=packed.map_saved(arranged.sprites, entry))
 
 
 def _row(item: Quarantined) -> list[str]:

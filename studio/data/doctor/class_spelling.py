@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 from studio.data.sprites import Sprites
 
 
-def like_named(class_names: Sequence[str]) -> list[list[int]]:
+def spelling_groups(class_names: Sequence[str]) -> list[list[int]]:
     """Return groups of class indices; the names of a group differ only in case and in blanks around their parts."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(class_names):
-        groups.setdefault(key_of(name), []).append(index)
+        groups.setdefault(spelling_key(name), []).append(index)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def key_of(class_name: str) -> str:
+def spelling_key(class_name: str) -> str:
     """Return the key of a class name: like-named classes have equal keys."""
     return _without_blanks(class_name.casefold())
 
 
-def spellings(sprites: Sprites) -> Mapping[str, str]:
+def preferred_spellings(sprites: Sprites) -> Mapping[str, str]:
     """Map the key of each like-named group to the name of the group's largest class, without outer blanks."""
     counts, names = sprites.class_counts(), sprites.class_names
-    largest = [max(group, key=lambda index: counts[index]) for group in like_named(names)]
-    return {key_of(names[index]): _without_blanks(names[index]) or names[index] for index in largest}
+    largest = [max(group, key=lambda index: counts[index]) for group in spelling_groups(names)]
+    return {spelling_key(names[index]): _without_blanks(names[index]) or names[index] for index in largest}
 
 
-def merged(sprites: Sprites, chosen: Mapping[str, str]) -> Sprites:
-    """Merge like-named classes. chosen: the result of `spellings`."""
-    renamed = [chosen.get(key_of(name), name) for name in sprites.class_names]
+def merge_spellings(sprites: Sprites, chosen: Mapping[str, str]) -> Sprites:
+    """Merge like-named classes. chosen: the result of `preferred_spellings`."""
+    renamed = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     class_names = tuple(sorted(set(renamed)))
     new: NDArray[np.int64] = np.array([class_names.index(name) for name in renamed], np.int64)
     return dataclasses.replace(sprites, labels=new[sprites.labels], class_names=class_names)
