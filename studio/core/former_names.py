@@ -27,17 +27,26 @@ MODULES = {
     "studio.data.source_files": "studio.data.files.source_files",
     "studio.engine.batches": "studio.engine.steps.batches",
     "studio.engine.types": "studio.engine.devices.types",
+    "studio.recipes.strides": "studio.recipes.few_step",
 }
 NAMES: dict[str, dict[str, str]] = {  # by module, as it is called now
     "studio.data.files.naming": {"shown": "escape_unprintable"},
     "studio.data.files.source_files": {"Refused": "UnreadableFile"},
     "studio.data.sources.base": {"Refused": "UnreadableFile"},
     "studio.lab.experiments.base": {"Bench": "ExperimentContext"},
-    "studio.recipes.base": {"Given": "EditCondition"},
+    "studio.recipes.base": {
+        "Ability": "studio.recipes.capabilities.Capability",
+        "EditCondition": "studio.recipes.capabilities.EditCondition",
+        "Given": "studio.recipes.capabilities.EditCondition",
+        "Student": "studio.recipes.capabilities.Student",
+    },
+    "studio.recipes.few_step": {"InStrides": "FewStepStudent", "path": "trajectory"},
 }
 # Methods and class attributes that a plug-in's subclass may define, by the module and name of their base.
 MEMBERS: dict[str, dict[str, str]] = {
     "studio.lab.experiments.base.Experiment": {"misfit": "unsupported_reason", "told": "template_values"},
+    "studio.recipes.base.Recipe": {"can": "capabilities", "knows_filling": "knows_inpainting", "path": "trajectory"},
+    "studio.recipes.capabilities.Student": {"strides": "steps"},
 }
 
 
@@ -50,6 +59,16 @@ def install() -> None:
 def attributes_of(module: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module: it finds the module's names under their former ones."""
     return partial(_attribute, module, module)
+
+
+def alias(old: str, new: str) -> property:
+    """Return a property that reads the attribute `new`; old: 'Class.name' as the warning shows it."""
+
+    def read(instance: object) -> Any:
+        _warn(old, new)
+        return getattr(instance, new)
+
+    return property(read)
 
 
 def rename_members(kind: type) -> None:

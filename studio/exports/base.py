@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
+from studio.core import former_names
 from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import ExportError
 from studio.exports.cards import Source
@@ -109,7 +110,7 @@ class ExportableModel:
     portable: tuple[Any, ...]
     fresh: Callable[[], nn.Module]
     outputs: Callable[[nn.Module], Tensor]
-    can: Collection[str]
+    capabilities: Collection[str]
     solver: Mapping[str, float]
     style: Mapping[str, Any]
     noise: Tensor | None
@@ -119,6 +120,8 @@ class ExportableModel:
     source: Source | None
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
+
+    can = former_names.alias("ExportableModel.can", "capabilities")
 
     @property
     def palette(self) -> NDArray[np.uint8]:
@@ -157,7 +160,7 @@ class RecipeTraits(Protocol):
     @property
     def makes(self) -> Makes: ...
     @property
-    def can(self) -> Collection[str]: ...
+    def capabilities(self) -> Collection[str]: ...
 
 
 class ModelExport(ABC, Generic[ConfigT]):

@@ -97,7 +97,7 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
     from studio.exports.protos import rewriting
 
     graph = _graph(model, config)
-    if not (isinstance(graph.module, Sampler) and "flow" in model.can):
+    if not (isinstance(graph.module, Sampler) and "flow" in model.capabilities):
         proto = translated(graph)
         if config.precision == "fp16":
             rewriting.to_half(proto)
@@ -131,7 +131,7 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
 
     from studio.exports.protos import rewriting
 
-    if config.graph == "step" and "flow" not in model.can and model.makes == "sprites":
+    if config.graph == "step" and "flow" not in model.capabilities and model.makes == "sprites":
         raise ExportError(
             f"A model of the recipe {model.recipe} draws at once: it has no steps.", "Export the sampler."
         )

@@ -79,7 +79,7 @@ class Predictor(nn.Module):
 
 def problem(recipe: RecipeTraits) -> str:
     """Why models of a recipe have no graph, in a sentence; empty when they have one."""
-    if recipe.makes == "sprites" and "from_noise" not in recipe.can:
+    if recipe.makes == "sprites" and "from_noise" not in recipe.capabilities:
         return f"The recipe {recipe.title} can't be given its noise, which a graph takes."
     return ""
 
@@ -101,7 +101,7 @@ def unused(recipe: RecipeTraits) -> Collection[str]:
     """The settings `graph` and `steps`, as far as they make no difference to a model of the recipe."""
     if recipe.makes != "sprites":
         return ("graph", "steps")
-    return () if "flow" in recipe.can else ("graph",)
+    return () if "flow" in recipe.capabilities else ("graph",)
 
 
 def _times() -> Tensor:

@@ -79,7 +79,7 @@ def program_of(graph: Graph) -> torch.export.ExportedProgram:
 
 
 def _graph(model: ExportableModel) -> Graph:
-    return graph_of(model, "step" if "flow" in model.can else "sampler", _DRAWN_IN_ONE)
+    return graph_of(model, "step" if "flow" in model.capabilities else "sampler", _DRAWN_IN_ONE)
 
 
 def _check(data: bytes, path: Path, model: ExportableModel) -> None:

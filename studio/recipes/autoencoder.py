@@ -137,7 +137,7 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
     order = 4
     relative_cost = 7.7
     small = AutoencoderConfig(width=16, code=8, colours=32)
-    can = frozenset({"encode", "decode", "blend", "mix", "from_noise"})
+    capabilities = frozenset({"encode", "decode", "blend", "mix", "from_noise"})
     fixed_by_weights = ("width", "code", "colours")
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:

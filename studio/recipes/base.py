@@ -11,25 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
+from studio.core import former_names
 from studio.core.config import TrainingConfig, Value
 from studio.core.metrics import LOSS, Metric
 from studio.data.sprites import Sprites
+from studio.recipes.capabilities import Capability
 
 Makes = Literal["sprites", "labels", "numbers"]
-# vary, fill, mirror, seamless, silhouette: `redraw`, without kept pixels, with them, and by construction.
-# blend: `blend`. mix: labels may be shares of classes. map: `draw_map`. from_noise: `draw_from`. encode, decode: those.
-# flow: the network gives the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), as in `recipes.flow`, and
-# `draw_from` asks nothing else of it.
-Ability = Literal[
-    "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow",
-    "distil",
-]  # fmt: skip
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -165,39 +159,8 @@ class Evaluation:
     pairs: Tensor | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class EditCondition:
-    """What new sprites are to keep to, on the network's device.
-
-    sprites: float32 [N, 4, S, S] as x in `Batch`, one for each new sprite.
-    strength: 0 to 1: how much of them is forgotten.
-    keep: float32 [N, 1, S, S], 1 where pixels stay as they are and the rest is to fit; None: nowhere.
-    mirror: whether the right half is the left one's mirror image, and the lower half the upper one's.
-    seamless: whether the sprite goes on across its left and right border, and across its upper and lower one.
-    alpha: float32 [N, 1, S, S], the alpha that each pixel ends with, which the sprites have; None: any.
-    """
-
-    sprites: Tensor
-    strength: float
-    keep: Tensor | None = None
-    mirror: tuple[bool, bool] = (False, False)
-    seamless: tuple[bool, bool] = (False, False)
-    alpha: Tensor | None = None
-
-
-class Student(nn.Module, ABC):
-    """A network that draws in few strides, each of them one look, what another one draws in many."""
-
-    @property
-    @abstractmethod
-    def strides(self) -> int:
-        """How many lead from noise to sprites."""
-
-    @abstractmethod
-    def forward(self, x: Tensor, number: int, labels: Tensor) -> Tensor:
-        """The states that follow on x [N, 4, S, S] by the stride of that number, towards sprites of these classes:
-        int64 [N] with -1 for any, or shares of all float32 [N, K].
-        """
+if not TYPE_CHECKING:
+    __getattr__ = former_names.attributes_of(__name__)
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):
@@ -211,7 +174,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
     makes: ClassVar[Makes] = "sprites"
-    can: ClassVar[frozenset[Ability]] = frozenset()  # beyond what it `makes`
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()  # beyond what it `makes`
     Config: type[ConfigT]
     Network: type[NetworkT]
     small: ConfigT  # of a network that learns in seconds, for the tests
@@ -229,6 +192,10 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # step, whatever `Batch.progress` is, so that a CUDA graph can stand for it.
     stages: ClassVar[tuple[float, ...]] = ()
     headline: ClassVar[Metric] = LOSS  # the figure on held-out sprites that stands for a run
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        former_names.rename_members(cls)
 
     @property
     def best_by(self) -> Metric | None:
@@ -314,74 +281,6 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         models, as is the network's: of other packages than this one's it uses torch alone.
         """
         raise NotImplementedError("this recipe draws no sprites")
-
-    @staticmethod
-    def noise(network: NetworkT, count: int, seed: int, first: int = 0) -> Tensor:
-        """What `draw` begins with for so many sprites: float32 [count, ...], on the CPU."""
-        raise NotImplementedError("this recipe can't be given its noise")
-
-    @staticmethod
-    def draw_from(
-        network: NetworkT, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int
-    ) -> Iterator[Tensor]:
-        """As `draw`, from this noise. With guidance as float32 [1] it can be traced."""
-        raise NotImplementedError("this recipe can't be given its noise")
-
-    @staticmethod
-    def encode(network: NetworkT, x: Tensor) -> Tensor:
-        """Numbers that stand for each sprite x [B, 4, S, S], near to those of sprites like it: [B, D]."""
-        raise NotImplementedError("this recipe has no codes")
-
-    @staticmethod
-    def decode(network: NetworkT, codes: Tensor) -> Tensor:
-        """Sprites x [B, 4, S, S] from codes float32 [B, D], as `encode` gives them or between those."""
-        raise NotImplementedError("this recipe draws nothing from codes")
-
-    @staticmethod
-    def redraw(
-        network: NetworkT, given: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
-    ) -> Iterator[Tensor]:
-        """As `draw`, from sprites instead of noise. Kept pixels may come out a little different."""
-        raise NotImplementedError("this recipe can't start from sprites")
-
-    @staticmethod
-    def knows_filling(network: NetworkT) -> bool:
-        """Whether a network has learnt to fill; without, it can, and fits the new pixels less well to the others."""
-        raise NotImplementedError("this recipe can't fill")
-
-    @staticmethod
-    def blend(network: NetworkT, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
-        """Sprites between others: of each x [M, 4, S, S] and class int64 [M] the share that float32 [N, M] says.
-
-        Yields x [N, 4, S, S] after each step. The same sprites and shares give the same; a share of 1 gives nearly the
-        sprite itself.
-        """
-        raise NotImplementedError("this recipe can't blend sprites")
-
-    @staticmethod
-    def draw_map(
-        network: NetworkT, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
-    ) -> Iterator[Tensor]:
-        """One large picture without borders: yields x [1, 4, H, W] after each step.
-
-        shares: for each of some classes how much of each pixel is of it, float32 [H, W]; they sum to 1. ties: int64
-        [H, W]; pixels of one number, from 0 on without a gap, come out alike. H and W are multiples of a sprite's size.
-        """
-        raise NotImplementedError("this recipe draws no maps")
-
-    @staticmethod
-    def student(network: NetworkT) -> Student:
-        """A network that begins as this one is and can be taught to draw in few looks what it draws. It is on the same
-        device, and what is to be learnt requires gradients.
-        """
-        raise NotImplementedError("this recipe has no distilled network")
-
-    @staticmethod
-    def path(network: NetworkT, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-        """As `draw`, from noise to sprites: the states x between the strides that a `student` learns, the first and the
-        last one included. labels: int64 [N] on the network's device.
-        """
-        raise NotImplementedError("this recipe has no distilled network")
 
     def predict(self, network: NetworkT, x: Tensor) -> Tensor:
         """Of x as in `Batch`: class probabilities float32 [B, K], or numbers float32 [B, T] in their own units."""

@@ -56,7 +56,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
     order = 2
     relative_cost = RELATIVE_COST
     small = ClassifierConfig(width=16)
-    can = frozenset({"encode"})
+    capabilities = frozenset({"encode"})
     fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: ClassifierConfig) -> tuple[Sprites, list[str]]:

@@ -23,19 +23,18 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
-from studio.recipes import strides
+from studio.recipes import few_step
 from studio.recipes.base import (
     Batch,
     BatchRng,
-    EditCondition,
     Evaluation,
     Preset,
     Recipe,
     Spec,
-    Student,
     TrainingBudget,
     evenly_spread,
 )
+from studio.recipes.capabilities import EditCondition, Student
 from studio.recipes.colours import colour_errors, in_rows, palette_for, some_rows
 from studio.recipes.flow import (
     CONSTANTS,
@@ -111,7 +110,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     # Noise scales of trainings in their middle were 50 to 76 sprites, and at their end 560 to 830.
     largest_batch = 256
     small = GeneratorConfig(width=16, colours=32)
-    can = frozenset(
+    capabilities = frozenset(
         {"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow", "distil"}
     )
     solver = CONSTANTS
@@ -192,7 +191,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         it fits better to what stays once both sides are known.
         """
         kept, seams = given.keep, [seam for seam in _SEAMS if seam[1] < given.strength]
-        if kept is None or not seams or not Generator.knows_filling(network):
+        if kept is None or not seams or not Generator.knows_inpainting(network):
             yield from _redrawn(network, given, labels, guidance, steps, seed, first)
             return
         x = given.sprites
@@ -206,7 +205,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
                 yield x
 
     @staticmethod
-    def knows_filling(network: UNet) -> bool:
+    def knows_inpainting(network: UNet) -> bool:
         return bool(network.keep.weight.any())
 
     @staticmethod
@@ -239,12 +238,12 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return solve(velocity, noise.view(1, 4, height, width), timesteps(steps))
 
     @staticmethod
-    def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-        return strides.path(network, labels, guidance, seed, first)
+    def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
+        return few_step.trajectory(network, labels, guidance, seed, first)
 
     @staticmethod
     def student(network: UNet) -> Student:
-        return strides.FewStepStudent(network)
+        return few_step.FewStepStudent(network)
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
@@ -260,7 +259,7 @@ def _velocity(
     all others are at that time (Lugmayr et al. 2022), and does worse.
     """
     sprites, keep = given.sprites, given.keep
-    learnt = keep is not None and Generator.knows_filling(network)
+    learnt = keep is not None and Generator.knows_inpainting(network)
     looking = Periodic(network, *given.seamless) if any(given.seamless) else network
     free = guided(looking, labels, guidance, keep if learnt else None)
 

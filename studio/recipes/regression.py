@@ -103,7 +103,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     order = 3
     relative_cost = RELATIVE_COST
     small = RegressionConfig(width=16)
-    can = frozenset({"encode"})
+    capabilities = frozenset({"encode"})
     fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: RegressionConfig) -> tuple[Sprites, list[str]]:

@@ -39,6 +39,7 @@ from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_sprites
 from studio.engine.sampling.generate import as_given, in_parts
+from studio.recipes.capabilities import EditsSprites
 from tests.bench.tools import command_line, say
 
 SHARES = (0.25, 0.5, 0.75)  # that are hidden
@@ -69,6 +70,7 @@ def filled(model: TrainedModel, sprites: Sprites, keep: NDArray[np.bool_], seed:
     def steps_of(part: slice) -> Iterator[Tensor]:
         given = as_given(model, sprites.rgba[part], 1.0, how.constraints(), keep[part])
         labels = torch.from_numpy(sprites.labels[part])
+        assert isinstance(model.recipe, EditsSprites)
         return model.recipe.redraw(model.network, given, labels, how.guidance, how.steps, seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:

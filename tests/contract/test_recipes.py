@@ -25,11 +25,27 @@ from studio.engine.sampling.generate import generate, predict
 from studio.engine.steps.batches import DeviceSprites
 from studio.engine.training.loop import train_new
 from studio.engine.training.parents import load_parent
-from studio.recipes.base import Ability, BatchRng, EditCondition, Recipe, Spec, TrainingBudget
+from studio.recipes.base import BatchRng, Recipe, Spec, TrainingBudget
+from studio.recipes.capabilities import (
+    BlendsSprites,
+    Capability,
+    Decodes,
+    Distils,
+    DrawsFromNoise,
+    DrawsMaps,
+    EditCondition,
+    EditsSprites,
+    Encodes,
+)
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
 RECIPES = list(catalog.recipes().values())
+
+PROTOCOLS: dict[Capability, type] = {
+    "vary": EditsSprites, "blend": BlendsSprites, "map": DrawsMaps, "from_noise": DrawsFromNoise, "encode": Encodes,
+    "decode": Decodes, "distil": Distils,
+}  # fmt: skip
 
 pytestmark = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 
@@ -42,7 +58,10 @@ def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
 
 def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
-    assert recipe.can <= set(get_args(Ability)) and (recipe.makes == "sprites" or recipe.can <= {"encode"})
+    assert recipe.capabilities <= set(get_args(Capability))
+    assert recipe.makes == "sprites" or recipe.capabilities <= {"encode"}
+    for capability, protocol in PROTOCOLS.items():
+        assert (capability in recipe.capabilities) == isinstance(recipe, protocol)
     titles = [preset.title for preset in recipe.presets(TrainingBudget())]
     assert len(set(titles)) == len(titles)
     for means in (TrainingBudget(), TrainingBudget(60, 100.0), TrainingBudget(100_000, 50_000.0)):
@@ -174,26 +193,26 @@ def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
 
 
 def test_a_distilled_network_strides_from_noise_to_sprites(recipe: Recipe) -> None:
-    if "distil" not in recipe.can:
+    if not isinstance(recipe, Distils):
         return
     spec, labels = Spec(8, ("a", "b")), torch.tensor([0, 1, -1])
     network = recipe.build(_config(recipe), spec).eval()
     student = recipe.student(network)
     with torch.no_grad():
-        states = list(recipe.path(network, labels, 1.5, 7, 2))
-        assert len(states) == student.strides + 1
+        states = list(recipe.trajectory(network, labels, 1.5, 7, 2))
+        assert len(states) == student.steps + 1
         torch.testing.assert_close(states[0], recipe.noise(network, 3, 7, 2))
-        *_, later = recipe.path(network, labels[1:], 1.5, 7, 3)  # a sprite's noise follows from seed and place
+        *_, later = recipe.trajectory(network, labels[1:], 1.5, 7, 3)  # a sprite's noise follows from seed and place
         torch.testing.assert_close(later, states[-1][1:], rtol=1e-4, atol=1e-4)
         for weight in network.parameters():  # the student has weights of its own
             weight.fill_(torch.nan)
         x = states[0]
-        for number in range(student.strides):
+        for number in range(student.steps):
             x = student(x, number, labels)
             assert x.shape == states[0].shape and torch.isfinite(x).all()
 
 
-def _redrawn(recipe: Recipe, network: nn.Module, given: EditCondition, seed: int = 7) -> list[Tensor]:
+def _redrawn(recipe: EditsSprites, network: nn.Module, given: EditCondition, seed: int = 7) -> list[Tensor]:
     labels = torch.tensor([0, 1, -1])
     with torch.no_grad():
         states = list(recipe.redraw(network, given, labels, 1.5, 4, seed, 2))
@@ -212,21 +231,21 @@ def _sprites(count: int) -> Tensor:
 
 
 def test_it_starts_from_sprites_and_keeps_pixels(recipe: Recipe) -> None:
-    if "vary" not in recipe.can:
+    if not isinstance(recipe, EditsSprites):
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
     little, much = (_redrawn(recipe, network, EditCondition(sprites, strength))[0] for strength in (0.2, 1.0))
     assert (little - sprites).abs().mean() < (much - sprites).abs().mean()
     assert not torch.equal(_redrawn(recipe, network, EditCondition(sprites, 1.0), seed=8)[0], much)
-    if "fill" in recipe.can:
-        assert not recipe.knows_filling(network)  # it has learnt nothing yet
+    if "fill" in recipe.capabilities:
+        assert not recipe.knows_inpainting(network)  # it has learnt nothing yet
         keep = (torch.arange(64).view(1, 1, 8, 8) % 3 > 0).float().expand(3, -1, -1, -1)
         filled = _redrawn(recipe, network, EditCondition(sprites, 1.0, keep))[-1]
         torch.testing.assert_close(filled * keep, sprites * keep, rtol=1e-4, atol=1e-4)
 
 
 def test_it_keeps_to_a_silhouette(recipe: Recipe) -> None:
-    if "silhouette" not in recipe.can:
+    if "silhouette" not in recipe.capabilities or not isinstance(recipe, EditsSprites):
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
     alpha = sprites[:, 3:]
@@ -236,7 +255,7 @@ def test_it_keeps_to_a_silhouette(recipe: Recipe) -> None:
 
 
 def test_it_draws_between_sprites(recipe: Recipe) -> None:
-    if "blend" not in recipe.can:
+    if not isinstance(recipe, BlendsSprites):
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(2)
     shares = torch.tensor([[1.0, 0.0], [0.7, 0.3], [0.2, 0.8]])
@@ -248,7 +267,7 @@ def test_it_draws_between_sprites(recipe: Recipe) -> None:
 
 
 def test_it_draws_a_map_without_borders_in_which_pixels_are_tied(recipe: Recipe) -> None:
-    if "map" not in recipe.can:
+    if not isinstance(recipe, DrawsMaps):
         return
     network = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval()
     share = torch.linspace(0, 1, 24).expand(16, 24)
@@ -264,7 +283,7 @@ def test_it_draws_a_map_without_borders_in_which_pixels_are_tied(recipe: Recipe)
 
 
 def test_it_draws_from_noise_that_it_is_given(recipe: Recipe) -> None:
-    if "from_noise" not in recipe.can:
+    if not isinstance(recipe, DrawsFromNoise):
         return
     network, labels = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), torch.tensor([1, -1])
     with torch.no_grad():
@@ -280,20 +299,20 @@ def test_it_draws_from_noise_that_it_is_given(recipe: Recipe) -> None:
 
 
 def test_its_codes_follow_from_the_sprite_alone(recipe: Recipe) -> None:
-    if "encode" not in recipe.can:
+    if not isinstance(recipe, Encodes):
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"), ("price",))).eval(), _sprites(3)
     with torch.no_grad():
         codes, later = recipe.encode(network, sprites), recipe.encode(network, sprites[1:])
         assert codes.ndim == 2 and len(codes) == 3 and codes.std() > 0
         torch.testing.assert_close(later, codes[1:], rtol=1e-4, atol=1e-5)
-        if "decode" in recipe.can:
+        if isinstance(recipe, Decodes):
             decoded = recipe.decode(network, codes)
             assert decoded.shape == sprites.shape and torch.isfinite(decoded).all()
 
 
 def test_a_mixture_of_one_class_is_that_class(recipe: Recipe) -> None:
-    if "mix" not in recipe.can:
+    if "mix" not in recipe.capabilities:
         return
     network = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval()
     with torch.no_grad():

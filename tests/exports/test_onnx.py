@@ -21,6 +21,7 @@ from studio.engine.models.exporting import as_exportable
 from studio.engine.steps.batches import to_input, to_rgba
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
+from studio.recipes.capabilities import DrawsFromNoise
 from tests.exports import unity
 from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, with_most_slow
 
@@ -68,6 +69,7 @@ def test_the_sampler_draws_the_sprites_of_a_seed(generator: ExportableModel, tmp
     for count, guidance, seed in ((1, 1.0, 0), (5, 2.5, 11)):
         labels = torch.arange(count) % (len(CLASS_NAMES) + 1) - 1
         *_, x = recipe.draw(network, labels, guidance, SAMPLER.steps, seed)
+        assert isinstance(recipe, DrawsFromNoise)
         noise = recipe.noise(network, count, seed)
         found = run(proto, noise=noise, labels=labels, guidance=torch.tensor([guidance])) * 255
         drawn = to_rgba(x).numpy()
@@ -88,7 +90,7 @@ def test_a_classifier_and_a_regression_look_at_pixels(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", with_most_slow(RECIPES))
 def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
     model = small_exportable(name)
-    configs = [SAMPLER, STEP] if "flow" in model.can else [SAMPLER]
+    configs = [SAMPLER, STEP] if "flow" in model.capabilities else [SAMPLER]
     for config in configs:
         proto = written(model, tmp_path, config)
         assert [(item.domain, item.version) for item in proto.opset_import] == [("", 15)] and proto.ir_version == 8
@@ -191,7 +193,7 @@ def test_a_recipe_without_steps_has_no_step(tmp_path: Path) -> None:
 
 
 def test_what_starts_from_no_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(catalog.recipe("vae")), "can", frozenset())
+    monkeypatch.setattr(type(catalog.recipe("vae")), "capabilities", frozenset())
     assert "Toy VAE can't be given its noise" in Onnx().problem(catalog.recipe("vae"))
 
 

@@ -37,7 +37,7 @@ def test_the_step_takes_batches_of_any_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", catalog.recipes())
 def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
     model = small_exportable(name)
-    program = program_of(graph_of(model, "step" if "flow" in model.can else "sampler", 1))
+    program = program_of(graph_of(model, "step" if "flow" in model.capabilities else "sampler", 1))
     operators = {
         str(node.target).removesuffix(".default") for node in program.graph.nodes if node.op == "call_function"
     }

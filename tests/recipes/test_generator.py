@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from studio.recipes import generator
-from studio.recipes.base import Batch, BatchRng, EditCondition
+from studio.recipes.base import Batch, BatchRng
+from studio.recipes.capabilities import EditCondition
 from studio.recipes.generator import Generator
 from studio.recipes.unet import UNet
 

@@ -109,14 +109,16 @@ class ModelCache:
         key = "".join(part for named in hashes for part in named.values())
         if key not in self._filling:
             last = dataclasses.replace(source, checkpoint="last")
-            best_can = _knows_filling((yield from self.load(source, device)))
-            last_can = not best_can and _knows_filling((yield from self.load(last, device)))
+            best_can = _knows_inpainting((yield from self.load(source, device)))
+            last_can = not best_can and _knows_inpainting((yield from self.load(last, device)))
             self._filling[key] = "last" if last_can else "best"
         return (yield from self.load(dataclasses.replace(source, checkpoint=self._filling[key]), device))
 
 
-def _knows_filling(model: TrainedModel) -> bool:
-    return "fill" in model.recipe.can and model.recipe.knows_filling(model.network)
+def _knows_inpainting(model: TrainedModel) -> bool:
+    from studio.recipes.capabilities import EditsSprites
+
+    return isinstance(model.recipe, EditsSprites) and model.recipe.knows_inpainting(model.network)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ def generate(
 
 def _said_of_filling(source: SavedModel | Control, model: TrainedModel) -> str:
     """Which checkpoint fills where the chosen one can't, or that none that was asked can."""
-    if not _knows_filling(model):
+    if not _knows_inpainting(model):
         return "This checkpoint has not learnt to fill in: the new pixels may fit less well. A later one may know it."
     if isinstance(source, SavedModel) and source.checkpoint == "best":
         from studio.engine.models.loading import find_checkpoint

@@ -19,7 +19,8 @@ from studio.engine.devices.types import Device
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.listing import RunSummary
-    from studio.recipes.base import Ability, Recipe
+    from studio.recipes.base import Recipe
+    from studio.recipes.capabilities import Capability
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
@@ -35,7 +36,7 @@ class ModelChoice(QWidget):
     changed = Signal()
 
     def __init__(
-        self, session: Session, *, only_runs: bool = False, first: Ability | None = None, before: str = ""
+        self, session: Session, *, only_runs: bool = False, first: Capability | None = None, before: str = ""
     ) -> None:
         super().__init__()
         self._before = before
@@ -155,7 +156,7 @@ class ModelChoice(QWidget):
 
     def _comes_late(self, run: RunSummary) -> bool:
         recipe = self._session.catalog.recipes.get(run.record.recipe) if run.record else None
-        return self._first is not None and (recipe is None or self._first not in recipe.can)
+        return self._first is not None and (recipe is None or self._first not in recipe.capabilities)
 
     @Slot()
     def _on_model_activated(self) -> None:

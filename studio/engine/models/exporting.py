@@ -27,6 +27,7 @@ from studio.engine.steps.batches import premultiplied, straight, to_input, to_rg
 from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
 from studio.exports.cards import Source, card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
+from studio.recipes.capabilities import DrawsFromNoise
 
 _COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
 _UNDECIDED = 0.01  # of the numbers of sprites, at most
@@ -104,6 +105,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         return last.float()
 
     def draw_from(candidate: nn.Module, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Tensor:
+        assert isinstance(recipe, DrawsFromNoise)
         *_, last = recipe.draw_from(candidate, noise, labels, guidance, steps)
         return last
 
@@ -122,10 +124,10 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         portable=(network_class, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
-        can=recipe.can,
+        capabilities=recipe.capabilities,
         solver=recipe.solver,
         style=model.style.to_json(),
-        noise=recipe.noise(network, PROBE.count, PROBE.seed) if "from_noise" in recipe.can else None,
+        noise=recipe.noise(network, PROBE.count, PROBE.seed) if isinstance(recipe, DrawsFromNoise) else None,
         draw_from=draw_from,
         predict=recipe.predict,
         training=_training_code(model, source),

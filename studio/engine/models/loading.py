@@ -16,6 +16,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import DISTILLED, CheckpointInfo
 from studio.engine.runs.folder import RunDir, RunRecord, wrap_read_errors
 from studio.recipes.base import Recipe, Spec
+from studio.recipes.capabilities import Distils
 
 
 def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
@@ -41,7 +42,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     target = device.torch
     precision = precision_of(record, device, config.precision)
     distilled = None
-    if DISTILLED in info.sha256:
+    if DISTILLED in info.sha256 and isinstance(recipe, Distils):
         try:
             with wrap_read_errors(chosen):
                 tensors = checkpoints.load_tensors(chosen, info, DISTILLED)

@@ -21,7 +21,8 @@ from studio.engine import catalog
 from studio.engine.runs.folder import STYLE_FILE, Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
 from studio.engine.runs.split import Indices, split_sprites
 from studio.engine.steps.batches import subsample
-from studio.recipes.base import Recipe, Spec, Student
+from studio.recipes.base import Recipe, Spec
+from studio.recipes.capabilities import Student
 
 
 @dataclass(eq=False)

@@ -30,6 +30,7 @@ from studio.engine.quality.outliers import how_far, nearest_of
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import name_of
 from studio.engine.steps.batches import on_device, subsample, to_input, to_rgba
+from studio.recipes.capabilities import Decodes, Encodes
 
 Floats = NDArray[np.float32]
 
@@ -49,8 +50,8 @@ def make_map(model: TrainedModel, run: Path) -> Events:
         raise UsageError(f"{run.name} has too few sprites for a map.", f"{FEWEST} are the fewest.")
     sprites = _some(everything)
     with detection.faults(model.device):
-        if "encode" in model.recipe.can:
-            features = yield from _encoded(model, sprites)
+        if isinstance(model.recipe, Encodes):
+            features = yield from _encoded(model, model.recipe, sprites)
         else:
             measured_by = yield from features_of(subsample(everything, learnt), model.device, model.precision)
             features = measured_by.of(sprites.rgba).astype(np.float32)
@@ -59,12 +60,13 @@ def make_map(model: TrainedModel, run: Path) -> Events:
     positions, explained = principal_plane(features)
     yield MapReady(
         name_of(model), sprites, len(everything), features, positions, explained, spacing_of(positions), neighbours,
-        apart, np.argsort(-apart, kind="stable")[:_MOST_ODD], "decode" in model.recipe.can,
+        apart, np.argsort(-apart, kind="stable")[:_MOST_ODD], isinstance(model.recipe, Decodes),
     )  # fmt: skip
 
 
 def decode(model: TrainedModel, codes: Floats) -> Events:
     """The sprites of codes float32 [N, D], in true pixels: yields one CodesDecoded. Raises DeviceError."""
+    assert isinstance(model.recipe, Decodes)
     with detection.faults(model.device), torch.no_grad(), autocast(model.device.type, model.precision):
         x = model.recipe.decode(model.network, torch.from_numpy(codes).to(model.device))
     made = to_rgba(x).numpy()
@@ -130,13 +132,13 @@ def _some(sprites: Sprites) -> Sprites:
     return sprites.take(np.sort(np.random.default_rng(0).choice(len(sprites), most, replace=False)))
 
 
-def _encoded(model: TrainedModel, sprites: Sprites) -> Generator[Event, None, Floats]:
+def _encoded(model: TrainedModel, recipe: Encodes, sprites: Sprites) -> Generator[Event, None, Floats]:
     """What the recipe's `encode` gives of sprites: yields Progress, returns float32 [N, D]."""
     parts: list[Floats] = []
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
     for part in batch_size.slices(len(sprites)):
         with batch_size.room(), torch.no_grad(), autocast(model.device.type, model.precision):
             x = to_input(on_device(sprites.rgba[part], model.device))
-            parts.append(model.recipe.encode(model.network, x).float().cpu().numpy())
+            parts.append(recipe.encode(model.network, x).float().cpu().numpy())
         yield Progress(part.stop, len(sprites), "sprites seen")
     return np.concatenate(parts)

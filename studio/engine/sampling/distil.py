@@ -32,7 +32,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import Labels, draw, in_precision, in_proportion
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
-from studio.recipes.base import Student
+from studio.recipes.capabilities import Distils, Student
 
 _A_ROUND = 128  # sprites that are drawn, before their paths are learnt
 _PASSES = 4  # over the paths of a round
@@ -66,7 +66,7 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     run.release()
     model = load_model(path, checkpoint, device)
     yield from model.notices
-    if "distil" not in model.recipe.can:
+    if not isinstance(model.recipe, Distils):
         raise UsageError(f"A {model.recipe.name} draws nothing that could be drawn faster.", "Choose a generator.")
     with detection.faults(model.device):
         student = yield from _taught(model, settings)
@@ -107,8 +107,9 @@ class _Learner:
     """The network that learns, and how many of all `steps` it has taken. average: of its weights; that is kept."""
 
     def __init__(self, model: TrainedModel, rounds: int) -> None:
+        assert isinstance(model.recipe, Distils)
         self.network = model.recipe.student(model.network).train()
-        self.step, self.steps = 0, rounds * _PASSES * (_A_ROUND // _BATCH) * self.network.strides
+        self.step, self.steps = 0, rounds * _PASSES * (_A_ROUND // _BATCH) * self.network.steps
         self.average = EMA(self.network, _HALFLIFE_SPRITES)
         self._model = model
         self._precision = "fp32" if model.precision == "fp16" else model.precision  # its loss would have to be scaled
@@ -118,7 +119,7 @@ class _Learner:
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
         """A step for each stride of these paths, [B, strides + 1, 4, S, S], to sprites of the classes int64 [B]."""
         x = paths[:, 0]
-        for number in range(self.network.strides):
+        for number in range(self.network.steps):
             x = self._learn(x, number, paths[:, number], paths[:, number + 1], labels)
             yield
 
@@ -153,12 +154,13 @@ class _Learner:
 
 def _paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
     """The model's paths of new sprites, part by part: float32 [n, strides + 1, 4, S, S] on its device."""
+    assert isinstance(model.recipe, Distils)
     batch_size, guidance = AutoBatchSize(model.device, _BATCH, model.spec.size), GenerateSettings().guidance
     for part in batch_size.slices(len(labels)):
         states = None
         with batch_size.room():
             chosen = torch.from_numpy(labels[part]).to(model.device)
-            path = model.recipe.path(model.network, chosen, guidance, seed, first + part.start)
+            path = model.recipe.trajectory(model.network, chosen, guidance, seed, first + part.start)
             states = torch.stack(list(in_precision(model, path)), 1)
         if states is not None:
             yield states

@@ -28,13 +28,13 @@ from studio.engine.sampling.generate import (
     wanted_classes,
 )
 from studio.engine.steps.batches import on_device, to_input
-from studio.recipes.base import Ability
+from studio.recipes.capabilities import BlendsSprites, Capability, EditsSprites
 
 MOST_BETWEEN = 64
 _UNCHANGED = 40  # of 255 levels: a pixel that comes out this near to what it was was hardly meant to change
 _FEW_UP_TO, _ANY_FROM = 0.3, 0.6  # strengths: see `_changes`
 _PARENTS = 2  # of a sprite that is to be like several
-_CANT: dict[Ability, str] = {
+_CANT: dict[Capability, str] = {
     "vary": "start from a sprite",
     "fill": "fill in a part of a sprite",
     "blend": "draw between sprites",
@@ -64,9 +64,11 @@ def redraw(
     the alpha of each pixel; what is new within it changes at any strength. Raises UsageError, DeviceError.
     """
     _check(model, settings, "vary" if keep is None else "fill", source)
+    recipe, seed = model.recipe, settings.seed
+    assert isinstance(recipe, EditsSprites)  # `_check` has asked for the capability
     if keep is not None:
         _check_mask(model, keep)
-        if not model.recipe.knows_filling(model.network):
+        if not recipe.knows_inpainting(model.network):
             title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
             hint = (
                 "A model learns it in the last fifth of its training: a later checkpoint, such as 'last', may know it."
@@ -89,7 +91,6 @@ def redraw(
     def steps_of(part: slice) -> Iterator[Tensor]:
         given = as_given(model, begun_with[places[part]], settings.strength, constraints, stays[part])
         classes = as_conditions(model, labels[part], shares)
-        recipe, seed = model.recipe, settings.seed
         return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
@@ -146,6 +147,8 @@ def _blended(
 ) -> Generator[Progress, None, tuple[Rgba, Labels]]:
     """A sprite for each row of shares [N, M] of the sprites, with the class of which it has most."""
     _check(model, settings, "blend", source)
+    recipe = model.recipe
+    assert isinstance(recipe, BlendsSprites)  # `_check` has asked for the capability
     if settings.mix:
         raise UsageError("Sprites between others have the classes of those.", "Leave out the mixture.")
     wanted = wanted_classes(model, settings)
@@ -155,7 +158,7 @@ def _blended(
     rows = torch.from_numpy(shares).float().to(model.device)
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        return model.recipe.blend(model.network, sprites, known, rows[part], settings.steps)
+        return recipe.blend(model.network, sprites, known, rows[part], settings.steps)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
         made = to_pixel_art(drawn, labels[part], model.style) if settings.true_pixels else drawn
@@ -166,11 +169,11 @@ def _blended(
     return made, labels
 
 
-def _check(model: TrainedModel, settings: GenerateSettings, ability: Ability, source: Source) -> None:
+def _check(model: TrainedModel, settings: GenerateSettings, ability: Capability, source: Source) -> None:
     """Raise UsageError where that is not how to begin, the model can't do it, or the sprites are not of its size."""
     if settings.corner_tiles:
         raise UsageError("A set of corner tiles begins with noise.", "Leave out the sprite, or --corner-tiles.")
-    if ability not in model.recipe.can:
+    if ability not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't {_CANT[ability]}.", "Choose a model of another kind.")
     height, width = source.sprites.shape[1:3]
     if (height, width) != (model.spec.size, model.spec.size):

@@ -26,7 +26,8 @@ from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.class_choice import find_class, read_mixture
 from studio.engine.steps.batches import on_device, to_input, to_rgba
-from studio.recipes.base import EditCondition, Student, evenly_spread
+from studio.recipes.base import evenly_spread
+from studio.recipes.capabilities import Distils, DrawsMaps, EditCondition, EditsSprites, Student
 
 Labels = NDArray[np.int64]
 
@@ -82,12 +83,15 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
     They are drawn as one picture without borders, in which those pixels are tied that meet several tiles' pixels.
     """
+    recipe = model.recipe
+    if not isinstance(recipe, DrawsMaps):
+        raise UsageError(f"{model.title} can't draw tiles that fit each other.", "Choose a model of another kind.")
     classes = _classes_of_corners(model, settings)
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
     second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
     shares = {classes[0]: 1 - second, classes[1]: second}
     with detection.faults(model.device):
-        states = model.recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
+        states = recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
         for step, state in enumerate(in_precision(model, states), 1):
             yield Progress(
                 min(step, settings.steps) * corner_tiles.TILE_COUNT // settings.steps, corner_tiles.TILE_COUNT, _DRAWN
@@ -104,8 +108,6 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
 def _classes_of_corners(model: TrainedModel, settings: GenerateSettings) -> list[int]:
     """The two classes. Raises UsageError where there are not two, and for what corner tiles can't be."""
-    if "map" not in model.recipe.can:
-        raise UsageError(f"{model.title} can't draw tiles that fit each other.", "Choose a model of another kind.")
     wanted = wanted_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
@@ -147,31 +149,32 @@ def draw(
     if is_constructed and how.quick:
         raise UsageError("The distilled network draws nothing by construction.", "Draw without it.")
     nothing = constraints.apply(np.zeros((1, model.spec.size, model.spec.size, 4), np.uint8))
+    recipe = model.recipe
 
     def steps_of(part: slice) -> Iterator[Tensor]:
         classes = as_conditions(model, labels[part], shares)
-        if not is_constructed:
+        if not is_constructed or not isinstance(recipe, EditsSprites):
             return drawing_steps(model, classes, how, first + part.start)
         given = as_given(model, nothing.repeat(len(classes), 0), 1.0, constraints)
-        return model.recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, first + part.start)
+        return recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, first + part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
         made = to_pixel_art(drawn, labels[part], model.style) if how.true_pixels else drawn
         return constraints.apply(made)
 
-    steps = model.distilled.strides if how.quick and model.distilled is not None else how.steps
+    steps = model.distilled.steps if how.quick and model.distilled is not None else how.steps
     return (yield from in_parts(model, len(labels), steps, steps_of, finished, stop_after))
 
 
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
     """Whether the way of drawing has to keep to it. Raises UsageError where the model can't."""
     mirrors, meets = any(constraints.mirror_axes), any(constraints.seamless_axes)
-    if mirrors and "mirror" not in model.recipe.can:
+    if mirrors and "mirror" not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't draw mirrored sprites.", "Choose a model of another kind.")
-    if meets and "seamless" not in model.recipe.can:
+    if meets and "seamless" not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another kind.")
     alpha, side = constraints.alpha, model.spec.size
-    if alpha is not None and "silhouette" not in model.recipe.can:
+    if alpha is not None and "silhouette" not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't keep to a silhouette.", "Choose a model of another kind.")
     if alpha is not None and alpha.shape != (side, side):
         height, width = alpha.shape
@@ -244,8 +247,9 @@ def drawing_steps(model: TrainedModel, labels: Tensor, how: SolverSettings, firs
 
 
 def _in_strides(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
+    assert isinstance(model.recipe, Distils)
     x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)
-    for number in range(student.strides):
+    for number in range(student.steps):
         x = student(x, number, labels)
         yield x
 
@@ -292,9 +296,7 @@ def _check_quick(model: TrainedModel, how: SolverSettings) -> None:
         title = f"{model.title} has no distilled network at step {model.step:,}."
         raise UsageError(title, "Teach one ('studio distil'), or draw without it.")
     if (how.guidance, how.steps) != (usual.guidance, usual.steps):
-        title = (
-            f"The distilled network knows a guidance of {usual.guidance:g} and {model.distilled.strides} looks only."
-        )
+        title = f"The distilled network knows a guidance of {usual.guidance:g} and {model.distilled.steps} looks only."
         raise UsageError(title, "Leave out --guidance and --steps, or draw without --quick.")
 
 
@@ -332,7 +334,7 @@ def wanted_classes(model: TrainedModel, settings: GenerateSettings, first: int =
 
 def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
     """'sword:0.6,potion:0.4' as shares of all classes, which sum to 1: float32 [K]. Raises UsageError."""
-    if "mix" not in model.recipe.can:
+    if "mix" not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't mix classes.", "Name one class.")
     shares = np.zeros(len(model.spec.class_names), np.float32)
     for name, share in read_mixture(text):

@@ -29,7 +29,7 @@ class CConfig(Config):
 
 def problem(recipe: RecipeTraits) -> str:
     """Why C code can't do what a model of that recipe does, in a sentence; empty when it can."""
-    if recipe.makes == "sprites" and "flow" not in recipe.can:
+    if recipe.makes == "sprites" and "flow" not in recipe.capabilities:
         return f"Its code follows a velocity from noise to a sprite, and the recipe {recipe.title} gives none."
     return ""
 

@@ -111,7 +111,7 @@ def _looked_at(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Looks]
     hooks = [module.register_forward_hook(keep) for module in network.modules()]
     try:
         with autocast(model.device.type, model.precision):
-            if "flow" in model.recipe.can:
+            if "flow" in model.recipe.capabilities:
                 rng = torch.Generator().manual_seed(_SEED)
                 noise = torch.randn(batch.x.shape, generator=rng).to(batch.x.device)
                 shown = torch.lerp(noise, batch.x, _TIME)

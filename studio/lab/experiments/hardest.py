@@ -225,7 +225,7 @@ def _losses(
 
 def _depends_on_noise(model: TrainedModel) -> bool:
     """Whether the loss of a sprite is another one at other times and with other noise."""
-    return "flow" in model.recipe.can
+    return "flow" in model.recipe.capabilities
 
 
 def _repeated(data: DeviceSprites, place: int, times: int) -> Batch:

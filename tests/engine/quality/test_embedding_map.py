@@ -23,6 +23,7 @@ from studio.engine.steps.batches import on_device, to_input, to_rgba
 from studio.engine.training.loop import train_new
 from studio.recipes.autoencoder import Autoencoder
 from studio.recipes.base import Recipe
+from studio.recipes.capabilities import Decodes, Encodes
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
@@ -125,6 +126,7 @@ def test_a_code_is_drawn_in_true_pixels(run_path: Path) -> None:
     (made,) = decode(model, codes)
     assert isinstance(made, CodesDecoded) and made.sprites.shape == (1, 8, 8, 4)
     with torch.no_grad():
+        assert isinstance(model.recipe, Decodes)
         drawn = to_rgba(model.recipe.decode(model.network, torch.from_numpy(codes))).numpy()
     assert np.array_equal(made.sprites, to_pixel_art(drawn, np.array([-1]), model.style))
 
@@ -134,6 +136,7 @@ def test_the_picture_has_sprites_pixel_for_pixel(run_path: Path) -> None:
     shown = _map(model)
     with torch.no_grad():
         x = to_input(on_device(shown.sprites.rgba, torch.device("cpu")))
+        assert isinstance(model.recipe, Encodes)
         np.testing.assert_allclose(shown.features, model.recipe.encode(model.network, x), rtol=1e-3, atol=1e-5)
     picture, drawn = picture_of(shown, 100)
     assert max(picture.shape[:2]) == 100 and 1 < drawn <= 24

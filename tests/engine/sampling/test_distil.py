@@ -21,10 +21,10 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.sampling import distil as module
 from studio.engine.sampling.distil import DistilSettings, distil
 from studio.engine.sampling.generate import drawing_steps, generate, in_proportion
-from studio.recipes.base import Student
+from studio.recipes.capabilities import Distils, Student
 from studio.recipes.colours import SHARPEST
+from studio.recipes.few_step import FewStepStudent
 from studio.recipes.flow import draw_noise, timesteps
-from studio.recipes.strides import FewStepStudent
 from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, of_kind, train_classifier
@@ -51,7 +51,7 @@ def run(trained: Path, tmp_path: Path) -> Path:
 def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Tensor]:
     """The states after each stride from the noise of a seed."""
     states = [draw_noise(len(labels), 8, seed)]
-    for number in range(student.strides):
+    for number in range(student.steps):
         states.append(student(states[-1], number, labels))
     return states[1:]
 
@@ -59,11 +59,11 @@ def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Ten
 def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[Event]]) -> None:
     """Nearer than the teacher itself comes in as many looks, from noise that it has not learnt from."""
     model, labels = load_model(distilled[0], "last", CPU), torch.arange(32) % 2
-    assert model.distilled is not None
+    assert model.distilled is not None and isinstance(model.recipe, Distils)
 
     with torch.no_grad():
         paths = (
-            list(model.recipe.path(model.network, labels, GenerateSettings().guidance, 77))[1:],
+            list(model.recipe.trajectory(model.network, labels, GenerateSettings().guidance, 77))[1:],
             list(drawing_steps(model, labels, GenerateSettings(seed=77, quick=True), 0)),
             strided(model.recipe.student(model.network), labels, 77),
         )
@@ -186,7 +186,7 @@ def test_one_that_was_taught_when_all_took_five_strides_still_draws_as_it_did(
             guess = network.head.expected(features, SHARPEST if t == times[-2] else 1.0).permute(0, 3, 1, 2)
             x = x + (t_next - t) / (1 - t) * (guess - x)
     read = load_model(run, "last", CPU).distilled
-    assert read is not None and read.strides == 5
+    assert read is not None and read.steps == 5
     *_, drawn = strided(read, labels, 7)
     torch.testing.assert_close(drawn, x, rtol=1e-4, atol=1e-4)
 

@@ -177,7 +177,7 @@ def test_what_can_not_be_done_is_said(model: TrainedModel) -> None:
 
 def test_a_recipe_that_can_not_is_not_asked(model: TrainedModel) -> None:
     class Plain(type(model.recipe)):  # type: ignore[misc]
-        can = frozenset[str]()
+        capabilities = frozenset[str]()
 
     plain = dataclasses.replace(model, recipe=Plain())
     for events in _all(plain):

@@ -50,7 +50,7 @@ class VAERecipe(Recipe[VAEConfig, VAE]):
     makes = "sprites"
     Config, Network = VAEConfig, VAE
     small = VAEConfig(hidden=64, code=8)
-    can = frozenset({"from_noise"})
+    capabilities = frozenset({"from_noise"})
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (Preset("Standard", "All that it learns.", {"minutes": 2.0}),)

@@ -26,7 +26,7 @@ from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Ability
+    from studio.recipes.capabilities import Capability
 
 COUNT = 16  # candidates that are drawn at once
 _STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten; below, new pixels take after it."
@@ -93,10 +93,10 @@ class EditorPanel(QWidget):
         """Whether a picture of another size waits for a word on how to fit it."""
         return self._waiting is not None
 
-    def set_model(self, size: int, can: frozenset[Ability]) -> None:
+    def set_model(self, size: int, capabilities: frozenset[Capability]) -> None:
         """Set the chosen model's sprite size in pixels, 0 for no model, and its abilities."""
-        self.shape.setVisible("silhouette" in can)
-        self._can_edit = "vary" in can
+        self.shape.setVisible("silhouette" in capabilities)
+        self._can_edit = "vary" in capabilities
         self._size = size
         if self._waiting is not None and self._fits(self._waiting.rgba):
             self.open_sprite(self._waiting)

@@ -49,7 +49,7 @@ class FastMode(QWidget):
     def _refresh(self) -> None:
         source, recipe, inference = self._models.source(), self._models.recipe(), self._session.inference
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
-        self.setVisible(recipe is not None and "distil" in recipe.can)
+        self.setVisible(recipe is not None and "distil" in recipe.capabilities)
         factory.set_enabled(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
         self.prepare.setVisible(saved and not taught)
         busy = "A model is busy. Try again shortly." if inference.is_busy() else ""

@@ -163,7 +163,7 @@ class GeneratePage(Page):
 
     def _can_edit(self) -> bool:
         recipe = self.choice.recipe()
-        return recipe is not None and "vary" in recipe.can
+        return recipe is not None and "vary" in recipe.capabilities
 
     @Slot()
     def _refresh(self) -> None:
@@ -172,13 +172,13 @@ class GeneratePage(Page):
         self._right.setCurrentIndex(1 if predicts else 0)
         self.request.setVisible(not predicts)
         recipe = self.choice.recipe()
-        can = recipe.can if recipe is not None else frozenset()
-        self.request.show_classes(record.class_names if record else (), can)
+        capabilities = recipe.capabilities if recipe is not None else frozenset()
+        self.request.show_classes(record.class_names if record else (), capabilities)
         self.request.show_model(str(self.choice.run() or ""))
         self.request.show_editing(is_editing=self._can_edit() and self.editing.is_open())
-        self.editing.set_model(record.size if record else 0, can)
+        self.editing.set_model(record.size if record else 0, capabilities)
         self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
-        self.results.offer(can, record.size if record else 0, is_editing=self.editing.is_open())
+        self.results.offer(capabilities, record.size if record else 0, is_editing=self.editing.is_open())
         self._refresh_busy()
 
     @Slot()

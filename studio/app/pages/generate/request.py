@@ -21,7 +21,7 @@ from studio.engine.devices.types import GenerateSettings
 from studio.engine.sampling.class_choice import mixture_text
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Ability
+    from studio.recipes.capabilities import Capability
 
 _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = (
@@ -58,7 +58,7 @@ class RequestPanel(QWidget):
         self.colours = ColourPanel(session, models)
         self.quick = FastMode(session, models)
         self._form: ConfigForm | None = None
-        self._can: frozenset[Ability] = frozenset()  # of the model, with the classes on show
+        self._capabilities: frozenset[Capability] = frozenset()  # of the model, with the classes on show
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = QSlider(Qt.Orientation.Horizontal)
@@ -108,10 +108,10 @@ class RequestPanel(QWidget):
         self.corners.toggled.connect(self._refresh_mixture)
         session.catalog.ready.connect(self._on_engine_ready)
 
-    def show_classes(self, names: tuple[str, ...], can: frozenset[Ability]) -> None:
+    def show_classes(self, names: tuple[str, ...], capabilities: frozenset[Capability]) -> None:
         """Offer these classes, and what the model can do with them; the choice stays if it can."""
         before = self.classes.currentData()
-        self._can = can if len(names) > 1 else frozenset()
+        self._capabilities = capabilities if len(names) > 1 else frozenset()
         self.classes.blockSignals(True)  # of no classes there is nothing to mix
         self.classes.clear()
         self.classes.addItem("Every class in turn", "")
@@ -185,13 +185,13 @@ class RequestPanel(QWidget):
     def _mixture(self) -> str:
         """The two classes with their shares; empty where one is drawn."""
         first, second = self.classes.currentData(), self.mixed_with.currentData()
-        if "mix" not in self._can or first in ("", _IN_PROPORTION, None) or not second or second == first:
+        if "mix" not in self._capabilities or first in ("", _IN_PROPORTION, None) or not second or second == first:
             return ""
         share = self.share.value()
         return mixture_text({first: 100 - share, second: share})
 
     def _wants_corners(self) -> bool:
-        return bool(self._mixture()) and "map" in self._can and self.corners.isChecked()
+        return bool(self._mixture()) and "map" in self._capabilities and self.corners.isChecked()
 
     def _settings(self) -> GenerateSettings:
         assert self._form is not None
@@ -231,10 +231,10 @@ class RequestPanel(QWidget):
     @Slot()
     def _refresh_mixture(self) -> None:
         chosen = self.classes.currentData()
-        self._mix_help.setText(f"{_MIX_HELP}{_TILES_HELP if 'map' in self._can else ''}.")
+        self._mix_help.setText(f"{_MIX_HELP}{_TILES_HELP if 'map' in self._capabilities else ''}.")
         self._mix_help.setVisible(not self._mixture())
-        self.corners.setVisible("map" in self._can)
-        self._mix_box.setVisible("mix" in self._can and chosen not in ("", _IN_PROPORTION, None))
+        self.corners.setVisible("map" in self._capabilities)
+        self._mix_box.setVisible("mix" in self._capabilities and chosen not in ("", _IN_PROPORTION, None))
         self._share_box.setVisible(bool(self._mixture()))
         share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
         self.share.setVisible(not self._wants_corners())

@@ -26,7 +26,7 @@ from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Ability
+    from studio.recipes.capabilities import Capability
 
 _FILES = "Save each of them as a PNG file of its own: those that are selected, or all."
 _SHEET = "Save them in one file, those that are selected or all: sheet, GIF, APNG, for Aseprite or Godot. (Ctrl+S)"
@@ -69,7 +69,7 @@ class Results(QWidget):
         self._batches = ResultHistory()
         self._rejections = RejectionHistory(kept)
         self._size = 0  # of the chosen model's sprites
-        self._can: frozenset[Ability] = frozenset()
+        self._capabilities: frozenset[Capability] = frozenset()
         self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
@@ -140,10 +140,10 @@ class Results(QWidget):
             self.grid.setFocus()
         self.undo_changed.emit()
 
-    def offer(self, can: frozenset[Ability], size: int, *, is_editing: bool) -> None:
+    def offer(self, capabilities: frozenset[Capability], size: int, *, is_editing: bool) -> None:
         """Offer what the chosen model can do; size: of its sprites. is_editing: there is a sprite in the editor."""
         is_other = size != self._size
-        self._can, self._size, self._is_editing = can, size, is_editing
+        self._capabilities, self._size, self._is_editing = capabilities, size, is_editing
         if is_other:
             self._refresh_grid()
         self._refresh()
@@ -380,13 +380,13 @@ class Results(QWidget):
         factory.set_enabled(self.between, why_not or two, _BETWEEN)
         factory.set_enabled(self.like, why_not or ("" if selected > 1 else "Select two sprites or more first."), _LIKE)
         for button in (self.open, self.blank, self.edit):
-            button.setVisible("vary" in self._can)
+            button.setVisible("vary" in self._capabilities)
         for button in (self.between, self.like):
-            button.setVisible("blend" in self._can)
+            button.setVisible("blend" in self._capabilities)
 
     @Slot(int)
     def _on_activated(self, number: int) -> None:
-        if "vary" in self._can:
+        if "vary" in self._capabilities:
             self.edit_requested.emit(number)
 
     @Slot()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from studio.recipes.base import Student
+from studio.recipes.capabilities import Student
 from studio.recipes.colours import SHARPEST, some_of
 from studio.recipes.flow import draw_noise, guided, solve, timesteps
 from studio.recipes.unet import UNet, WithAllOdds, known_labels
@@ -23,7 +23,7 @@ _BETWEEN_EARLIER = (0, 3, 5, 7, 9, 10)  # of networks with a palette that were t
 _LEADING = 64  # colours
 
 
-def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
+def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
     """From noise to sprites as the network draws them: the states between the strides that lead there."""
     noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
     velocity = guided(WithAllOdds(network), known_labels(network, labels), guidance)
@@ -54,13 +54,13 @@ class FewStepStudent(Student):
             unused.requires_grad_(False)
 
     @property
-    def strides(self) -> int:
+    def steps(self) -> int:
         return len(self.times) - 1
 
     def forward(self, x: Tensor, number: int, labels: Tensor) -> Tensor:
         network, t, t_next = self.network, self.times[number], self.times[number + 1]
         features = network.features(x, network.told(t.expand(len(x))), known_labels(network, labels))
-        sprite = self._guess(features, is_last=number == self.strides - 1)
+        sprite = self._guess(features, is_last=number == self.steps - 1)
         return x + (t_next - t) / (1 - t) * (sprite - x)
 
     def _guess(self, features: Tensor, *, is_last: bool) -> Tensor:

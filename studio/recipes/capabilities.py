@@ -1,0 +1,160 @@
+"""Optional capabilities of a recipe, each a protocol: a recipe that defines the methods has the capability.
+
+Code that needs a capability asks `isinstance(recipe, DrawsMaps)`. `Recipe.capabilities` names capabilities for the
+window, the command line and exports; several of them share the methods of one protocol.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from studio.core import former_names
+
+# vary, fill, mirror, seamless, silhouette: EditsSprites, with an EditCondition. blend: BlendsSprites. map: DrawsMaps.
+# from_noise: DrawsFromNoise. encode, decode: Encodes, Decodes. distil: Distils. mix: `draw` accepts shares of classes.
+# flow: the network predicts the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), see `recipes.flow`, and
+# `draw_from` calls nothing else of the network.
+Capability = Literal[
+    "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow",
+    "distil",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class EditCondition:
+    """Constraints on new sprites that start from existing ones; all tensors are on the network's device.
+
+    sprites: float32 [N, 4, S, S] as x in `Batch`, one for each new sprite.
+    strength: 0 to 1, the share of the way back to noise.
+    keep: float32 [N, 1, S, S], inpainting mask, 1 where pixels stay; None: no pixel is kept.
+    mirror: whether the right half mirrors the left half, and the lower half the upper half.
+    seamless: whether the sprite tiles horizontally, and vertically.
+    alpha: float32 [N, 1, S, S], the final alpha of each pixel, in [-1, 1]; None: alpha is free.
+    """
+
+    sprites: Tensor
+    strength: float
+    keep: Tensor | None = None
+    mirror: tuple[bool, bool] = (False, False)
+    seamless: tuple[bool, bool] = (False, False)
+    alpha: Tensor | None = None
+
+
+class Student(nn.Module, ABC):
+    """A distilled network that draws in a few steps, with one network evaluation each."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        former_names.rename_members(cls)
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """The number of steps from noise to sprites."""
+
+    @abstractmethod
+    def forward(self, x: Tensor, step: int, labels: Tensor) -> Tensor:
+        """Return the states [N, 4, S, S] after this step from x [N, 4, S, S].
+
+        labels: int64 [N], -1 for any class, or float32 [N, K], shares of classes.
+        """
+
+
+@runtime_checkable
+class DrawsFromNoise(Protocol):
+    """Draws from noise that the caller passes, as exported programs do."""
+
+    @staticmethod
+    def noise(network: Any, count: int, seed: int, first: int = 0) -> Tensor:
+        """Return the noise that `draw` starts from, float32 [count, ...], on the CPU."""
+
+    @staticmethod
+    def draw_from(
+        network: Any, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int
+    ) -> Iterator[Tensor]:
+        """Draw like `Recipe.draw`, from this noise. It can be traced if guidance is a float32 tensor [1]."""
+
+
+@runtime_checkable
+class Encodes(Protocol):
+    """Turns sprites into codes: similar sprites have similar codes."""
+
+    @staticmethod
+    def encode(network: Any, x: Tensor) -> Tensor:
+        """Return the codes float32 [B, D] of sprites x [B, 4, S, S]."""
+
+
+@runtime_checkable
+class Decodes(Protocol):
+    """Turns codes into sprites."""
+
+    @staticmethod
+    def decode(network: Any, codes: Tensor) -> Tensor:
+        """Return sprites x [B, 4, S, S] for codes float32 [B, D], from `encode` or interpolated."""
+
+
+@runtime_checkable
+class EditsSprites(Protocol):
+    """Draws new sprites from existing ones: variations, inpainting, mirrored, seamless or with a given silhouette."""
+
+    @staticmethod
+    def redraw(
+        network: Any, condition: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+    ) -> Iterator[Tensor]:
+        """Draw like `Recipe.draw`, from the sprites of the condition. Kept pixels may change a little."""
+
+    @staticmethod
+    def knows_inpainting(network: Any) -> bool:
+        """Return whether the network was trained with inpainting masks; without, new pixels fit less well."""
+
+
+@runtime_checkable
+class BlendsSprites(Protocol):
+    """Draws sprites between others."""
+
+    @staticmethod
+    def blend(network: Any, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
+        """Interpolate between sprites; yields x [N, 4, S, S] after each step. The result is deterministic.
+
+        sprites: x [M, 4, S, S]. labels: int64 [M], their classes. shares: float32 [N, M], the weight of each input
+        sprite in each output; a weight of 1 nearly reproduces the sprite.
+        """
+
+
+@runtime_checkable
+class DrawsMaps(Protocol):
+    """Draws one large picture without borders."""
+
+    @staticmethod
+    def draw_map(
+        network: Any, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
+    ) -> Iterator[Tensor]:
+        """Draw a map; yields x [1, 4, H, W] after each step. H and W are multiples of a sprite's size.
+
+        shares: by class index, the share of this class in each pixel, float32 [H, W]; the shares sum to 1.
+        ties: int64 [H, W], group numbers from 0 without gaps; all pixels of a group come out equal.
+        """
+
+
+@runtime_checkable
+class Distils(DrawsFromNoise, Protocol):
+    """Has a student network that learns to draw in a few steps, from the same noise."""
+
+    @staticmethod
+    def student(network: Any) -> Student:
+        """Return a student that starts as a copy of the network, on the same device.
+
+        Only the parameters that shall be trained require gradients.
+        """
+
+    @staticmethod
+    def trajectory(network: Any, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
+        """Draw as the teacher; yields x at the start of each student step and the final x.
+
+        labels: int64 [N] on the network's device.
+        """
