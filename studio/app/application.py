@@ -23,7 +23,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import paths
-from studio.core.process import detach_lost_terminal, end_signals
+from studio.core.process import detach_lost_terminal, termination_signals
 
 # The name of the desktop entry in assets/desktop: by it desktops know whose windows these are, and with which icon.
 DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
@@ -154,7 +154,7 @@ class Interrupt(QObject):
 
     def install(self) -> None:
         """Take the signals; Python itself sees them only when it runs, and the socket makes it run."""
-        self._before = {number: signal.signal(number, self._handle) for number in end_signals()}
+        self._before = {number: signal.signal(number, self._handle) for number in termination_signals()}
         self._wakeup_before = signal.set_wakeup_fd(self._writing.fileno())
 
     def uninstall(self) -> None:

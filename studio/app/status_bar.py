@@ -145,7 +145,7 @@ class StatusLine(QStatusBar):
 
     def _memory_words(self, used_bytes: int) -> str:
         device = self._session.training.device if self._session.training.is_busy() else None
-        total = device.memory_total_bytes if device else limits.memory().total_bytes
+        total = device.memory_total_bytes if device else limits.usable_memory().total_bytes
         return formatting.memory(used_bytes, total)
 
     @Slot()

@@ -62,7 +62,7 @@ LIGHT = Colours(
     good="#23784a",
     checker_a="#f4f5f7",
     checker_b="#e6e8ec",
-    curves=curves.TINTS,
+    curves=curves.CURVE_COLOURS,
 )
 DARK = Colours(
     dark=True,

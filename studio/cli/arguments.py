@@ -13,7 +13,7 @@ from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Notice
 from studio.core.formatting import number
-from studio.core.names import composed, existing_path
+from studio.core.names import existing_path, nfc
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.devices.types import Device
 from studio.engine.runs.listing import remembered_runs, run_folders, runs_by_name
@@ -33,9 +33,9 @@ def find_run(name: str) -> Path:
         typed = typed.parent
     if (typed / "run.json").is_file():
         return typed
-    wanted, runs = composed(str(typed)), run_folders(remembered_runs())
-    named = [path for path in runs if composed(path.name) == wanted]
-    named = named or [path for path in runs if composed(read_notes(path).name) == wanted]
+    wanted, runs = nfc(str(typed)), run_folders(remembered_runs())
+    named = [path for path in runs if nfc(path.name) == wanted]
+    named = named or [path for path in runs if nfc(read_notes(path).name) == wanted]
     if len(named) == 1:
         return named[0]
     if named:

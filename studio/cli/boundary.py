@@ -16,9 +16,9 @@ from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
-from studio.core.formatting import error_words
+from studio.core.formatting import describe_error
 from studio.core.process import prepare_for_training
-from studio.core.shell import command
+from studio.core.shell import command_line
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ def _guarded(words: list[str]) -> int:
         from studio.cli.parser import parse
 
         args = parse(words)
-        _log.info("%s", command("studio", *words))
+        _log.info("%s", command_line("studio", *words))
         code = int(args.run(args))
         sys.stdout.flush()
         _log.info("ended with exit code %d", code)
@@ -69,7 +69,7 @@ def _guarded(words: list[str]) -> int:
         where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
         return _failed(f"The system says: {error.strerror or error}{where}.", "", args, FAILED)
     except Exception as error:  # noqa: BLE001 - the boundary: what gets here is a bug, the studio's or a plug-in's
-        title, what = error_words(error, otherwise="This is a bug in the studio.")
+        title, what = describe_error(error, otherwise="This is a bug in the studio.")
         hint = "" if getattr(args, "debug", False) else "The same command with --debug shows where it happened."
         return _failed(f"{title.removesuffix('.')}: {what}", hint, args, FAILED)
 

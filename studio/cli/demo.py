@@ -15,8 +15,8 @@ from studio.cli.train import to_the_end
 from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
-from studio.core.formatting import agreement, count
-from studio.core.shell import command
+from studio.core.formatting import count, describe_agreement
+from studio.core.shell import command_line
 from studio.data.options import ImportOptions
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
@@ -60,7 +60,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
     reporter.say(f"   {finished(end)}")
     if interrupted:
-        reporter.say(f"   Resume it:  {command('studio', 'resume', str(folder / RUN))}")
+        reporter.say(f"   Resume it:  {command_line('studio', 'resume', str(folder / RUN))}")
         return INTERRUPTED
     _make_results(folder, device, reporter)
     return DONE
@@ -107,14 +107,16 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         worst = max(worst, done.difference)
     plot = _plot(folder, model)
     reporter.record({"type": "FilesSaved", "paths": [sheet, enlarged, plot, *exported]})
-    reporter.say(f"   compared with the live model: {agreement(worst)}\n\nDone. All of it is in {folder.resolve()}")
+    reporter.say(
+        f"   compared with the live model: {describe_agreement(worst)}\n\nDone. All of it is in {folder.resolve()}"
+    )
     rows = [
         (enlarged.name, f"{COUNT} new sprites, large enough to look at"),
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),
         (plot.name, "how the loss fell"),
         *((f"{MODELS}/{path.name}", about) for path, about in exported.items()),
         (f"{MODELS}/...card.html", "where each of them comes from; studio verify says whether it is as it was"),
-        (RUN, f"the run: {command('studio', 'generate', str(folder / RUN))}"),
+        (RUN, f"the run: {command_line('studio', 'generate', str(folder / RUN))}"),
     ]
     reporter.table(("file", "what it is"), rows)
 

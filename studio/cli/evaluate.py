@@ -10,7 +10,7 @@ from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Validated
 from studio.core.formatting import count
-from studio.core.metrics import BETTER, FIGURES, LOSS, title_of, written
+from studio.core.metrics import BETTER, FIGURES, LOSS, format_metric, metric_title
 from studio.data.options import ImportOptions
 
 
@@ -63,12 +63,12 @@ def _say_evaluated(found: Evaluated, reporter: Reporter) -> None:
 
 def _say_validated(found: Validated, reporter: Reporter) -> None:
     names = [name for name in found.metrics if name != LOSS.name or not found.baseline]
-    rows = [[title_of(name), written(name, found.metrics[name])] for name in names]
+    rows = [[metric_title(name), format_metric(name, found.metrics[name])] for name in names]
     reporter.say(f"On held-out sprites, at step {found.step:,}:\n")
     if not found.baseline:
         reporter.table(("", ">value"), rows)
         return
-    rows = [[*row, written(name, found.baseline[name])] for row, name in zip(rows, names, strict=True)]
+    rows = [[*row, format_metric(name, found.baseline[name])] for row, name in zip(rows, names, strict=True)]
     reporter.table(("", ">this model", ">always the mean"), rows)
     reporter.say(
         "\nR²: 1 is right throughout, 0 no better than always saying the mean. Errors are in each number's own unit."

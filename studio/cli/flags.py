@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
-from studio.core.shell import quoted
+from studio.core.shell import quote
 
 _KINDS = {int: "N", float: "X", str: "TEXT"}
 _PREFIX = "setting:"
@@ -49,7 +49,7 @@ def _add(group: argparse._ArgumentGroup, item: Setting, name: str, *, hidden: bo
     if item.kind is bool:
         group.add_argument(flag, dest=dest, default=suppress, action=argparse.BooleanOptionalAction, help=help_text)
         return
-    metavar = "{" + ",".join(map(quoted, item.choices)) + "}" if item.choices else _KINDS[item.kind]
+    metavar = "{" + ",".join(map(quote, item.choices)) + "}" if item.choices else _KINDS[item.kind]
     group.add_argument(flag, dest=dest, default=suppress, type=_reader(item), metavar=metavar, help=help_text)
 
 

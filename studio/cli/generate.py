@@ -17,12 +17,12 @@ from studio.cli.event_log import export_log
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
-from studio.core.discovery import pick
+from studio.core.discovery import find_plugin
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Distilled, Event, Exported, Notice, NumbersPredicted, SpritesGenerated
-from studio.core.formatting import agreement, count, decimal, memory, number, percent, quicker
-from studio.core.generators import returned
-from studio.core.shell import command
+from studio.core.formatting import count, decimal, describe_agreement, describe_speedup, memory, number, percent
+from studio.core.generators import run_to_end
+from studio.core.shell import command_line
 from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.options import options_for_prediction
@@ -67,7 +67,7 @@ def generate(args: argparse.Namespace) -> int:
     as_drawn = settings.replace(true_pixels=False)
     drawn = follow(draw(model, args, as_drawn, reporter), reporter, SpritesGenerated)
     constraints = settings.constraints(silhouette_of(args))
-    sprites = returned(recolour_sprites(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, constraints))
+    sprites = run_to_end(recolour_sprites(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, constraints))
     made = dataclasses.replace(drawn, sprites=sprites)
     palette = choice.palette.name if choice.palette is not None else ""
     about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}
@@ -96,7 +96,7 @@ def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourMode
 def _form_of(out: Path, name: str) -> SpriteExport | None:
     """The format that was named, or that the ending of `out` says; None for a folder of files. Raises UsageError."""
     if name:
-        return pick(sprite_exports(), name, "format for sprites")
+        return find_plugin(sprite_exports(), name, "format for sprites")
     return sprite_export_for(out) if _is_sheet(out) else None
 
 
@@ -152,8 +152,8 @@ def distil(args: argparse.Namespace) -> int:
     reporter, path = reporter_for(args), find_run(args.run_name)
     settings = DistilSettings(**given(args, DistilSettings))  # type: ignore[arg-type]
     found = follow(distil(path, args.checkpoint, find_device(args), settings), reporter, Distilled)
-    reporter.say(quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike))
-    reporter.say(command("studio", "generate", args.run_name, "--quick"))
+    reporter.say(describe_speedup(found.sprites_per_s, found.usual_sprites_per_s, found.alike))
+    reporter.say(command_line("studio", "generate", args.run_name, "--quick"))
     return 0
 
 
@@ -253,7 +253,7 @@ def export_model(
 
     done = follow(export(model, format_name, target, config), reporter, Exported)
     written = " and ".join(str(path) for path in done.paths)
-    same = agreement(done.difference)
+    same = describe_agreement(done.difference)
     reporter.say(f"Wrote {written} ({memory(done.size_bytes)})")
     reporter.say(f"Read back and compared with the model at step {model.step:,}: {same}.")
     if done.card:
@@ -269,7 +269,7 @@ def _format(name: str | None, out: Path | None) -> ModelExport:
 
     forms = catalog.model_exports()
     if name:
-        return pick(forms, name, "export format")
+        return find_plugin(forms, name, "export format")
     if out is None or not out.suffix or out.is_dir():
         return next(iter(forms.values()))
     for form in forms.values():

@@ -11,7 +11,7 @@ from studio.cli.arguments import import_options, read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import paths
 from studio.core.formatting import count, decimal, number
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.data.doctor.checks import run_checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, list_findings
 from studio.data.options import SpritesImported
@@ -116,4 +116,4 @@ def _flags(fix: Fix) -> str:
         if len(text) > _LONGEST_VALUE:
             text = f"{text.partition(';')[0]};…"
         words += [f"--{flag}", text]
-    return command(*words)
+    return command_line(*words)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Protocol
 
-from studio.core.process import detach_lost_terminal, end_signals
+from studio.core.process import detach_lost_terminal, termination_signals
 
 _SAVING = "Stopping and saving the work. Ctrl+C again gives up at once."
 
@@ -50,7 +50,7 @@ def stopping(
         with contextlib.suppress(OSError):
             os.write(2, line)  # print is not safe in a handler: it may have interrupted a print
 
-    with _handling(ask, end_signals() if numbers is None else numbers):
+    with _handling(ask, termination_signals() if numbers is None else numbers):
         yield interruption
 
 
@@ -68,7 +68,7 @@ def ending() -> Iterator[None]:
             interruption.asked = True
             raise KeyboardInterrupt
 
-    with _handling(end, [number for number in end_signals() if number != signal.SIGINT]):
+    with _handling(end, [number for number in termination_signals() if number != signal.SIGINT]):
         yield
 
 

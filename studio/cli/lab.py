@@ -15,7 +15,7 @@ from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Events
 from studio.core.formatting import count, duration
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.runs.folder import RunDir
 from studio.lab.outcome import Table
@@ -120,7 +120,7 @@ def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, report
     from studio.lab.running import look_inside
 
     if len(args.paths) != 1:
-        hint = f"{command('studio', 'lab', chosen.name, 'RUN')}; 'studio runs' lists all."
+        hint = f"{command_line('studio', 'lab', chosen.name, 'RUN')}; 'studio runs' lists all."
         raise UsageError(f"'{chosen.title}' needs one run.", hint)
     run = find_run(str(args.paths[0]))
     recipe = catalog.recipe(RunDir(run).record().recipe)
@@ -150,7 +150,7 @@ def _say(result: Result, reporter: Reporter) -> None:
     if result.outcome.suggests:
         settings = result.outcome.suggests.items()
         flags = [word for name, value in settings for word in (f"--{name.replace('_', '-')}", str(value))]
-        again = command("studio", "train", "FOLDER", "--recipe", result.recipe, *flags)
+        again = command_line("studio", "train", "FOLDER", "--recipe", result.recipe, *flags)
         reporter.say(f"Use it:  {again}")
 
 

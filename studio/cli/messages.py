@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.core.events import Advised, Blocked, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
 from studio.core.formatting import VERDICTS, best_checkpoint, count, decimal, duration, number, percent, rate, time_left
-from studio.core.metrics import title_of, written
+from studio.core.metrics import format_metric, metric_title
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
@@ -43,7 +43,7 @@ def validated(event: Validated) -> str:
 
 
 def _figures(event: Validated) -> str:
-    return ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in event.metrics.items())
+    return ", ".join(f"{metric_title(name)} {format_metric(name, value)}" for name, value in event.metrics.items())
 
 
 def quality(event: QualityMeasured) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from studio.cli.arguments import find_runs
 from studio.cli.reporting import reporter_for
 from studio.core import files
-from studio.core.curves import MOST_LINES
+from studio.core.curves import MAX_CURVES
 from studio.core.errors import RunError, UsageError
 from studio.core.events import Notice
 from studio.core.formatting import count
@@ -44,8 +44,8 @@ def plot(args: argparse.Namespace) -> int:
         title = f"--smoothing must be from 0 to {_LONGEST_SMOOTHING:,} steps."
         raise UsageError(title, "0 draws the values as they are.")
     runs = find_runs(args.run_names)
-    if len(runs) > MOST_LINES:
-        raise UsageError(f"{count(len(runs), 'run')} are too many: colours tell {MOST_LINES} apart.", "Name fewer.")
+    if len(runs) > MAX_CURVES:
+        raise UsageError(f"{count(len(runs), 'run')} are too many: colours tell {MAX_CURVES} apart.", "Name fewer.")
     out = _target(args.out, list(runs), figure)
     lines, histories = [], []
     for name, path in runs.items():

@@ -15,8 +15,8 @@ from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.train import name_of, new_run, to_the_end
 from studio.core.errors import DeviceError, ProcessGoneError, RunError, StepTooLargeError, UsageError
 from studio.core.events import Notice
-from studio.core.formatting import count, error_words, number
-from studio.core.shell import command
+from studio.core.formatting import count, describe_error, number
+from studio.core.shell import command_line
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.runs import queue
@@ -82,7 +82,7 @@ def remove(args: argparse.Namespace) -> int:
     reporter, waiting = reporter_for(args), _waiting()
     for run in [_in_queue(name, waiting) for name in args.run_names]:
         queue.remove(run.path)
-        again = command("studio", "resume", name_of(run.path))
+        again = command_line("studio", "resume", name_of(run.path))
         reporter.say(f"{run.title} waits no longer. It is kept; train it:  {again}")
     return DONE
 
@@ -160,7 +160,7 @@ def _device_of(record: RunRecord, reporter: Reporter) -> Device:
 
 def _say_failed(run: Path, error: Exception, reporter: Reporter) -> None:
     """Say why a run has failed, here and in its state.json, where it may not have got so far as to do so itself."""
-    words = error_words(error, otherwise="Something went wrong inside the studio.")
+    words = describe_error(error, otherwise="Something went wrong inside the studio.")
     _log.error("%s has failed.", run, exc_info=error)
     reporter.show(Notice("error", f"{run.name} has failed.", " ".join(words).strip()))
     with contextlib.suppress(RunError):  # a drive that is gone: it has been said, and the next run may be on another

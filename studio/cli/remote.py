@@ -11,7 +11,7 @@ from studio.cli.interrupts import stopping
 from studio.cli.reporting import Reporter, follow
 from studio.core.errors import UsageError
 from studio.core.events import RunFinished
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.engine.control.control import Control
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import RemoteTarget
@@ -37,7 +37,7 @@ def to_the_end(
     Raises KeyboardInterrupt for a second Ctrl+C, and for other signals at once: the training goes on there.
     """
     control = Control()
-    again = f"Take it up again: {command('studio', 'resume', str(path), '--on', str(place))}"
+    again = f"Take it up again: {command_line('studio', 'resume', str(path), '--on', str(place))}"
     words = (
         f"Asking {place} to stop and save the training, as soon as the link allows it.\n"
         f"Ctrl+C again ends this command alone: a training that runs there goes on. {again}"

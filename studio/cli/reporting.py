@@ -227,7 +227,7 @@ def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
             for event in events:
                 if not (is_halted and isinstance(event, Blocked)):
                     reporter.show(event)
-                    logs.note(event)
+                    logs.log_event(event)
                 is_halted = isinstance(event, Blocked)
                 if is_halted:
                     time.sleep(RETRY_S)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.formatting import count, duration, memory, number, rate
-from studio.core.metrics import title_of, written
-from studio.core.names import composed
+from studio.core.metrics import format_metric, metric_title
+from studio.core.names import nfc
 from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
 from studio.engine.runs.listing import RunsListed, RunSummary, data_label, list_runs, remembered_runs
 from studio.engine.runs.maintenance.disk_use import disk_use, total_bytes
@@ -105,7 +105,7 @@ def _measure_row(item: DeviceMeasured, top: float) -> tuple[str, ...]:
 
 def _is_wanted(run: RunSummary, args: argparse.Namespace) -> bool:
     tags = {tag.casefold() for tag in run.notes.tags}
-    return {composed(tag).casefold() for tag in args.tag} <= tags and (run.notes.starred or not args.starred)
+    return {nfc(tag).casefold() for tag in args.tag} <= tags and (run.notes.starred or not args.starred)
 
 
 def _run_row(run: RunSummary) -> tuple[str, ...]:
@@ -113,7 +113,9 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     name = f"★ {run.title}" if run.notes.starred else run.title
     if record is None or progress is None:
         return (name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
-    heldout = ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in progress.headline.items())
+    heldout = ", ".join(
+        f"{metric_title(name)} {format_metric(name, value)}" for name, value in progress.headline.items()
+    )
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
         name, record.recipe, data_label(record), record.device, number(run.step), heldout,

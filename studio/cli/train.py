@@ -18,10 +18,10 @@ from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files, formatting, paths
-from studio.core.config import LENGTHS, TrainingConfig, Value, settings_of
+from studio.core.config import LENGTH_SETTINGS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
@@ -196,7 +196,7 @@ def _say_ended(end: RunFinished, path: Path, where: Sequence[str], interrupted: 
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Resume it:  {command('studio', 'resume', name_of(path), *where)}")
+        reporter.say(f"Resume it:  {command_line('studio', 'resume', name_of(path), *where)}")
     else:
         _say_what_next(path, reporter)
     return INTERRUPTED if interrupted else DONE
@@ -213,7 +213,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
             end = follow(with_run_control(events, control, can_pause=True), reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
-            again = command("studio", "resume", str(path))
+            again = command_line("studio", "resume", str(path))
             sys.stderr.write(f"{resume_hint(RunDir(path).saved_step())} {again}\n")
         raise
     finally:
@@ -228,7 +228,11 @@ def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudge
     flags = given(args, recipe.Config)
     preset = _preset_changes(recipe, args.preset, means)
     # A length that is asked for is not that of the preset, in whatever it counts.
-    changes = {name: value for name, value in preset.items() if name not in LENGTHS or not flags.keys() & LENGTHS}
+    changes = {
+        name: value
+        for name, value in preset.items()
+        if name not in LENGTH_SETTINGS or not flags.keys() & LENGTH_SETTINGS
+    }
     return recipe.defaults(means).replace(**{**changes, **flags})  # type: ignore[no-any-return]
 
 
@@ -262,7 +266,7 @@ def _say_what_next(path: Path, reporter: Reporter) -> None:
 
     name = name_of(path)
     if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.say(f"Draw sprites:  {command('studio', 'generate', name, '--out', 'sheet.png')}")
+        reporter.say(f"Draw sprites:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
     else:
-        reporter.say(f"Predict sprites:  {command('studio', 'predict', name, 'FOLDER')}")
-    reporter.say(f"Export the model:  {command('studio', 'export', name, '--out', 'model.safetensors')}")
+        reporter.say(f"Predict sprites:  {command_line('studio', 'predict', name, 'FOLDER')}")
+    reporter.say(f"Export the model:  {command_line('studio', 'export', name, '--out', 'model.safetensors')}")

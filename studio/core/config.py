@@ -192,7 +192,7 @@ def _read_settings(config_type: type[Config]) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-LENGTHS = frozenset({"minutes", "steps", "epochs"})  # settings that say how long a training is
+LENGTH_SETTINGS = frozenset({"minutes", "steps", "epochs"})  # settings that say how long a training is
 
 
 @dataclass(frozen=True)

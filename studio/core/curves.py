@@ -11,8 +11,8 @@ Range = tuple[float, float]
 Values = NDArray[np.float64]
 
 # On white, for curves over one another.
-TINTS = ("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78")
-MOST_LINES = len(TINTS)  # more colours than these can't be told apart
+CURVE_COLOURS = ("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78")
+MAX_CURVES = len(CURVE_COLOURS)  # more colours than these can't be told apart
 SMOOTHING_STEPS = 50.0  # of losses, which are noisy
 
 _LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
@@ -23,7 +23,7 @@ _EARLY = 0.1  # share of the visible steps
 _NOTHING = np.zeros(0)
 
 
-def smooth(steps: Values, values: Values, constant: float, done: Values = _NOTHING) -> Values:
+def smooth_curve(steps: Values, values: Values, constant: float, done: Values = _NOTHING) -> Values:
     """The exponential mean of a curve, float64 [n], with a time constant in steps; not above 0 gives the values.
 
     s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at first no more than
@@ -66,7 +66,7 @@ def envelope(steps: Values, values: Values, low: float, high: float, columns: in
     return np.repeat((steps[starts] + steps[ends]) / 2, 2), pairs.T.reshape(-1)
 
 
-def sampled(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
+def decimate(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
     """About one to two points a column: enough for a curve that is smooth already.
 
     They are multiples of a power of two, so that the same ones are taken while the curve grows: it does not shimmer.

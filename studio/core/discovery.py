@@ -51,14 +51,14 @@ def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
     return {plugin.name: plugin for plugin in sorted(found.values(), key=lambda plugin: (plugin.order, plugin.name))}
 
 
-def pick(plugins: dict[str, P], name: str, what: str) -> P:
+def find_plugin(plugins: dict[str, P], name: str, what: str) -> P:
     """The plug-in of that name. Raises UsageError that lists the names there are; `what` is the word for the kind."""
     if name not in plugins:
         raise UsageError(f"There is no {what} named {name!r}.", f"Choose one of: {', '.join(plugins)}.")
     return plugins[name]
 
 
-def plugin_of(error: Exception) -> str:
+def failing_plugin(error: Exception) -> str:
     """The name of the first plug-in on the way to the error; empty when there was none."""
     modules = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__))
     return next((_names[module] for module in modules if module in _names), "")

@@ -41,7 +41,7 @@ def flush(path: Path) -> None:
         os.close(handle)
 
 
-def take_lock(path: Path, wait_s: float) -> BaseFileLock | None:
+def acquire_lock(path: Path, wait_s: float) -> BaseFileLock | None:
     """Acquire the lock of that name; None when another process holds it for `wait_s`. The system frees it at exit.
 
     On a file system without locks, a file beside it that holds the process id is the lock, so that one left by a crash
@@ -63,7 +63,7 @@ def is_locked(path: Path) -> bool:
         there = path.exists() or path.with_name(f"{path.name}-file").exists()
         if not there or not os.access(path.parent, os.W_OK):
             return False
-        lock = take_lock(path, _LOOKING_S)
+        lock = acquire_lock(path, _LOOKING_S)
         if lock is not None:
             lock.release()
     except OSError:
@@ -71,7 +71,7 @@ def is_locked(path: Path) -> bool:
     return lock is None
 
 
-def unreported_lacks(folder: Path) -> str:
+def new_limitations(folder: Path) -> str:
     """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that was reported before.
 
     Empty as well for a folder that can't be read: whoever writes to it gets the error.
@@ -104,7 +104,7 @@ def _lacks(folder: Path) -> Iterator[str]:
     trial = folder / f"{TEMPORARY}{uuid.uuid4().hex[:12]}"
     names = [trial, trial.with_name(f"{trial.name}-file"), trial.with_name(f"{trial.name}-link")]
     try:
-        lock = take_lock(trial, 0.0)
+        lock = acquire_lock(trial, 0.0)
         if isinstance(lock, SoftFileLock):
             yield "locks"
         trial.touch()

@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 
 from studio.core.errors import ExportError
 from studio.core.file_systems import TEMPORARY, flush
-from studio.core.names import composed
+from studio.core.names import nfc
 
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
 _LONGEST_NAME_BYTES = 200  # most systems allow 255; suffixes and numbers are added
@@ -56,7 +56,7 @@ def write_atomic(target: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def exporting(target: Path) -> Iterator[None]:
+def wrap_export_errors(target: Path) -> Iterator[None]:
     """Around what writes a file that the user asked for: an OSError becomes an ExportError that names the file."""
     try:
         yield
@@ -72,7 +72,7 @@ def staged(target: Path) -> Iterator[Path]:
     The temporary folder lies beside `target`, and is removed when the block ends. Raises ExportError.
     """
     folder = _temporary_beside(target)
-    with exporting(target):
+    with wrap_export_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep_stale(target.parent)
         folder.mkdir()
@@ -94,7 +94,7 @@ def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
             raise ExportError(f"{target} was written by another program meanwhile.", "Export again.")
     with contextlib.ExitStack() as unless_good:
         for path, target in reversed(list(zip(paths, targets, strict=True))):
-            with exporting(target):
+            with wrap_export_errors(target):
                 _replace(path, target)
             unless_good.callback(_discard, target)
         unless_good.pop_all()
@@ -109,7 +109,7 @@ def export_together(contents: Mapping[Path, bytes]) -> None:
     with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as unless_good:
         written: dict[Path, Path] = {}
         for target, data in contents.items():
-            with exporting(target):
+            with wrap_export_errors(target):
                 written[target] = _laid_beside(target, data, temporaries)
                 if target.is_file():
                     before = _laid_beside(target, target.read_bytes(), temporaries)
@@ -117,7 +117,7 @@ def export_together(contents: Mapping[Path, bytes]) -> None:
                 elif not os.path.lexists(target):  # a folder in the way is not ours
                     unless_good.callback(_discard, target)
         for target, temporary in written.items():
-            with exporting(target):
+            with wrap_export_errors(target):
                 _replace(temporary, target)
         unless_good.pop_all()
     for folder in {target.parent for target in contents}:
@@ -230,7 +230,7 @@ def read_into(file: BinaryIO, start: int, out: memoryview) -> int:
 
 def safe_name(text: str, fallback: str = "unnamed") -> str:
     """A file name of at most 80 characters and 200 bytes that every system takes and that can't leave its folder."""
-    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", composed(text)).strip(" .")[:80]
+    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", nfc(text)).strip(" .")[:80]
     name = name.encode()[:200].decode(errors="ignore").strip(" .")
     if _RESERVED.match(name):
         name = f"_{name}"
@@ -249,7 +249,7 @@ def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
     return candidate
 
 
-def why_not_written(target: Path) -> str:
+def why_unwritable(target: Path) -> str:
     """Return the reason why a file can't be written to `target`, as a sentence; empty if it can."""
     if len(os.fsencode(target.name)) > _LONGEST_NAME_BYTES:
         return "The name is too long: shorten it."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from studio.core.discovery import plugin_of
+from studio.core.discovery import failing_plugin
 from studio.core.errors import StudioError
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
@@ -67,7 +67,7 @@ def rate(per_second: float, noun: str = "sprites") -> str:
     return f"{text} {noun}/s"
 
 
-def quicker(sprites_per_s: float, usual_sprites_per_s: float, alike: float) -> str:
+def describe_speedup(sprites_per_s: float, usual_sprites_per_s: float, alike: float) -> str:
     """(180, 60, 0.9) -> 'It draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'"""
     times = f"{_short(sprites_per_s / usual_sprites_per_s)} times as many as before"
     return f"It draws {rate(sprites_per_s)}, {times}; {percent(alike)} of the pixels hardly differ."
@@ -80,7 +80,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def agreement(difference: float) -> str:
+def describe_agreement(difference: float) -> str:
     """How well what differs by this share agrees: 0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits', 0.0123 ->
     'the same (within 1.2 %)'.
     """
@@ -98,7 +98,7 @@ def decimal(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def beside(number: float, true: float) -> str:
+def predicted_and_true(number: float, true: float) -> str:
     """A predicted number beside the true one: '12.5, true 12', or '12.5' where that is not known."""
     return decimal(number) if math.isnan(true) else f"{decimal(number)}, true {decimal(true)}"
 
@@ -116,11 +116,11 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
 
-def error_words(error: Exception, *, otherwise: str) -> tuple[str, str]:
+def describe_error(error: Exception, *, otherwise: str) -> tuple[str, str]:
     """Title and hint of an error; `otherwise` is the title of one that is the studio's own fault."""
     if isinstance(error, StudioError):
         return error.title, error.hint
     if isinstance(error, OSError) and error.filename:
         return f"Can't use {error.filename}.", f"{error.strerror or error}."
-    plugin = plugin_of(error)
+    plugin = failing_plugin(error)
     return f"The plug-in '{plugin}' failed." if plugin else otherwise, f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def returned(generator: Generator[object, None, T]) -> T:
+def run_to_end(generator: Generator[object, None, T]) -> T:
     """Run a generator to its end and return its return value."""
     while True:
         try:

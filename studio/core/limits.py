@@ -21,20 +21,20 @@ class Memory:
     free_bytes: int
 
 
-def cpus() -> int:
+def usable_cpus() -> int:
     """CPUs that this process may use: those it may run on, and no more than its share of time comes to.
 
     A share of one and a half is two: their threads then rest a quarter of the time, and more is done than by one.
     """
-    return max(1, min([cpus_to_run_on(), *(math.ceil(share) for share in _cpu_shares())]))
+    return max(1, min([affinity_cpus(), *(math.ceil(share) for share in _cpu_shares())]))
 
 
-def cpus_to_run_on() -> int:
+def affinity_cpus() -> int:
     """CPUs that this process may run on, whatever its share of their time is: what other libraries go by."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory() -> Memory:
+def usable_memory() -> Memory:
     """Memory that this process may use, and what of it is free."""
     machine = psutil.virtual_memory()
     limits = [Memory(machine.total, machine.available), *_memory_limits()]

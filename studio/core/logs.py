@@ -59,7 +59,7 @@ class ProcessLog(RotatingFileHandler):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         stream = super()._open()
-        stream.write(f"{about()}\n")
+        stream.write(f"{version_line()}\n")
         stream.flush()
         if not faulthandler.is_enabled():  # PYTHONFAULTHANDLER has it on stderr
             self._crash_handle = os.dup(stream.fileno())
@@ -79,7 +79,7 @@ def start() -> None:
     threading.excepthook = _report_thread
 
 
-def about() -> str:
+def version_line() -> str:
     """What runs here: the versions of the studio, of Python, of the system and of the libraries that matter."""
     libraries = []
     for name in _LIBRARIES:
@@ -91,7 +91,7 @@ def about() -> str:
     )
 
 
-def note(event: Event) -> None:
+def log_event(event: Event) -> None:
     """Log an event if it is one of the few that tell how a job goes; frequent ones are skipped."""
     if isinstance(event, _LOGGED):
         _log.info("%s", event)

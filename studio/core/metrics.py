@@ -59,13 +59,13 @@ PIXELS = Metric("pixels", "pixels right", percent, "high")  # of sprites that ar
 METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS)}
 
 
-def title_of(key: str) -> str:
+def metric_title(key: str) -> str:
     """What a figure on held-out sprites is called: 'mae price' -> 'mean error price'. An unknown one keeps its key."""
     name, blank, number = key.partition(" ")
     return f"{METRICS[name].title}{blank}{number}" if name in METRICS else key
 
 
-def written(key: str, value: float) -> str:
+def format_metric(key: str, value: float) -> str:
     """A figure on held-out sprites: ('accuracy', 0.82) -> '82 %', ('r2', 0.8213) -> '0.821'."""
     known = METRICS.get(key.partition(" ")[0])
     return decimal(value) if known is None else known.write(value)

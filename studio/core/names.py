@@ -7,7 +7,7 @@ import unicodedata
 from pathlib import Path
 
 
-def composed(name: str) -> str:
+def nfc(name: str) -> str:
     """Return `name` in Unicode's composed form (NFC).
 
     macOS and some archives store 'é' as two characters, 'e' and an accent, while keyboards type a single character.

@@ -11,12 +11,12 @@ _SAFE_ON_WINDOWS = re.compile(r"[\w.:/\\+=-]+", re.ASCII)
 _POWERSHELL_READS = re.compile("([`$\u201c\u201d\u201e])")
 
 
-def command(*words: str) -> str:
+def command_line(*words: str) -> str:
     """Return a command line that a shell splits into exactly these words."""
-    return " ".join(map(quoted, words))
+    return " ".join(map(quote, words))
 
 
-def quoted(word: str) -> str:
+def quote(word: str) -> str:
     """Return a word of a command line, quoted for the shells of this system."""
     return _for_windows(word) if sys.platform == "win32" else shlex.quote(word)
 

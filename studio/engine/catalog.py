@@ -6,7 +6,7 @@ from functools import cache
 
 import studio.exports
 import studio.recipes
-from studio.core.discovery import discover, pick
+from studio.core.discovery import discover, find_plugin
 from studio.exports.base import ModelExport
 from studio.recipes.base import Recipe
 
@@ -25,4 +25,4 @@ def model_exports() -> dict[str, ModelExport]:
 
 def recipe(name: str = "") -> Recipe:
     """The recipe of that name; without one, the first. Raises UsageError."""
-    return pick(recipes(), name or next(iter(recipes())), "recipe")
+    return find_plugin(recipes(), name or next(iter(recipes())), "recipe")

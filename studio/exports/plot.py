@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from studio.core import curves, files, formatting
-from studio.core.curves import TINTS, Values
+from studio.core.curves import CURVE_COLOURS, Values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +60,7 @@ def save_plot(
     """
     figure = draw_lines(lines, title, axis, smoothing_steps=smoothing_steps, log=log, dots=dots)
     target = files.free_path(path)
-    with files.exporting(target), files.atomic_path(target) as temporary, warnings.catch_warnings():
+    with files.wrap_export_errors(target), files.atomic_path(target) as temporary, warnings.catch_warnings():
         warnings.filterwarnings("ignore", _NO_GLYPH)
         figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
     return target
@@ -128,19 +128,19 @@ class _Drawing:
     def draw(self) -> None:
         """Every run in its colour, the held-out sprites dashed, and a legend."""
         alone = len(self._lines) == 1
-        for line, tint in zip(self._lines, TINTS, strict=False):
+        for line, tint in zip(self._lines, CURVE_COLOURS, strict=False):
             if alone and self._smoothing > 0:
                 self._draw_one(line, tint)
             elif len(line.steps):
-                values = curves.smooth(line.steps, line.values, self._smoothing)
-                thin, width = (curves.sampled, 1.6) if self._smoothing > 0 else (curves.envelope, 1.0)
+                values = curves.smooth_curve(line.steps, line.values, self._smoothing)
+                thin, width = (curves.decimate, 1.6) if self._smoothing > 0 else (curves.envelope, 1.0)
                 points, label = self._thinned(thin, line.steps, values), _named(line.label, values)
                 marker = "o" if self._dots and len(values) <= _MOST_DOTS else ""
                 self._line(*points, label, color=tint, linewidth=width, marker=marker, markersize=3)
-        for line, tint in zip(self._lines, TINTS, strict=False):
+        for line, tint in zip(self._lines, CURVE_COLOURS, strict=False):
             if len(line.heldout_steps):
                 points = self._thinned(curves.envelope, line.heldout_steps, line.heldout_values)
-                colour = TINTS[1] if alone else tint
+                colour = CURVE_COLOURS[1] if alone else tint
                 label = _named("held-out sprites", line.heldout_values) if alone else ""
                 self._line(*points, label, color=colour, **_HELDOUT)
         if not alone and any(len(line.heldout_steps) for line in self._lines):
@@ -161,10 +161,10 @@ class _Drawing:
     def _draw_one(self, line: PlotLine, tint: str) -> None:
         if not len(line.steps):
             return
-        mean = curves.smooth(line.steps, line.values, self._smoothing)
+        mean = curves.smooth_curve(line.steps, line.values, self._smoothing)
         raw = self._thinned(curves.envelope, line.steps, line.values)
         self._line(*raw, line.label, color=tint, alpha=_FAINT, linewidth=0.7)
-        self._axes.plot(*self._thinned(curves.sampled, line.steps, mean), color=tint, linewidth=1.8)
+        self._axes.plot(*self._thinned(curves.decimate, line.steps, mean), color=tint, linewidth=1.8)
         label = f"mean of about {formatting.count(round(self._smoothing), 'step')}"
         self._legend.append((self._axes.lines[-1], _named(label, mean)))
 

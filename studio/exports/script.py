@@ -19,7 +19,7 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill
 from studio.exports.processes import run_program
 from studio.exports.scripts.composing import as_notebook, as_python, compose_cells, weights_path
@@ -113,7 +113,7 @@ class Script(ModelExport[Config]):
             else 'run["predict"](network, run["to_input"](sprites.permute(0, 3, 1, 2)))  # uint8 [N, S, S, 4]'
         )
         lines = (
-            f"# In a terminal, {command('python', paths[0].name)} trains the run anew.\n"
+            f"# In a terminal, {command_line('python', paths[0].name)} trains the run anew.\n"
             "import runpy\n\n"
             f"run = runpy.run_path({paths[0].name!r})  # trains nothing\n"
             'network = run["trained"]()\n'

@@ -20,7 +20,7 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
 from studio.exports.sources import standalone
 from studio.exports.templates import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
@@ -129,7 +129,7 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
 
 def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
     name = _plain(weights_name)
-    start = command("python", loader_path(Path(name)).name, "--help")
+    start = command_line("python", loader_path(Path(name)).name, "--help")
     return (
         f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with {_needs(code)} alone.\n\n'
         f"Start it with: {start}; or import it: load() gives the network.\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import studio.lab.experiments
-from studio.core.discovery import discover, pick
+from studio.core.discovery import discover, find_plugin
 from studio.lab.experiments.base import Experiment
 
 
@@ -17,4 +17,4 @@ def experiments() -> dict[str, Experiment]:
 
 def experiment(name: str) -> Experiment:
     """The experiment of that name. Raises UsageError."""
-    return pick(experiments(), name, "experiment")
+    return find_plugin(experiments(), name, "experiment")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from studio.core.events import Event, JobFailed
-from studio.core.formatting import error_words
+from studio.core.formatting import describe_error
 from studio.core.process import prepare_for_training
 from studio.core.worker_process import CONNECTION_ERRORS, own_streams, receive, send
 from studio.lab.experiments.base import Experiment, ExperimentContext
@@ -56,5 +56,5 @@ def _messages(experiment: Experiment, bench: ExperimentContext) -> Iterator[Even
             yield from experiment.run(bench)
         yield Done()
     except Exception as error:  # noqa: BLE001 - a worker's boundary: what gets here is said where the work was asked for
-        title, hint = error_words(error, otherwise=f"The experiment '{experiment.title}' failed.")
+        title, hint = describe_error(error, otherwise=f"The experiment '{experiment.title}' failed.")
         yield JobFailed(title, hint, traceback.format_exc())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.core import files
-from studio.core.curves import TINTS
+from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import count, decimal, duration, number
 from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
 from studio.exports.plot import dress, new_axes, svg_of
@@ -29,7 +29,7 @@ def save_report(path: Path, results: Sequence[Result], *, replace: bool = False)
     Returns the name used. Raises ExportError.
     """
     target = files.output_path(path, replace=replace)
-    with files.exporting(target):
+    with files.wrap_export_errors(target):
         files.write_atomic(target, page_of(results).encode("utf-8", "replace"))
     return target
 
@@ -82,7 +82,7 @@ def _sprites(picture: Picture) -> str:
 def draw_plot(plot: Plot) -> bytes:
     """The plot as SVG."""
     figure, axes = new_axes(_HEIGHT)
-    for line, tint in zip(plot.lines, TINTS, strict=False):
+    for line, tint in zip(plot.lines, CURVE_COLOURS, strict=False):
         axes.plot(
             line.x, line.y, color=tint, label=line.name, linewidth=1.6, marker="o" if line.dots else "", markersize=4
         )

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.arrays import Rgba
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -77,7 +77,7 @@ def filled(model: TrainedModel, sprites: Sprites, keep: NDArray[np.bool_], seed:
         whole = np.where(keep[part][..., None], sprites.rgba[part], drawn)
         return to_pixel_art(whole, sprites.labels[part], model.style, keep[part])
 
-    return returned(in_parts(model, len(sprites), how.steps, steps_of, finished))
+    return run_to_end(in_parts(model, len(sprites), how.steps, steps_of, finished))
 
 
 def without_learning(model: TrainedModel) -> TrainedModel:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import LossChunk
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
@@ -86,7 +86,7 @@ class Judge:
 
     def of(self, model: TrainedModel, count: int) -> str:
         """What so many new sprites get."""
-        new = returned(draw(model, classes_to_draw(self.few, count, seed=1), GenerateSettings()))
+        new = run_to_end(draw(model, classes_to_draw(self.few, count, seed=1), GenerateSettings()))
         near = nearest_training_sprites(new, self.few, None, CPU)
         return (
             f"{self._distances(new)}  copies {near.is_copy.mean():.1%}  "
@@ -134,7 +134,7 @@ def main() -> None:
     chosen = parser.parse_args()
     sprites, recipe, device = imported(chosen.sprites).sprites, catalog.recipe("generator"), find("cpu", probe=True)
     parent = load_parent(chosen.parent, recipe) if chosen.parent else None
-    features = returned(features_of(sprites, CPU, resolve_precision(device, "auto")))
+    features = run_to_end(features_of(sprites, CPU, resolve_precision(device, "auto")))
     known = {item.name: item for item in settings_of(recipe.Config)}
     changes = {name: known[name].parse(text) for name, _, text in (word.partition("=") for word in chosen.settings)}
     for count in chosen.counts:

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.devices.detection import choose, detect, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
@@ -75,12 +75,12 @@ def run(racer: str, folder: Path, chosen: argparse.Namespace) -> None:
 def judged(chosen: argparse.Namespace, training: Sprites, heldout: Sprites) -> list[dict[str, Any]]:
     """The figures of all sprites that were drawn in this race or an earlier one, and of real ones."""
     precision = resolve_precision(choose(detect(), "cpu"), "auto")
-    features = returned(features_of(training, torch.device("cpu"), precision))
+    features = run_to_end(features_of(training, torch.device("cpu"), precision))
     real = RealSprites(training, heldout, training)
     results: list[dict[str, Any]] = []
     for path in sorted(chosen.drawn.glob("*_*.npy")):
         racer, _, minutes = path.stem.rpartition("_")
-        figures = returned(judge(racer, np.load(path), None, real, features)).figures
+        figures = run_to_end(judge(racer, np.load(path), None, real, features)).figures
         if not results:
             results.append({"racer": "(real sprites)", "minutes": 0.0, **figures["real"]})
         results.append({"racer": racer, "minutes": float(minutes), **figures["new"]})

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.core.process import prepare_for_training
 from tests.bench.tools import command_line
 
@@ -50,7 +50,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
             for _ in train_new(Path(scratch) / "run", sprites, recipe, config, device, Control()):
                 pass
             model = load_model(Path(scratch) / "run", "last", device)
-            report(budget, returned(draw(model, labels, GenerateSettings())))
+            report(budget, run_to_end(draw(model, labels, GenerateSettings())))
 
 
 def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, options: dict[str, Any]) -> None:

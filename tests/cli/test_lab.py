@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.lab import running
 from tests.cli.tools import SMALL, Studio
@@ -56,7 +56,7 @@ def test_a_run_is_looked_into(
 ) -> None:
     monkeypatch.setattr(running, "_Process", Here)
     run, report = tmp_path / "runs" / "trial", tmp_path / "report.html"
-    returned(train_classifier(run, sprites, steps=4))
+    run_to_end(train_classifier(run, sprites, steps=4))
     words = [str(run), "--checkpoint", "4", "--device", "cpu", "--seconds", "1"]
     done = studio("lab", "hardest", *words, "--out", str(report), "--json").objects()[-2]
     assert (done["result"]["run"], done["result"]["checkpoint"]) == ("trial", "4")

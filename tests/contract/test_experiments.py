@@ -17,7 +17,7 @@ import torch
 from studio.core import records
 from studio.core.errors import UsageError
 from studio.core.events import Event, Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.engine.devices.types import Device
 from studio.lab.catalog import experiments
 from studio.lab.experiments.base import MOST_S, Experiment, ExperimentContext
@@ -56,7 +56,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
         for name, train in made.items():
-            returned(train(folder / name, sprites, log_layer_stats=True))
+            run_to_end(train(folder / name, sprites, log_layer_stats=True))
     return {name: folder / name for name in made}
 
 

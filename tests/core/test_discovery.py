@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from studio.core import discovery
-from studio.core.discovery import discover, pick
+from studio.core.discovery import discover, find_plugin
 from studio.core.errors import StudioError, UsageError
 
 
@@ -65,4 +65,4 @@ def test_a_name_taken_twice_is_an_error(package: types.ModuleType) -> None:
 
 def test_a_wrong_name_is_answered_with_the_right_ones(package: types.ModuleType) -> None:
     with pytest.raises(UsageError, match="ant, cat"):
-        pick(discover(package, Animal), "cow", "animal")  # type: ignore[type-abstract]
+        find_plugin(discover(package, Animal), "cow", "animal")  # type: ignore[type-abstract]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from studio.core import file_systems
-from studio.core.file_systems import is_locked, take_lock, unreported_lacks
+from studio.core.file_systems import acquire_lock, is_locked, new_limitations
 from studio.core.files import atomic_path, write_atomic
 
 fcntl = pytest.importorskip("fcntl")  # locks that a file system may lack are those of POSIX
@@ -67,20 +67,20 @@ def test_fault_35_without_locks_a_file_stands_for_one(
 ) -> None:
     refuse(monkeypatch, fcntl, "flock", code)
     path = tmp_path / ".lock"
-    lock = take_lock(path, 0.0)
-    assert lock is not None and is_locked(path) and take_lock(path, 0.0) is None
+    lock = acquire_lock(path, 0.0)
+    assert lock is not None and is_locked(path) and acquire_lock(path, 0.0) is None
     lock.release()
     assert not is_locked(path)
 
 
 def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unreported_lacks(tmp_path) == unreported_lacks(tmp_path / "unplugged") == ""
+    assert new_limitations(tmp_path) == new_limitations(tmp_path / "unplugged") == ""
     refuse_folders(monkeypatch, errno.EINVAL)
     refuse(monkeypatch, fcntl, "flock", errno.ENOTSUP)
     refuse(monkeypatch, os, "link", errno.EPERM)
-    said = unreported_lacks(tmp_path)
+    said = new_limitations(tmp_path)
     assert "power failure" in said and "no locks" in said and "no links" in said
-    assert unreported_lacks(tmp_path) == ""
+    assert new_limitations(tmp_path) == ""
     assert not list(tmp_path.iterdir())
 
 
@@ -96,11 +96,11 @@ def test_fault_27_the_lock_of_a_process_that_was_killed_is_free(
     command = [sys.executable, "-c", HOLDER.format(kind=kind), str(tmp_path / name)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None and holder.stdout.readline().strip() == b"1"
-        assert is_locked(tmp_path / ".lock") and take_lock(tmp_path / ".lock", 0.0) is None
+        assert is_locked(tmp_path / ".lock") and acquire_lock(tmp_path / ".lock", 0.0) is None
         holder.kill()
         holder.wait()
     assert not is_locked(tmp_path / ".lock")
-    lock = take_lock(tmp_path / ".lock", 0.0)
+    lock = acquire_lock(tmp_path / ".lock", 0.0)
     assert lock is not None
     lock.release()
 
@@ -118,7 +118,7 @@ def test_fault_27_who_looks_does_not_keep_others_from_a_lock(tmp_path: Path) -> 
     watcher.start()
     try:
         for _ in range(200):
-            lock = take_lock(path, 1.0)
+            lock = acquire_lock(path, 1.0)
             refused += lock is None
             if lock is not None:
                 lock.release()
@@ -132,7 +132,7 @@ def test_fault_27_who_looks_while_another_one_looks_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / ".lock"
-    other = take_lock(path, 0.0)
+    other = acquire_lock(path, 0.0)
     assert other is not None
     monkeypatch.setattr(time, "sleep", lambda seconds: other.release())  # between two tries
     assert not is_locked(path)
@@ -143,4 +143,4 @@ def test_a_lock_that_can_not_be_tried_is_taken_for_free(tmp_path: Path, monkeypa
     refuse(monkeypatch, fcntl, "flock", errno.EIO)
     assert not is_locked(tmp_path / ".lock")
     with pytest.raises(OSError, match="Input/output"):
-        take_lock(tmp_path / ".lock", 0.0)
+        acquire_lock(tmp_path / ".lock", 0.0)

@@ -19,7 +19,7 @@ from studio.core.files import (
     remove,
     safe_name,
     sweep_temporaries,
-    why_not_written,
+    why_unwritable,
     write_atomic,
 )
 from tests.conftest import posix
@@ -172,11 +172,11 @@ def test_a_safe_name_never_leaves_its_folder(text: str) -> None:
 
 def test_a_path_that_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    assert why_not_written(tmp_path / "new folder" / "model.onnx") == ""
-    assert "not a folder" in why_not_written(tmp_path / "file" / "deeper" / "model.onnx")
-    assert "too long" in why_not_written(tmp_path / ("x" * 300))
+    assert why_unwritable(tmp_path / "new folder" / "model.onnx") == ""
+    assert "not a folder" in why_unwritable(tmp_path / "file" / "deeper" / "model.onnx")
+    assert "too long" in why_unwritable(tmp_path / ("x" * 300))
     monkeypatch.setattr(os, "access", lambda *args: False)
-    assert f"may not write in {tmp_path}" in why_not_written(tmp_path / "model.onnx")
+    assert f"may not write in {tmp_path}" in why_unwritable(tmp_path / "model.onnx")
 
 
 def test_a_free_path_is_free(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_share_is_said_in_per_cent_and_a_difference_in_digits() -> None:
         assert formatting.percent(share) == text
     agreements = {0.0: "exactly the same", 3e-8: "the same to 7 digits", 1e-4: "the same to 4 digits"}
     for share, text in {**agreements, 0.0123: "the same (within 1.2 %)"}.items():
-        assert formatting.agreement(share) == text
+        assert formatting.describe_agreement(share) == text
 
 
 def test_numbers_and_counts() -> None:

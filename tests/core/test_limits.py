@@ -32,23 +32,23 @@ def kernel(root: Path, groups: str, files: Mapping[str, str | int]) -> None:
 
 
 def test_fault_36_without_a_container_all_is_the_machines(tmp_path: Path) -> None:
-    assert limits.cpus() == 16 and limits.memory() == limits.Memory(1000 * MB, 900 * MB)
+    assert limits.usable_cpus() == 16 and limits.usable_memory() == limits.Memory(1000 * MB, 900 * MB)
     kernel(tmp_path, "0::/", {"cpu.max": "max 100000", "memory.max": "max", "memory.current": 5 * MB})
-    assert limits.cpus() == 16 and limits.memory() == limits.Memory(1000 * MB, 900 * MB)
+    assert limits.usable_cpus() == 16 and limits.usable_memory() == limits.Memory(1000 * MB, 900 * MB)
     v1: dict[str, str | int] = {
         "cpu/cpu.cfs_quota_us": -1, "cpu/cpu.cfs_period_us": 100_000, "memory/memory.limit_in_bytes": UNLIMITED_V1,
         "memory/memory.usage_in_bytes": 5 * MB,
     }  # fmt: skip
     kernel(tmp_path, "4:memory:/\n1:cpu:/", v1)
-    assert limits.cpus() == 16 and limits.memory() == limits.Memory(1000 * MB, 900 * MB)
+    assert limits.usable_cpus() == 16 and limits.usable_memory() == limits.Memory(1000 * MB, 900 * MB)
 
 
 @pytest.mark.parametrize(("quota", "cpus"), [("200000", 2), ("150000", 2), ("20000", 1), ("9900000", 16)])
 def test_fault_36_a_share_of_the_cpus_is_heeded(tmp_path: Path, quota: str, cpus: int) -> None:
     kernel(tmp_path, "0::/pod/box", {"pod/box/cpu.max": f"{quota} 100000"})
-    assert limits.cpus() == cpus
+    assert limits.usable_cpus() == cpus
     kernel(tmp_path, "4:cpu,cpuacct:/", {"cpu,cpuacct/cpu.cfs_quota_us": quota, "cpu,cpuacct/cpu.cfs_period_us": 10**5})
-    assert limits.cpus() == cpus
+    assert limits.usable_cpus() == cpus
 
 
 def test_fault_36_memory_is_what_the_tightest_group_leaves(tmp_path: Path) -> None:
@@ -57,11 +57,11 @@ def test_fault_36_memory_is_what_the_tightest_group_leaves(tmp_path: Path) -> No
         "pod/box/memory.stat": f"anon 7\ninactive_file {50 * MB}\nactive_file 9",
     }  # fmt: skip
     kernel(tmp_path, "0::/pod/box", files)
-    assert limits.memory() == limits.Memory(400 * MB, 300 * MB)
+    assert limits.usable_memory() == limits.Memory(400 * MB, 300 * MB)
     kernel(tmp_path, "0::/pod/box", {"pod/memory.max": 800 * MB, "pod/memory.current": 780 * MB, "pod/memory.stat": ""})
-    assert limits.memory() == limits.Memory(400 * MB, 20 * MB)  # its neighbours in the pod have taken the rest
+    assert limits.usable_memory() == limits.Memory(400 * MB, 20 * MB)  # its neighbours in the pod have taken the rest
     kernel(tmp_path, "0::/pod/box", {"pod/box/memory.high": 140 * MB})
-    assert limits.memory() == limits.Memory(140 * MB, 20 * MB)
+    assert limits.usable_memory() == limits.Memory(140 * MB, 20 * MB)
 
 
 def test_fault_36_a_container_that_sees_the_hosts_path_has_its_limits_at_the_mount(tmp_path: Path) -> None:
@@ -70,4 +70,4 @@ def test_fault_36_a_container_that_sees_the_hosts_path_has_its_limits_at_the_mou
         "cpu/cpu.cfs_quota_us": 300_000, "cpu/cpu.cfs_period_us": 100_000,
     }  # fmt: skip
     kernel(tmp_path, "11:memory:/docker/6f5e\n4:cpu,cpuacct:/docker/6f5e\n1:name=systemd:/docker/6f5e", files)
-    assert limits.cpus() == 3 and limits.memory() == limits.Memory(300 * MB, 0)
+    assert limits.usable_cpus() == 3 and limits.usable_memory() == limits.Memory(300 * MB, 0)

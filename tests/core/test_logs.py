@@ -110,7 +110,7 @@ def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
 
 def test_a_disk_that_is_full_while_training_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "studio"):
-        logs.note(Blocked("error", "The disk is full.", "Training waits."))
+        logs.log_event(Blocked("error", "The disk is full.", "Training waits."))
     assert "The disk is full." in caplog.text and "Training waits." in caplog.text
 
 

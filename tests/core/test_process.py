@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from studio.core import limits
-from studio.core.process import prepare_for_training
+from studio.core import limits, process
+from studio.core.process import HeapTrimmer, prepare_for_training
 
+MB = 1 << 20
 _PAGES = 10_240  # of 4 KB in a block of 40 MB
 _ROUNDS = 5
 _PROGRAM = f"""
@@ -55,8 +56,8 @@ def test_fault_36_libraries_start_as_many_threads_as_a_container_may_use(
     monkeypatch.setattr(sys, "platform", "elsewhere")
     monkeypatch.setenv("OMP_NUM_THREADS", "")
     monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr(limits, "cpus_to_run_on", lambda: 16)
-    monkeypatch.setattr(limits, "cpus", lambda: share)
+    monkeypatch.setattr(limits, "affinity_cpus", lambda: 16)
+    monkeypatch.setattr(limits, "usable_cpus", lambda: share)
     prepare_for_training()
     assert os.environ.get("OMP_NUM_THREADS") == threads
 
@@ -71,3 +72,26 @@ def test_what_is_written_to_a_closed_terminal_goes_nowhere() -> None:
         "os._exit(40 + os.write(1, b'one') + os.write(2, b'two'))\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 46
+
+
+def test_memory_is_handed_back_only_after_the_process_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    trims: list[int] = []
+    used = [900 * MB]
+
+    def trim(keep: int) -> int:
+        trims.append(used[0] // MB)
+        used[0] = min(used[0], 910 * MB)
+        return 1
+
+    monkeypatch.setattr(process, "_malloc_trim", lambda: trim)
+    monkeypatch.setattr(process, "_used_bytes", lambda: used[0])
+    trimmer = HeapTrimmer()
+    for now in (900, 950, 2200, 960, 700, 760, 765):
+        used[0] = now * MB
+        trimmer.trim()
+    assert trims == [900, 2200, 765]
+
+
+def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    HeapTrimmer().trim()

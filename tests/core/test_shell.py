@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import studio
-from studio.core.shell import command, quoted
+from studio.core.shell import command_line, quote
 
 _HOSTILE = [
     "$(touch x)",
@@ -35,7 +35,7 @@ _BEGINS_COMMAND = re.compile(rf"\b({_STUDIO}|python|tensorboard|ssh|cc|--[a-z-]+
 
 
 def test_a_shell_reads_back_each_word_and_runs_nothing(tmp_path: Path) -> None:
-    line = command("printf", r"%s\n", *_HOSTILE)
+    line = command_line("printf", r"%s\n", *_HOSTILE)
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.split("\n")[:-1] == _HOSTILE
     assert not list(tmp_path.iterdir())
@@ -60,7 +60,7 @@ def test_windows_gets_double_quotes_with_powershells_escapes(
     word: str, typed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    assert quoted(word) == typed
+    assert quote(word) == typed
 
 
 def test_no_module_quotes_a_printed_command_itself() -> None:

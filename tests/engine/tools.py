@@ -18,7 +18,7 @@ import torch
 from studio.core.arrays import Rgba
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, LossChunk, RunFinished
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
@@ -141,7 +141,7 @@ def nearest_training_sprites(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Nearest:
     """What `look_for_copies` returns, in one go."""
-    return returned(look_for_copies(sprites, training, indices, device))
+    return run_to_end(look_for_copies(sprites, training, indices, device))
 
 
 class Clock:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from studio.core.curves import TINTS, Values
+from studio.core.curves import CURVE_COLOURS, Values
 from studio.core.errors import ExportError
 from studio.exports.plot import PlotLine, save_plot
 
@@ -42,12 +42,12 @@ def _colours(path: Path) -> set[str]:
 def test_every_length_of_run_gives_a_picture(tmp_path: Path, count: int, log: bool) -> None:
     heldout = 5 if count >= 30 else 0
     colours = _colours(_save(tmp_path / "loss.png", _line(count, heldout=heldout), log=log))
-    assert (set(TINTS[:2]) <= colours) == (count >= 30)
+    assert (set(CURVE_COLOURS[:2]) <= colours) == (count >= 30)
 
 
 def test_runs_have_their_colours_in_order_and_odd_names(tmp_path: Path) -> None:
     lines = [_line(40, "_hidden"), _line(50, "$5 {", heldout=3), _line(60, "long " * 40)]
-    assert set(TINTS[:3]) <= _colours(_save(tmp_path / "runs.png", *lines))
+    assert set(CURVE_COLOURS[:3]) <= _colours(_save(tmp_path / "runs.png", *lines))
 
 
 def test_values_that_are_not_numbers_are_left_out(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_values_that_are_not_numbers_are_left_out(tmp_path: Path) -> None:
     line.values[40:50] = np.nan
     line.values[60] = np.inf
     line.values[70] = 0.0
-    assert TINTS[0] in _colours(_save(tmp_path / "loss.png", line, log=True, smoothing_steps=0))
+    assert CURVE_COLOURS[0] in _colours(_save(tmp_path / "loss.png", line, log=True, smoothing_steps=0))
     nowhere = PlotLine("a run", line.steps, np.full(100, np.nan), NOTHING, NOTHING)
     assert _save(tmp_path / "none.png", nowhere).is_file()
 
@@ -84,13 +84,13 @@ def test_the_peaks_of_a_long_run_are_drawn(tmp_path: Path) -> None:
     values = np.where(steps % 20_000 == 19_000, 3.0, 1.0)
     path = _save(tmp_path / "loss.png", PlotLine("a run", steps, values, NOTHING, NOTHING), smoothing_steps=0)
     with Image.open(path) as picture:
-        drawn = np.all(np.asarray(picture.convert("RGB")) == ImageColor.getrgb(TINTS[0]), axis=2)
+        drawn = np.all(np.asarray(picture.convert("RGB")) == ImageColor.getrgb(CURVE_COLOURS[0]), axis=2)
     assert (drawn[300:500].sum(0) > 100).sum() >= 10  # columns of the picture that a peak crosses
 
 
 def test_smoothed_curves_of_several_runs_are_drawn_from_their_first_value(tmp_path: Path) -> None:
     lines = [PlotLine(name, line.steps, line.values, NOTHING, NOTHING) for name in "ab" for line in [_line(2000)]]
     with Image.open(_save(tmp_path / "runs.png", *lines)) as picture:
-        drawn = np.all(np.asarray(picture.convert("RGB")) == ImageColor.getrgb(TINTS[1]), axis=2)
+        drawn = np.all(np.asarray(picture.convert("RGB")) == ImageColor.getrgb(CURVE_COLOURS[1]), axis=2)
     columns = np.flatnonzero(drawn[200:].any(0))  # below the legend
     assert columns[0] < 150  # the axes begin at about 100

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from studio.core import records
 from studio.core.errors import UsageError
 from studio.core.events import SpritesGenerated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.runs.history import MetricCurve
@@ -38,10 +38,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, sprites = tmp_path_factory.mktemp("inside"), make_sprites(size=16)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        returned(train_generator(made / "generator", sprites, log_layer_stats=True))
-        returned(train_classifier(made / "classifier", sprites, steps=3))
-        returned(train_classifier(made / "perceptron", sprites, steps=3, network="perceptron"))
-        returned(train_classifier(made / "all learnt", sprites, steps=3, holdout=0.0))
+        run_to_end(train_generator(made / "generator", sprites, log_layer_stats=True))
+        run_to_end(train_classifier(made / "classifier", sprites, steps=3))
+        run_to_end(train_classifier(made / "perceptron", sprites, steps=3, network="perceptron"))
+        run_to_end(train_classifier(made / "all learnt", sprites, steps=3, holdout=0.0))
     return made
 
 
@@ -80,7 +80,7 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
     bench = bench_of(folder / "classifier")
     assert bench.is_heldout and len(bench.sprites) == 4
     model = load_model(folder / "classifier", "best", CPU)
-    order, losses = returned(hardest._losses(model, bench.sprites, 60.0))
+    order, losses = run_to_end(hardest._losses(model, bench.sprites, 60.0))
     with torch.no_grad():
         logits = model.network(to_input(on_device(bench.sprites.rgba, model.device)))
     known = F.cross_entropy(logits, torch.from_numpy(bench.sprites.labels), reduction="none").numpy()
@@ -172,7 +172,7 @@ def test_results_from_before_there_were_runs_can_be_read() -> None:
 
 
 def test_numbers_are_shown_beside_the_true_ones(tmp_path: Path) -> None:
-    returned(train_regression(tmp_path / "run", with_numbers(make_sprites()), steps=2))
+    run_to_end(train_regression(tmp_path / "run", with_numbers(make_sprites()), steps=2))
     outcome = _outcome(hardest.Hardest(), bench_of(tmp_path / "run"))
     assert outcome.tables[0].columns == ("sprite", "class", ">loss", ">visible", ">red")
     assert all(", true " in row[3] for row in outcome.tables[0].rows)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import learnt_by
 from studio.engine.runs.folder import RunDir
@@ -66,7 +66,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
         path = tmp_path_factory.mktemp("runs") / "trial"
-        returned(train_classifier(path, make_sprites(), steps=3))
+        run_to_end(train_classifier(path, make_sprites(), steps=3))
     return path
 
 

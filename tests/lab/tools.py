@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from studio.core.config import Value
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
@@ -21,7 +21,7 @@ def small_bench(seconds: float = 1.0, recipe: Recipe | None = None, **changes: V
 
 def bench_of(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> ExperimentContext:
     """To look into a run."""
-    return returned(ExperimentContext.of_run(run, checkpoint, CPU, seconds))
+    return run_to_end(ExperimentContext.of_run(run, checkpoint, CPU, seconds))
 
 
 class Here:

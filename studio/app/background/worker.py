@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 from studio.core import formatting, logs
 from studio.core.errors import StudioError
 from studio.core.events import Blocked, Event, Events, JobFailed, LossChunk, Progress
-from studio.core.memory import MemoryReturn
+from studio.core.process import HeapTrimmer
 
 Outcome = Literal["done", "failed", "cancelled"]
 
@@ -94,7 +94,7 @@ class Worker(QThread):
         self._closing = False
         self._mailbox = Mailbox()
         self._announced_at = 0.0
-        self._memory = MemoryReturn()
+        self._heap = HeapTrimmer()
 
     def submit(self, job: Job) -> None:
         """Queue a job: it runs after those before it, a background job when no other is ready.
@@ -219,7 +219,7 @@ class Worker(QThread):
             self._fail(job, error)
         _log.info("%s: %s: %s", self.objectName(), job.title, outcome)
         self._post(job, JobEnded(outcome))
-        self._memory.give_back()
+        self._heap.trim()
 
     def _fail(self, job: Job, error: Exception) -> None:
         _log.error("'%s' failed.", job.title, exc_info=error)
@@ -227,7 +227,7 @@ class Worker(QThread):
 
     def _post(self, job: Job, event: Event) -> None:
         """Put an event into the mailbox and wake the main thread, for frequent events every `quiet_interval_s` only."""
-        logs.note(event)
+        logs.log_event(event)
         self._mailbox.put(job, event)
         now = time.monotonic()
         is_frequent = job.background and isinstance(event, LossChunk | Progress)
@@ -308,7 +308,7 @@ def _joined(events: list[Event]) -> Event:
 
 def failure(error: Exception) -> JobFailed:
     """The event for an error, with the traceback of one that neither the studio nor a plug-in foresaw."""
-    title, hint = formatting.error_words(error, otherwise="Something went wrong inside the studio.")
+    title, hint = formatting.describe_error(error, otherwise="Something went wrong inside the studio.")
     foreseen = isinstance(error, StudioError)
     return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
 

@@ -165,7 +165,7 @@ class ExportDialog(QDialog):
     def _on_export_clicked(self) -> None:
         form = self.formats.chosen()
         path = self._folder() / Path(self.path.text().strip()).expanduser()
-        reason = files.why_not_written(path)
+        reason = files.why_unwritable(path)
         self._clear_errors()
         self.path_reason.show_reason(reason)
         if form is not None and not reason:
@@ -198,7 +198,7 @@ class ExportDialog(QDialog):
         if self._stages.currentIndex() != _WRITING:
             return
         names = "\n".join(str(path) for path in exported.paths)
-        same, size = formatting.agreement(exported.difference), formatting.memory(exported.size_bytes)
+        same, size = formatting.describe_agreement(exported.difference), formatting.memory(exported.size_bytes)
         card = f"\nIts card says where it comes from: {exported.card[1].name}" if exported.card else ""
         self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}\n{size}{card}")
         self._snippets = exported.snippets

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.data.assemble import ImportResult, too_few
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
@@ -116,7 +116,7 @@ def unmatched_patterns(names: str, sprites: Iterable[str]) -> list[str]:
 
 
 def _patterns(names: str) -> list[str]:
-    return [pattern.strip() for pattern in composed(names).split(_SEPARATOR) if pattern.strip()]
+    return [pattern.strip() for pattern in nfc(names).split(_SEPARATOR) if pattern.strip()]
 
 
 def as_patterns(chosen: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studio.core.names import composed
+from studio.core.names import nfc
 
 _OF_SYSTEMS = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
 _OTHER_FOLDERS = frozenset(
@@ -36,12 +36,12 @@ def is_archive(name: str) -> bool:
 
 def folded(name: str) -> str:
     """Return a file name in a form for comparisons: case-folded, in composed Unicode."""
-    return composed(name).casefold()
+    return nfc(name).casefold()
 
 
 def escape_unprintable(text: str) -> str:
     """Return `text` in composed Unicode with undecodable bytes, surrogates and control characters escaped."""
-    text = composed(text)
+    text = nfc(text)
     if text.isprintable():
         return text
     return "".join(_escaped(letter) for letter in text)

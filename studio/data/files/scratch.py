@@ -26,7 +26,7 @@ _FIRST = 1 << 20  # bytes of memory to begin with
 
 def most_in_memory() -> int:
     """Bytes that an import may keep in memory: where that is small, of a container too, a sixteenth of it."""
-    return min(256 << 20, limits.memory().total_bytes // 16)
+    return min(256 << 20, limits.usable_memory().total_bytes // 16)
 
 
 IN_MEMORY = most_in_memory()  # bytes: more go to the disk

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.data.files.source_files import Quarantined, SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
@@ -116,7 +116,7 @@ class Labelling:
         """
         if not self._sheets:
             return -1
-        name, found = composed(file.name), -1
+        name, found = nfc(file.name), -1
         nearest: _Sheet | None = None
         counting: _Sheet | None = None
         for sheet, folder in self._above(file, name):
@@ -225,7 +225,7 @@ def _read(
     """Each labels file, or why it can't be used; None now and then."""
     names = set[str]()
     for file in files:
-        name = composed(file.name)
+        name = nfc(file.name)
         names.update((name, _without_suffix(name)))
     for file in found:
         try:
@@ -249,5 +249,5 @@ def _without_suffix(name: str) -> str:
 
 def _folder(file: SourceFile) -> str:
     """Return the folder part of the file's name, ending in '/'; '' for a file at the top."""
-    name = composed(file.name)
+    name = nfc(file.name)
     return name[: name.rfind("/") + 1]

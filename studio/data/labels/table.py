@@ -24,7 +24,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import UnreadableFile
 from studio.data.notation import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
@@ -273,7 +273,7 @@ def _names(headings: Sequence[str]) -> tuple[str, ...]:
 
 def _key(cell: str) -> str:
     """The name of a file as `rows` has it."""
-    return composed("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
+    return nfc("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
 
 
 class _Filling:

@@ -56,7 +56,7 @@ def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path
     """
     data = format_for(path).write(palette)
     target = files.output_path(path, replace=replace)
-    with files.exporting(target):
+    with files.wrap_export_errors(target):
         files.write_atomic(target, data)
     return target
 

@@ -188,7 +188,7 @@ def processes_for(count: int) -> int:
     """How many processes read so many files, besides the thread."""
     if count < _FEWEST or not worker_process.can_start():
         return 0
-    return min(_MOST, limits.cpus() - 1, count // _SHARE, limits.memory().free_bytes // _PROCESS_BYTES)
+    return min(_MOST, limits.usable_cpus() - 1, count // _SHARE, limits.usable_memory().free_bytes // _PROCESS_BYTES)
 
 
 class ReaderPool:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path, read_into
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.files import scratch
 from studio.data.sprites import MappedFile, Sprites
 
@@ -115,7 +115,7 @@ def map_saved(sprites: Sprites, path: Path) -> Sprites:
 
 def load(path: Path) -> Sprites:
     """Read what `save` wrote. Raises BadInputError when the file is missing, damaged or lies about itself."""
-    return returned(load_in_slices(path))[0]
+    return run_to_end(load_in_slices(path))[0]
 
 
 def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:

@@ -155,7 +155,7 @@ def memory_free(device: torch.device) -> int:
         return int(_free_and_total(device)[0] + kept)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
-    return limits.memory().free_bytes
+    return limits.usable_memory().free_bytes
 
 
 def give_back_memory(device: torch.device) -> None:
@@ -307,7 +307,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _cpu() -> Device:
-    cores, memory = limits.cpus(), limits.memory()
+    cores, memory = limits.usable_cpus(), limits.usable_memory()
     threads = min(cores, psutil.cpu_count(logical=False) or cores)
     return Device("cpu", "cpu", _cpu_name(), memory.free_bytes, memory.total_bytes, cores=cores, threads=threads)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from studio.core import files
 from studio.core.config import Config
-from studio.core.discovery import pick
+from studio.core.discovery import find_plugin
 from studio.core.errors import ExportError
 from studio.core.events import Event, Events, Exported, Notice, Progress
 from studio.engine import catalog
@@ -43,7 +43,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     hold this model, and when the file can't be written, can't be read back or gives outputs that differ by more than
     the format allows; nothing is left behind then.
     """
-    form = pick(catalog.model_exports(), format_name, "export format")
+    form = find_plugin(catalog.model_exports(), format_name, "export format")
     config = form.Config() if config is None else config
     _check(form, model)
     with detection.faults(model.device):
@@ -53,7 +53,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     chosen = _free(form, wanted, config)
     yield _progress(_COPIED_PERCENT, "writing the file")
     with files.staged(chosen) as draft:  # the final names appear when the files are verified
-        with files.exporting(chosen):
+        with files.wrap_export_errors(chosen):
             drafts = form.write(exportable, draft, config)
         found = yield from _read_back(form, drafts, exportable, config)
         yield _progress(_COMPARED_PERCENT, "comparing with the live model")

@@ -9,7 +9,7 @@ import msgspec
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.engine.runs.folder import REMOTE_FILE, RunDir, wrap_read_errors, wrap_write_errors
 
 
@@ -46,7 +46,7 @@ def unmark(run: Path) -> None:
 def raise_if_away(run: Path) -> None:
     """Raise RunError where the run is out: two machines would go on with it, each in its own way."""
     if place := place_of(run):
-        again = command("studio", "resume", str(run), "--on", place)
+        again = command_line("studio", "resume", str(run), "--on", place)
         raise RunError(
             f"{run.name} is being trained on {place}.",
             f"Take it up again with: {again}. If that machine is gone for good, remove {REMOTE_FILE} from the run's "

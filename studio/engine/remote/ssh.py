@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.core.errors import RunError, UnwritableError, UsageError
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.core.versions import versions_in, versions_line
 
 _SSH = (
@@ -234,7 +234,7 @@ def _is_ipv6(text: str) -> bool:
 
 def _lost(place: RemoteTarget, problem: str) -> LinkLostError:
     """Why ssh has not got through, as far as it says so in words that are known."""
-    host, typed = place.host, command("ssh", place.host)
+    host, typed = place.host, command_line("ssh", place.host)
     if "Could not resolve hostname" in problem:
         return LinkLostError(f"There is no machine {host}.", "Look after its name, and after the network.")
     if "Host key verification failed" in problem:

@@ -23,7 +23,7 @@ import msgspec
 from studio.core import files, records
 from studio.core.errors import RunError, TrainingError, UnwritableError
 from studio.core.events import Blocked, Event, Events, Notice, RunFinished, RunStarted
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.engine.control.control import Control
 from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files, read_asked, write_live
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
@@ -269,7 +269,7 @@ class RemoteTraining:
         """
         path = self._run.path
         clear_control_files(path)
-        again = command("studio", "resume", str(path), "--on", self._place)
+        again = command_line("studio", "resume", str(path), "--on", self._place)
         title = f"The folder of {self._name} on {self._place} is gone."
         hint = f"Steps up to {self._run.progress().step:,} are here. Send them there again: {again}. To train here, "
         return RunError(title, f"{hint}remove {REMOTE_FILE} from the run's folder first.")

@@ -154,7 +154,7 @@ class RunDir:
             elif not self.path.exists():
                 self.path.mkdir(parents=True)
                 on_error.callback(self.path.rmdir)
-            lock = file_systems.take_lock(self.path / _LOCK_FILE, wait_s)
+            lock = file_systems.acquire_lock(self.path / _LOCK_FILE, wait_s)
             on_error.pop_all()
         if lock is None:
             raise RunError(f"{self.path.name} is being trained elsewhere.", "Close the other window or command first.")

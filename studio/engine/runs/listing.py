@@ -12,7 +12,7 @@ from typing import Any, Literal
 from studio.core import file_systems, files, formatting, paths, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.engine.runs.folder import (
     METRICS_FILE,
     RECORD_FILE,
@@ -51,7 +51,7 @@ class RunSummary:
     @property
     def title(self) -> str:
         """What it is called: the name that it was given, or that of its folder."""
-        return self.notes.name or composed(self.path.name)
+        return self.notes.name or nfc(self.path.name)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def remember(run: Path) -> None:
         return
     with contextlib.suppress(OSError):
         paths.home().mkdir(parents=True, exist_ok=True)
-        lock = file_systems.take_lock(paths.home() / ".known_runs.lock", wait_s=2.0)
+        lock = file_systems.acquire_lock(paths.home() / ".known_runs.lock", wait_s=2.0)
         if lock is None:
             return
         try:

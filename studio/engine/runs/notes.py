@@ -19,7 +19,7 @@ import msgspec
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError, UsageError
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.engine.runs.folder import RunDir, wrap_read_errors
 
 MAX_NAME_LENGTH, MAX_NOTE_LENGTH, MAX_TAG_LENGTH = 80, 10_000, 32  # letters
@@ -67,7 +67,7 @@ def change_notes(
         before.starred if starred is None else starred,
         before.tags if tags is None else split_tags(" ".join(tags)),
     )
-    if notes.name == composed(run.resolve().name):
+    if notes.name == nfc(run.resolve().name):
         notes = dataclasses.replace(notes, name="")
     check_notes(notes)
     if notes != before:
@@ -80,7 +80,7 @@ def change_notes(
 def split_tags(text: str) -> tuple[str, ...]:
     """'boss, dark #wip Boss' -> ('boss', 'dark', 'wip'): words, each once, as it was spelt first."""
     found: dict[str, str] = {}
-    for word in re.split(r"[#,;\s]+", composed(text)):
+    for word in re.split(r"[#,;\s]+", nfc(text)):
         if word:
             found.setdefault(word.casefold(), word)
     return tuple(found.values())
@@ -88,11 +88,11 @@ def split_tags(text: str) -> tuple[str, ...]:
 
 def display_name(run: Path) -> str:
     """Return the run's display name: the user's name for it, or its folder's."""
-    return read_notes(run).name or composed(run.resolve().name)
+    return read_notes(run).name or nfc(run.resolve().name)
 
 
 def _one_line(text: str) -> str:
-    return composed(" ".join(text.split()))
+    return nfc(" ".join(text.split()))
 
 
 def check_notes(notes: RunNotes) -> None:

@@ -134,7 +134,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
     """
     with wrap_write_errors(paths.home()):
         paths.home().mkdir(parents=True, exist_ok=True)
-        lock = file_systems.take_lock(paths.home() / ".queue.lock", _WAIT_S)
+        lock = file_systems.acquire_lock(paths.home() / ".queue.lock", _WAIT_S)
         if lock is None:
             raise RunError("The queue is being changed by another window or command.", "Try again.")
         try:

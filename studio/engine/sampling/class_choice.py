@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from studio.core.errors import UsageError
-from studio.core.names import composed
+from studio.core.names import nfc
 
 _MOST_CLASSES_SAID = 30
 _HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
@@ -20,8 +20,8 @@ def find_class(names: Sequence[str], wanted: str) -> int:
     """
     if wanted in names:
         return names.index(wanted)
-    name = composed(wanted)
-    known = [composed(other) for other in names]  # run.json of older versions may hold decomposed names
+    name = nfc(wanted)
+    known = [nfc(other) for other in names]  # run.json of older versions may hold decomposed names
     matches = [index for index, other in enumerate(known) if other == name]
     matches = matches or [index for index, other in enumerate(known) if other.rpartition("/")[2] == name]
     if not matches:

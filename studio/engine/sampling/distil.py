@@ -21,7 +21,7 @@ from studio.core.arrays import Rgba
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Distilled, Event, Events, Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
@@ -177,7 +177,7 @@ def _compared(model: TrainedModel) -> Distilled:
 
 def _timed(model: TrainedModel, labels: Labels, how: GenerateSettings) -> tuple[float, Rgba]:
     """Seconds, and what was drawn in them: the second time, when the device is warm."""
-    returned(draw(model, labels, how))
+    run_to_end(draw(model, labels, how))
     start_s = time.perf_counter()
-    drawn = returned(draw(model, labels, how))
+    drawn = run_to_end(draw(model, labels, how))
     return time.perf_counter() - start_s, drawn

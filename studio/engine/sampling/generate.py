@@ -14,7 +14,7 @@ from torch import Tensor
 from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Events, NumbersPredicted, Progress, SpritesGenerated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour.constraints import UNCONSTRAINED, Constraints
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
@@ -100,7 +100,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
         made = to_rgba(x).numpy()
     labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]
     drawn, choice = corner_tiles.split_tiles(made), ColourMode(settings.true_pixels)
-    tiles = returned(recolour_sprites(drawn, labels, model.style, choice, constraints=settings.constraints()))
+    tiles = run_to_end(recolour_sprites(drawn, labels, model.style, choice, constraints=settings.constraints()))
     first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
     titles = tuple(f"{first}-{other} {''.join(map(str, row))}" for row in kinds.astype(int).tolist())
     yield SpritesGenerated(tiles, labels, name_of(model), settings.seed, titles=titles)

@@ -18,9 +18,9 @@ from studio.core import paths
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import DamagedError, RunError, TrainingError
 from studio.core.events import Event, Events, Notice
-from studio.core.file_systems import unreported_lacks
+from studio.core.file_systems import new_limitations
 from studio.core.formatting import duration, percent
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -287,7 +287,7 @@ def _assemble(
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
-    if ranks.is_first and (lacks := unreported_lacks(run.path)):
+    if ranks.is_first and (lacks := new_limitations(run.path)):
         notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
     optimizers, on_device = make_optimizers(network, config, precision), DeviceSprites(heldout, target)
     return Training(
@@ -351,7 +351,7 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
 
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     return RunRecord(
-        name=composed(new.path.name),
+        name=nfc(new.path.name),
         recipe=new.recipe.name,
         config=plan.config.to_json(),
         size=sprites.size,

@@ -316,7 +316,7 @@ def _record_failure(
     if isinstance(error, StepTooLargeError) and not (training.ranks.is_alone or training.step_is_too_large()):
         training.recovery.micro_batches.double(training.ranks.count)  # with which the next start goes on
     if isinstance(error, Exception):
-        words = formatting.error_words(error, otherwise="Something went wrong inside the studio.")
+        words = formatting.describe_error(error, otherwise="Something went wrong inside the studio.")
         with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
             training.write_state("failed", " ".join(words).strip())
 

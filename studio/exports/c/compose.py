@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from studio.core.errors import ExportError
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.c import comparing, source
 from studio.exports.c.program import Program
@@ -94,7 +94,7 @@ def _about(model: ExportableModel, target: Path, precision: str) -> str:
     }
     started = ", ".join(f"{one['title']} (which learnt from {one['data_title']})" for one in model.ancestors)
     lineage = f"It started from the weights of {started}." if started else "It learnt from its own sprites alone."
-    compiled = command("cc", "-std=c99", "-O3", "-march=native", "-c", target.name)
+    compiled = command_line("cc", "-std=c99", "-O3", "-march=native", "-c", target.name)
     header, weights = (target.with_suffix(suffix).name for suffix in (".h", ".bin"))
     return f"""{what[model.makes]} of {model.size} x {model.size} pixels: {model.title}, after {model.step:,} steps of
    the recipe {model.recipe} in Sprite Training Studio. {lineage}

@@ -16,7 +16,7 @@ from typing import Any
 
 from studio.core.config import Setting, TrainingConfig, settings_of
 from studio.core.formatting import number
-from studio.core.shell import command
+from studio.core.shell import command_line
 from studio.exports.base import ExportableModel
 from studio.exports.scripts.cells import PACKAGES, Cell, cells_for, stand_ins
 from studio.exports.sources import brief, collect, defined_names, free_names
@@ -113,7 +113,7 @@ def _heading(model: ExportableModel, target: Path, code: str) -> str:
         others = ", ".join(_plain(str(one["title"])) for one in model.ancestors)
         paragraphs.append(f"The run itself started from the weights of {others}; this begins anew, and loses more.")
     first, *rest = (textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
-    start = f"Start it with: {command('python', _plain(target.name))}"  # not wrapped, to be pasted
+    start = f"Start it with: {command_line('python', _plain(target.name))}"  # not wrapped, to be pasted
     return "\n\n".join([first, start, *rest])
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
-from studio.core.curves import smooth
+from studio.core.curves import smooth_curve
 from studio.core.events import Event, Events, Progress
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -191,7 +191,7 @@ def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
     """Losses, float32 [] on the device, up to the first that is no number, smoothed over this share of them all."""
     values = while_finite(torch.stack(losses).cpu().numpy())
     steps = np.arange(1, len(values) + 1, dtype=np.float64)
-    curve = smooth(steps, values, max(1.0, len(losses) * smoothed))
+    curve = smooth_curve(steps, values, max(1.0, len(losses) * smoothed))
     return Line(name, tuple(steps.tolist()), tuple(curve.tolist()), dots=False)
 
 

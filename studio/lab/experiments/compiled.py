@@ -15,7 +15,7 @@ import torch
 
 from studio.core.errors import StudioError
 from studio.core.events import Events, Progress
-from studio.core.formatting import agreement, duration, number, percent, rate
+from studio.core.formatting import describe_agreement, duration, number, percent, rate
 from studio.engine.devices.types import Device
 from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
@@ -173,4 +173,4 @@ def _sentences(eager: _Steps, compiled: _Steps, cost_s: float, steps: int) -> It
 
 def _alike(apart: float) -> str:
     """How near two losses are that differ by this share."""
-    return agreement(apart) if apart < _ALIKE else f"{percent(apart)} apart: roundings that differ have grown"
+    return describe_agreement(apart) if apart < _ALIKE else f"{percent(apart)} apart: roundings that differ have grown"

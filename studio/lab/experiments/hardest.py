@@ -20,7 +20,7 @@ from torch import Tensor
 
 from studio.core.arrays import Rgba
 from studio.core.events import Classified, Events, NumbersPredicted, Progress
-from studio.core.formatting import beside, count, decimal, number, percent
+from studio.core.formatting import count, decimal, number, percent, predicted_and_true
 from studio.core.pictures import tile
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
@@ -155,7 +155,7 @@ class _Found:
             return self.told.class_names[said], percent(float(self.told.probabilities[place, said]))
         if isinstance(self.told, NumbersPredicted):
             pairs = zip(self.told.numbers[place].tolist(), self.sprites.targets[place].tolist(), strict=True)
-            return [beside(*pair) for pair in pairs][:_NUMBERS]
+            return [predicted_and_true(*pair) for pair in pairs][:_NUMBERS]
         return ()
 
     def cells(self) -> list[tuple[tuple[int, int], int]]:

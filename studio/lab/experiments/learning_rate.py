@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from studio.core.curves import smooth
+from studio.core.curves import smooth_curve
 from studio.core.events import Events, Progress
 from studio.core.formatting import decimal, number
 from studio.engine.training.loop import TICK_S
@@ -92,7 +92,7 @@ def _smoothed(losses: list[float], steps: int) -> NDArray[np.float64]:
     """The finite losses without their noise: averaged from both ends, as from one alone the curve would lag behind."""
     values = while_finite(losses)
     places = np.arange(len(values), dtype=np.float64)
-    forward, backward = (smooth(places, each, steps * _SMOOTHED) for each in (values, values[::-1]))
+    forward, backward = (smooth_curve(places, each, steps * _SMOOTHED) for each in (values, values[::-1]))
     return np.asarray((forward + backward[::-1]) / 2)
 
 
@@ -100,7 +100,7 @@ def _has_fallen_apart(losses: list[float], steps: int) -> bool:
     values = while_finite(losses)
     if len(values) < len(losses):
         return True
-    curve = smooth(np.arange(len(values), dtype=np.float64), values, steps * _SMOOTHED)
+    curve = smooth_curve(np.arange(len(values), dtype=np.float64), values, steps * _SMOOTHED)
     return len(curve) > steps // 10 and bool(curve[-1] > _FALLEN_APART * curve.min())
 
 

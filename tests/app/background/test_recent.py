@@ -12,7 +12,7 @@ from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel
 from studio.app.background.recent import recent
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour.recolouring import ColourMode
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
@@ -52,13 +52,13 @@ def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints
     add_metrics(checkpoints, first, {**FIGURES, "kid": 0.3})
     add_metrics(checkpoints, last, {**FIGURES, "kid": 0.1})
     best = SavedModel(run_path, "best")
-    model = returned(cache.load(best, CPU))
-    assert model.step == last and returned(cache.load(best, CPU)) is model
+    model = run_to_end(cache.load(best, CPU))
+    assert model.step == last and run_to_end(cache.load(best, CPU)) is model
     for same in ("last", str(last)):
-        assert returned(cache.load(SavedModel(run_path, same), CPU)) is model
+        assert run_to_end(cache.load(SavedModel(run_path, same), CPU)) is model
     assert loaded == ["best"]
     add_metrics(checkpoints, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
-    assert returned(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
+    assert run_to_end(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
 
 
 def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said_once(
@@ -69,10 +69,10 @@ def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said
     cache, last = ModelCache(), SavedModel(run_path, "last")
     for said in ([f"Checkpoint {path.name} is damaged."], []):
         assert [notice.title for notice in cache.load(last, CPU)] == said
-    model = returned(cache.load(last, CPU))
-    assert model.step == sound.step < damaged.step and returned(cache.load(last, CPU)) is model
+    model = run_to_end(cache.load(last, CPU))
+    assert model.step == sound.step < damaged.step and run_to_end(cache.load(last, CPU)) is model
     with pytest.raises(RunError, match="is damaged"):
-        returned(cache.load(SavedModel(run_path, str(damaged.step)), CPU))
+        run_to_end(cache.load(SavedModel(run_path, str(damaged.step)), CPU))
 
 
 def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(

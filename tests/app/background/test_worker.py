@@ -443,7 +443,7 @@ def test_an_ended_job_returns_its_memory(
 ) -> None:
     given_back: list[str] = []
     monkeypatch.setattr(
-        "studio.core.memory.MemoryReturn.give_back", lambda self: given_back.append(threading.current_thread().name)
+        "studio.core.process.HeapTrimmer.trim", lambda self: given_back.append(threading.current_thread().name)
     )
     for place in ("engine", "files"):
         job_queue.start(place, "Work", says("a"), log.take)

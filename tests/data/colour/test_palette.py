@@ -9,7 +9,7 @@ import pytest
 
 from studio.core.arrays import Rgba
 from studio.core.events import Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour import palette
 from studio.data.colour.colour_counts import colours_per_sprite, count_colours, find_sprites_with_colour
 from studio.data.colour.palette import display_order, dominant_colours, extract_palette, farthest_colours, to_oklab
@@ -111,7 +111,7 @@ def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_o
         assert use.pixels.tolist() == sorted(pixels.values(), reverse=True)[:limit]
         assert [sprites[colour] for colour in listed] == use.sprites.tolist()
         for colour in use.colours:
-            with_it = returned(find_sprites_with_colour(rgba, colour)).tolist()
+            with_it = run_to_end(find_sprites_with_colour(rgba, colour)).tolist()
             assert with_it == [n for n, sprite in enumerate(rgba) if (sprite == colour).all(-1).any()]
             assert [*find_sprites_with_colour(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites looked at")
 
@@ -128,7 +128,7 @@ def test_nothing_to_see_and_no_sprites() -> None:
     for rgba in (np.zeros((3, 4, 4, 4), np.uint8), np.zeros((0, 4, 4, 4), np.uint8)):
         use = count_colours(rgba)
         assert (len(use.colours), len(use.pixels), len(use.sprites), use.total) == (0, 0, 0, 0)
-        assert not len(returned(find_sprites_with_colour(rgba[:0], np.zeros(4, np.uint8))))
+        assert not len(run_to_end(find_sprites_with_colour(rgba[:0], np.zeros(4, np.uint8))))
 
 
 def test_colours_are_counted_as_they_are_seen() -> None:

@@ -11,7 +11,7 @@ import pytest
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.core.events import Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour import recolouring
 from studio.data.colour.palette import Palette
 from studio.data.colour.pixel_art import PixelStyle, measure_pixel_art, measure_style, to_pixel_art
@@ -150,7 +150,7 @@ def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
         (ColourMode(True, FOUR, BAYER), map_to_palette(own, FOUR, BAYER)),
     ):
         work = (drawn, ART.labels, OWN, choice)
-        assert np.array_equal(returned(recolour_sprites(*work)), expected)
+        assert np.array_equal(run_to_end(recolour_sprites(*work)), expected)
         assert list(recolour_sprites(*work)) == [
             Progress(done, 20, "sprites coloured") for done in (6, 12, 18, 20) if choice.true_pixels
         ]
@@ -163,7 +163,7 @@ def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_palette_without_a_colour_that_can_be_seen_is_refused(dither: str) -> None:
     ghost = ColourMode(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
     with pytest.raises(BadInputError, match="no colour that can be seen"):
-        returned(recolour_sprites(_noisy(), ART.labels, OWN, ghost))
+        run_to_end(recolour_sprites(_noisy(), ART.labels, OWN, ghost))
 
 
 def test_kept_pixels_stay_and_their_colours_are_taken_first() -> None:
@@ -182,7 +182,7 @@ def test_kept_pixels_stay_and_their_colours_are_taken_first() -> None:
     assert np.array_equal(to_pixel_art(sprite, np.array([1]), OWN, ~np.zeros_like(keep)), sprite)
     assert np.array_equal(to_pixel_art(_noisy(), ART.labels, OWN, np.zeros((20, 8, 8), bool)), ART.rgba)
     for choice in (ColourMode(False), ColourMode(True), ColourMode(True, FOUR), ColourMode(True, FOUR, BAYER)):
-        in_choice = returned(recolour_sprites(sprite, np.array([1]), OWN, choice, keep))
+        in_choice = run_to_end(recolour_sprites(sprite, np.array([1]), OWN, choice, keep))
         assert np.array_equal(in_choice[keep], sprite[keep])
         if choice.palette is not None:
             assert np.isin(in_choice[~keep][:, :3], FOUR.visible()).all()

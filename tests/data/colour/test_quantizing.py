@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour import palette as palette_module
 from studio.data.colour.palette import Palette, to_oklab
 from studio.data.colour.quantizing import BAYER, DITHERS, NO_DITHER, map_to_palette, merge_near_colours, oklab_with_toe
@@ -102,8 +102,8 @@ def test_one_colour_no_sprites_and_nothing_to_see() -> None:
 def test_the_most_used_colours_stay_and_the_others_join_the_nearest() -> None:
     colours = np.array([[0, 0, 0], [1, 1, 1], [255, 0, 0], [254, 2, 1], [0, 0, 255]], np.uint8)
     counts = np.array([5, 50, 9, 3, 1])
-    assert returned(merge_near_colours(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
-    assert returned(merge_near_colours(colours[:0], counts[:0], 0.02)).tolist() == []
+    assert run_to_end(merge_near_colours(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
+    assert run_to_end(merge_near_colours(colours[:0], counts[:0], 0.02)).tolist() == []
 
 
 def test_against_looking_at_all_pairs() -> None:
@@ -111,7 +111,7 @@ def test_against_looking_at_all_pairs() -> None:
     colours = np.unique(rng.integers(0, 40, (300, 3), dtype=np.uint8), axis=0)
     counts = rng.integers(1, 100, len(colours))
     distance = 0.02
-    becomes = returned(merge_near_colours(colours, counts, distance))
+    becomes = run_to_end(merge_near_colours(colours, counts, distance))
     places = oklab_with_toe(colours)
     apart = np.linalg.norm(places[:, None] - places, axis=2)
     staying: list[int] = []

@@ -125,7 +125,9 @@ def test_closing_leaves_nothing_on_the_disk(folder: Path, tmp_path: Path, stage:
 
 def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.MonkeyPatch) -> None:
     for total_bytes, most in ((64 << 30, 256 << 20), (512 << 20, 32 << 20)):
-        monkeypatch.setattr(limits, "memory", lambda total_bytes=total_bytes: limits.Memory(total_bytes, total_bytes))
+        monkeypatch.setattr(
+            limits, "usable_memory", lambda total_bytes=total_bytes: limits.Memory(total_bytes, total_bytes)
+        )
         assert scratch.most_in_memory() == most
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.doctor.findings import list_findings
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.labels import labelling
@@ -47,7 +47,7 @@ def said(event: SpritesImported) -> list[str]:
 
 
 def table_of(text: str) -> LabelsTable:
-    return returned(read_table(text.encode(), lambda name: name.endswith(".png")))
+    return run_to_end(read_table(text.encode(), lambda name: name.endswith(".png")))
 
 
 def test_classes_take_precedence_over_folders(folder: Path) -> None:

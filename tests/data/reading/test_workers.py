@@ -245,8 +245,8 @@ def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.Mon
         (8, 512 << 20, {1_000_000: 4}),
         (8, 64 << 30, {0: 0, 1999: 0, 2000: 4, 3000: 6, 50_000: 7}),
     ):
-        monkeypatch.setattr(limits, "cpus", lambda cpus=cpus: cpus)
-        monkeypatch.setattr(limits, "memory", lambda free_bytes=free_bytes: limits.Memory(64 << 30, free_bytes))
+        monkeypatch.setattr(limits, "usable_cpus", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(limits, "usable_memory", lambda free_bytes=free_bytes: limits.Memory(64 << 30, free_bytes))
         assert {count: processes_for(count) for count in expected} == expected
     for executable in (None, "", "/opt/Sprite Studio/studio"):
         monkeypatch.setattr(sys, "executable", executable)

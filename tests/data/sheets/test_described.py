@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.importing.sheet_preview import look_at_sheet
 from studio.data.options import Grid
 from tests.data.composing import laid
@@ -101,7 +101,7 @@ def test_the_undescribed_tiles_are_reported_and_can_be_cut(tmp_path: Path) -> No
 
 def test_the_cut_preview_shows_only_undescribed_tiles(tmp_path: Path) -> None:
     coin_of_a_tileset(tmp_path)
-    sheet = returned(look_at_sheet([tmp_path], "tiles.png"))
+    sheet = run_to_end(look_at_sheet([tmp_path], "tiles.png"))
     assert sheet.proposed is not None and (sheet.proposed.tile_width, sheet.proposed.tile_height) == (16, 16)
     assert not sheet.rgba[:16, 16:32].any() and (sheet.rgba[16:] == TILESET[16:]).all()
 

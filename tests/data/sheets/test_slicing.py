@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.importing.importing import NothingUsableError
 from studio.data.importing.sheet_preview import Sheet, find_packed, look_at_sheet
 from studio.data.options import Grid
@@ -94,7 +94,7 @@ def test_an_opaque_background_parts_sprites_and_stays() -> None:
 
 
 def looked_at(folder: Path, name: str) -> Sheet:
-    return returned(look_at_sheet([folder], name))
+    return run_to_end(look_at_sheet([folder], name))
 
 
 def test_a_sheet_is_found_by_the_name_that_its_import_gives_it_and_cut_by_the_grid_that_is_seen(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_packed_sprites_are_cut_as_their_boxes_are_drawn(tmp_path: Path) -> None
     rgba = np.zeros((40, 40, 4), np.uint8)
     rgba[2:18, 3:19], rgba[20:32, 5:15], rgba[4:12, 25:33] = sprite(0, 16), sprite(1, 10, 12), sprite(2)
     write(tmp_path / "s.png", rgba)
-    boxes = returned(find_packed(looked_at(tmp_path, "s.png"), 1))
+    boxes = run_to_end(find_packed(looked_at(tmp_path, "s.png"), 1))
     assert boxes.tolist() == [[4, 3, 18, 17], [26, 5, 32, 11], [6, 21, 14, 31]]
     assert imported(tmp_path, sheets="packed").sprites.names == ("s.png#1", "s.png#2", "s.png#3")
     assert imported(tmp_path, sheets="packed", sheet_classes="row").sprites.labels.tolist() == [0, 0, 1]
@@ -202,7 +202,7 @@ def test_too_many_sprites_are_refused(tmp_path: Path) -> None:
     specks = np.zeros((800, 800, 4), np.uint8)
     specks[::4, ::4] = 255
     with pytest.raises(BadInputError, match="at most 30,000"):
-        returned(find_packed(Sheet("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
+        run_to_end(find_packed(Sheet("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
 
 
 def test_a_cut_sheet_is_noted_also_when_none_of_it_is_kept(tmp_path: Path) -> None:

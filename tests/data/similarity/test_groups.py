@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.core.events import Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.similarity import groups
 from studio.data.similarity.groups import find_near_duplicates, group_near_duplicates, groups_by_file
 from studio.data.similarity.near_duplicates import SimilarPairs, centred, find_similar
@@ -37,7 +37,7 @@ def _sprites(rgba: Pixels, numbers: list[int] | None = None, classes: int = 1) -
 
 def _found(sprites: Sprites) -> list[list[int]]:
     """The groups of two sprites or more."""
-    numbers = returned(group_near_duplicates(sprites, None)).groups
+    numbers = run_to_end(group_near_duplicates(sprites, None)).groups
     members = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers)]
     return [group for group in members if len(group) > 1]
 
@@ -98,7 +98,7 @@ def test_of_very_many_only_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     assert _found(sprites) == [[0, 1]]
     alone = _sprites(art)
     assert np.array_equal(
-        returned(group_near_duplicates(alone, None)).groups, alone.groups
+        run_to_end(group_near_duplicates(alone, None)).groups, alone.groups
     )  # so that its file can be linked to
 
 
@@ -106,9 +106,9 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
     recoloured = _drawings(30)[4:5] ^ np.array([255, 80, 130, 0], np.uint8)
     recoloured[recoloured[..., 3] == 0] = 0
     sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1], recoloured]))
-    first = returned(find_near_duplicates(sprites, tmp_path))
+    first = run_to_end(find_near_duplicates(sprites, tmp_path))
     with patch.object(groups, "_look_for_pairs", side_effect=AssertionError):
-        again = returned(find_near_duplicates(sprites, tmp_path))
+        again = run_to_end(find_near_duplicates(sprites, tmp_path))
     for name in ("first", "second", "mirrored", "changed"):
         assert np.array_equal(getattr(first.similar, name), getattr(again.similar, name))
     assert list(zip(again.similar.first, again.similar.second, strict=True)) == [(0, 30), (1, 31)]
@@ -117,17 +117,17 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
 
 def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path) -> None:
     sprites = _sprites(np.concatenate([_drawings(9), _drawings(9)[:2, :, ::-1]]))
-    expected = returned(find_near_duplicates(sprites, tmp_path))
+    expected = run_to_end(find_near_duplicates(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
     for damage in (b"", b"PK\x03\x04", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."):
         kept.write_bytes(damage)
-        assert np.array_equal(returned(find_near_duplicates(sprites, tmp_path)).copies, expected.copies)
+        assert np.array_equal(run_to_end(find_near_duplicates(sprites, tmp_path)).copies, expected.copies)
         assert kept.stat().st_size > len(damage)
 
 
 def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
     sprites, nothing = make_sprites(5), np.zeros((0, 2), np.int64)
-    returned(find_near_duplicates(sprites, tmp_path))
+    run_to_end(find_near_duplicates(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
     for copies, similar in (
         (nothing, np.array([[0], [99], [0], [0]])),
@@ -138,10 +138,10 @@ def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
         (np.array([0, 1]), np.zeros((4, 0), np.int64)),
     ):
         np.savez(kept, copies=copies, similar=similar)
-        found = returned(find_near_duplicates(sprites, tmp_path))
+        found = run_to_end(find_near_duplicates(sprites, tmp_path))
         assert not len(found.copies) and not len(found.similar.first)
     (tmp_path / "file").write_text("in the way of the cache")
-    assert not len(returned(find_near_duplicates(sprites, tmp_path / "file")).copies)
+    assert not len(run_to_end(find_near_duplicates(sprites, tmp_path / "file")).copies)
 
 
 def _solid(count: int) -> Pixels:
@@ -153,7 +153,7 @@ def _solid(count: int) -> Pixels:
 
 def _alike(sprites: Pixels) -> dict[int, tuple[int, bool, int]]:
     """Who is like which one before it, whether mirrored, and in how many pixels it differs."""
-    similar: SimilarPairs = returned(find_similar(sprites)).earliest()
+    similar: SimilarPairs = run_to_end(find_similar(sprites)).earliest()
     rows = zip(similar.second, similar.first, similar.mirrored, similar.changed, strict=True)
     return {int(second): (int(first), bool(mirrored), int(changed)) for second, first, mirrored, changed in rows}
 
@@ -186,7 +186,7 @@ def test_of_several_the_first_is_named_and_each_is_said_once() -> None:
     known = _solid(3)
     sprites = np.concatenate([known, known[1:2], known[1:2, :, ::-1]])
     assert _alike(sprites) == {3: (1, False, 0), 4: (1, True, 0)}
-    pairs = returned(find_similar(sprites))
+    pairs = run_to_end(find_similar(sprites))
     assert list(zip(pairs.first, pairs.second, strict=True)) == [(1, 3), (1, 4), (3, 4)]
 
 

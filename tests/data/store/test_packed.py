@@ -15,7 +15,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.files import scratch
 from studio.data.sprites import Sprites
 from studio.data.store import packed as packed_module
@@ -57,7 +57,7 @@ def test_there_and_back(sprites: Sprites, path: Path, monkeypatch: pytest.Monkey
     marked = dataclasses.replace(sprites, is_test=np.array([0, 1, 0, 0, 1], np.bool_))
     for kept in (sprites, plain, view, marked, sprites.take([])):
         save(kept, path, extra)
-        again, found = returned(load_in_slices(path))
+        again, found = run_to_end(load_in_slices(path))
         assert found == extra and (again.fingerprint, again.size) == (kept.fingerprint, 8)
         for name in ("names", "class_names", "title", "target_names"):
             assert getattr(again, name) == getattr(kept, name)

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from studio.core.events import RunFinished, Validated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices import detection
@@ -199,7 +199,7 @@ def test_a_recipe_trains_is_used_and_measured(
 
 def test_sprites_are_seen_and_copies_found(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 2)
-    features = returned(features_of(sprites, MPS, "fp32"))
+    features = run_to_end(features_of(sprites, MPS, "fp32"))
     assert features.of(sprites.rgba).shape == (len(sprites), 128)
     assert features.classes_of(sprites.rgba).shape == (len(sprites),)
     assert nearest_training_sprites(sprites.rgba[:2], sprites, None, MPS).index.tolist() == [0, 1]

@@ -63,8 +63,8 @@ def test_the_cpu_is_always_there_and_works() -> None:
 def test_fault_36_a_containers_limits_are_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     probes(monkeypatch)
     monkeypatch.setattr(psutil, "cpu_count", lambda logical: 32)
-    monkeypatch.setattr(limits, "cpus", lambda: 3)
-    monkeypatch.setattr(limits, "memory", lambda: limits.Memory(2_000, 500))
+    monkeypatch.setattr(limits, "usable_cpus", lambda: 3)
+    monkeypatch.setattr(limits, "usable_memory", lambda: limits.Memory(2_000, 500))
     cpu = detect()[-1]
     assert (cpu.cores, cpu.threads, cpu.memory_total_bytes, cpu.memory_free_bytes) == (3, 3, 2_000, 500)
     assert detection.memory_free(torch.device("cpu")) == 500  # by which sprites are placed

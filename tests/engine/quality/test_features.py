@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from studio.core import paths
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.quality import features as module
 from studio.engine.quality.features import LearntFeatures, corrupted, features_of, fixed_features
@@ -19,7 +19,7 @@ from tests.conftest import make_sprites
 def learnt(sprites: Sprites) -> tuple[LearntFeatures, int]:
     """The features for these sprites, and how many steps it took to learn them."""
     with patch.object(module, "corrupted", wraps=corrupted) as looks:
-        found = returned(features_of(sprites, torch.device("cpu"), "fp32"))
+        found = run_to_end(features_of(sprites, torch.device("cpu"), "fp32"))
     return found, looks.call_count
 
 

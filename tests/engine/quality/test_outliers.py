@@ -9,7 +9,7 @@ import pytest
 
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.sprites import Sprites
 from studio.engine.quality import outliers
@@ -44,7 +44,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 def test_the_ten_nearest_against_looking_at_all() -> None:
     places = np.random.default_rng(0).normal(size=(700, 5)).astype(np.float32)
-    near, far = returned(nearest_of(places))
+    near, far = run_to_end(nearest_of(places))
     apart = np.linalg.norm(places[:, None].astype(np.float64) - places, axis=2)
     np.fill_diagonal(apart, np.inf)
     nearest = np.sort(apart, 1)[:, :10]
@@ -54,7 +54,7 @@ def test_the_ten_nearest_against_looking_at_all() -> None:
 
 
 def test_few_places_have_few_neighbours() -> None:
-    near, far = returned(nearest_of(np.eye(3, dtype=np.float32)))
+    near, far = run_to_end(nearest_of(np.eye(3, dtype=np.float32)))
     assert near.shape == far.shape == (3, 2)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from studio.core.errors import RunError
 from studio.core.events import Evaluated, Notice, RunStarted, Validated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -162,7 +162,7 @@ def _animations(folder: Path, count: int, frames: int) -> Sprites:
             frame = np.where(rng.random((8, 8)) < 0.1, rng.integers(0, 16, (8, 8)) * 17, frame).astype(np.uint8)
             pictures.append(Image.fromarray(frame))
         pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=100, disposal=2)
-    return returned(group_near_duplicates(imported(folder).sprites, None))
+    return run_to_end(group_near_duplicates(imported(folder).sprites, None))
 
 
 def test_a_test_set_judges_even_where_nothing_else_is_held_out(run_path: Path) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from studio.core.errors import DeviceFullError, RunError, UsageError
 from studio.core.events import Distilled, Event, Notice, Progress, SpritesGenerated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.runs import checkpoints
@@ -161,7 +161,7 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
         with monkeypatch.context() as patch:
             patch.setattr(FewStepStudent, "forward", limited)
             model = load_model(run, "last", CPU)
-            return returned(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
+            return run_to_end(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
 
     (whole, never), (in_parts, once) = learnt(64), learnt(40)
     assert (never, once) == (0, 1)

@@ -15,7 +15,7 @@ from torch import nn
 
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.colour.palette import Palette
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.pixels import corner_tiles
@@ -241,7 +241,7 @@ def test_corner_tiles_fit_each_other(model: TrainedModel, true_pixels: bool) -> 
     assert "class0-class1 0110" in made.titles and set(made.labels.tolist()) == {0, 1}
     assert not np.array_equal(_made(generate(model, how.replace(seed=4))).sprites, made.sprites)
     choice = ColourMode(palette=Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255]], np.uint8), "two"))
-    again = returned(recolour_sprites(made.sprites, made.labels, model.style, choice, constraints=how.constraints()))
+    again = run_to_end(recolour_sprites(made.sprites, made.labels, model.style, choice, constraints=how.constraints()))
     assert corner_tiles.corners_match(again) and len(np.unique(again.reshape(-1, 4), axis=0)) <= 3
 
 

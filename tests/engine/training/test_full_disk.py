@@ -17,7 +17,7 @@ from PIL import Image
 from studio.core import paths
 from studio.core.errors import UnwritableError
 from studio.core.events import Blocked, Event, LossChunk, RunFinished
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.similarity.groups import find_near_duplicates
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
@@ -74,7 +74,7 @@ def _busy(path: Path, sprites: Sprites, before_each: Callable[[Control, Event], 
 def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
     tmp_path: Path, sprites: Sprites, disk: _Disk
 ) -> None:
-    returned(find_near_duplicates(sprites, paths.cache()))  # kept from here on: looking for them writes no more
+    run_to_end(find_near_duplicates(sprites, paths.cache()))  # kept from here on: looking for them writes no more
     disk.writes, first = 0, list[int]()
     events = _busy(tmp_path / "whole", sprites, lambda *_: first.append(disk.writes))
     of_the_loop, expected = range(first[0] + 1, disk.writes + 1), learnt(tmp_path / "whole")

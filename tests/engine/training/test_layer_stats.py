@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.runs.history import read_history
 from studio.engine.runs.metrics import LayerStats
@@ -24,7 +24,7 @@ from tests.engine.tools import bare_run, learnt, train_classifier, train_generat
 @pytest.mark.parametrize("train", [train_generator, train_classifier])
 def test_the_same_is_learnt_watched_or_not(train: Any, tmp_path: Path, sprites: Sprites) -> None:
     for name, watched in (("plain", False), ("watched", True)):
-        returned(train(tmp_path / name, sprites, log_layer_stats=watched))
+        run_to_end(train(tmp_path / name, sprites, log_layer_stats=watched))
     plain, seen = (learnt(tmp_path / name) for name in ("plain", "watched"))
     assert plain.keys() == seen.keys() and all(torch.equal(plain[name], seen[name]) for name in plain)
     assert not read_history(tmp_path / "plain").layers

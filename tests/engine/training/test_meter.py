@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, QualityMeasured, Validated
-from studio.core.generators import returned
+from studio.core.generators import run_to_end
 from studio.core.metrics import Quality
 from studio.data.store import packed
 from studio.engine.control.control import Control
@@ -116,9 +116,9 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     sprites = packed.load(RunDir(run_path).data)
     split = split_sprites(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
     training, heldout = sprites.take(split.training), sprites.take(split.validation)
-    seen = returned(features_of(training, torch.device("cpu"), "fp32"))
+    seen = run_to_end(features_of(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
-    new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
+    new = run_to_end(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
     expected = kid(seen.of(heldout.rgba), seen.of(new))
     real = kid(seen.of(heldout.rgba), seen.of(training.rgba[::4]))  # 24 of 96
     copied, by_chance = (

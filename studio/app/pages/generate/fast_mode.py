@@ -73,7 +73,7 @@ class FastMode(QWidget):
     @Slot(object)
     def _on_distilled(self, found: Distilled) -> None:
         """It has been taught: it draws from now on, if its model is still the chosen one."""
-        self._result = formatting.quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
+        self._result = formatting.describe_speedup(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
         if self._models.source() == self._distilled_model:
             self.box.setChecked(True)
         self._refresh()

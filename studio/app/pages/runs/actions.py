@@ -16,7 +16,7 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
-from studio.core.curves import MOST_LINES
+from studio.core.curves import MAX_CURVES
 from studio.core.errors import UsageError
 from studio.core.formatting import count, duration
 
@@ -146,8 +146,8 @@ class RunActions(QWidget):
         return self._why_no_model() or ("" if self._session.catalog.exports else "The engine is still starting.")
 
     def _why_no_report(self) -> str:
-        if not 0 < len(self._runs) <= MOST_LINES:
-            return f"Choose up to {MOST_LINES} runs in the table."
+        if not 0 < len(self._runs) <= MAX_CURVES:
+            return f"Choose up to {MAX_CURVES} runs in the table."
         return "" if any(run.record is not None for run in self._runs) else "This run is damaged."
 
     def _why_not_resumed(self) -> str:

@@ -15,7 +15,7 @@ from studio.app.pages.runs.samples_comparison import NO_SAMPLES, SamplesComparis
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
-from studio.core.curves import MOST_LINES
+from studio.core.curves import MAX_CURVES
 from studio.engine.runs.analysis.comparison import (
     NOTHING_DIFFERS,
     ComparedRun,
@@ -90,10 +90,10 @@ class Comparison(QWidget):
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show these runs, the first one's samples too; those that have changed are read anew."""
-        if list(runs[:MOST_LINES]) != self._runs:
-            self._runs = list(runs[:MOST_LINES])
+        if list(runs[:MAX_CURVES]) != self._runs:
+            self._runs = list(runs[:MAX_CURVES])
             self._calm.start()
-        self._left_out.setText(f"The first {MOST_LINES} of {len(runs)}" if len(runs) > MOST_LINES else "")
+        self._left_out.setText(f"The first {MAX_CURVES} of {len(runs)}" if len(runs) > MAX_CURVES else "")
 
     @Slot()
     def _read_missing_runs(self) -> None:

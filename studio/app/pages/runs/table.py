@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewIt
 from studio.app import theme
 from studio.app.pages import run_texts
 from studio.core import formatting
-from studio.core.names import composed
+from studio.core.names import nfc
 from studio.engine.runs.listing import data_label
 from studio.engine.runs.notes import MAX_NAME_LENGTH
 
@@ -188,7 +188,7 @@ class RunFilter(QSortFilterProxyModel):
 
     def look_for(self, text: str, *, starred: bool) -> None:
         """Show only these runs; starred: only those with a star."""
-        self._words, self._starred = composed(text).casefold().split(), starred
+        self._words, self._starred = nfc(text).casefold().split(), starred
         self.invalidate()
 
     def filterAcceptsRow(self, row: int, parent: _Index) -> bool:

@@ -13,7 +13,7 @@ from studio.app.pages import run_texts
 from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, RolledBack, Validated
-from studio.core.metrics import LOSS, title_of
+from studio.core.metrics import LOSS, metric_title
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> 
         for step, loss in zip(steps, values, strict=True):
             plot.append_validation(int(step), float(loss))
     else:
-        plot.append_series(f"Held-out {title_of(name)}", steps, values, dots=True)
+        plot.append_series(f"Held-out {metric_title(name)}", steps, values, dots=True)
 
 
 def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:

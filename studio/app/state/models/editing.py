@@ -181,7 +181,7 @@ def _take_lock(path: Path) -> BaseFileLock | None:
     """Lock the file of an editor; return None if another window holds the lock or the folder is read-only."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return file_systems.take_lock(path.with_name(f".{path.stem}.lock"), 0.0)
+        return file_systems.acquire_lock(path.with_name(f".{path.stem}.lock"), 0.0)
     except OSError:
         return None
 

@@ -81,7 +81,7 @@ class KeptSprites(QObject):
         if self._is_stored:
             return
         paths.home().mkdir(parents=True, exist_ok=True)
-        lock = file_systems.take_lock(self._lock, _WAIT_S)
+        lock = file_systems.acquire_lock(self._lock, _WAIT_S)
         if lock is None:
             raise OSError(errno.EAGAIN, "Another window is writing the kept sprites", str(self._path))
         try:

@@ -85,7 +85,7 @@ class ScatterDots(QWidget):
 
 
 def _tip(x: float, y: float, data: object) -> str:
-    return formatting.beside(y, x)
+    return formatting.predicted_and_true(y, x)
 
 
 class ScatterPlot(QWidget):

@@ -108,7 +108,7 @@ class Series:
 
 
 class Smoothed:
-    """The exponential mean of a series as `curves.smooth` has it; each value is computed once.
+    """The exponential mean of a series as `curves.smooth_curve` has it; each value is computed once.
 
     Only one `Smoothed` may follow a series.
     """
@@ -140,7 +140,7 @@ class Smoothed:
         if self._constant <= 0:
             return self._source.values
         self._values.truncate(self._source.take_first_changed())
-        self._values.extend(curves.smooth(self.steps, self._source.values, self._constant, self._values.view()))
+        self._values.extend(curves.smooth_curve(self.steps, self._source.values, self._constant, self._values.view()))
         return self._values.view()
 
 
@@ -169,7 +169,7 @@ class PlotLine:
 
     def points(self, low: float, high: float, columns: int, *, log: bool) -> tuple[Values, Values]:
         """What to draw between two steps: all peaks of a rough curve, some points of a smooth one."""
-        thin = curves.sampled if self.style.kind == "bold" else curves.envelope
+        thin = curves.decimate if self.style.kind == "bold" else curves.envelope
         steps, values = thin(self.curve.steps, self.curve.values, low, high, columns)
         if log:
             values = np.log10(values, where=values > 0, out=np.full(len(values), np.nan))

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.plot.canvas import Ticks, ValueAxis, bare_plot, pen, restyle_plot
-from studio.core.curves import TINTS
+from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import number
 from studio.lab.outcome import Axis, Line, Plot
 
@@ -100,7 +100,7 @@ class XYPlot(QWidget):
         for name in ("bottom", "left"):
             self._item.getAxis(name).setGrid(30)
         for place, line in enumerate(lines):
-            tint, dashed = TINTS[place % len(TINTS)], place >= len(plot.lines)
+            tint, dashed = CURVE_COLOURS[place % len(CURVE_COLOURS)], place >= len(plot.lines)
             item = pg.PlotDataItem(
                 _scaled(line.x, plot.x.log), _scaled(line.y, plot.y.log), antialias=True,
                 pen=_line_pen(tint, 2 * scale, dashed=dashed), symbol="o" if line.dots else None, symbolSize=_DOT,

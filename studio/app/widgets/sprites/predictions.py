@@ -140,7 +140,10 @@ class PredictionsView(QWidget):
         def lines(row: int) -> list[_PredictionBar]:
             ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
             said = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
-            return [_PredictionBar(name, formatting.beside(number, known), *end) for name, number, known, end in said]
+            return [
+                _PredictionBar(name, formatting.predicted_and_true(number, known), *end)
+                for name, number, known, end in said
+            ]
 
         self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from studio.core.config import TrainingConfig, Value, legacy_defaults, settings_of, with_current_names
 from studio.core.events import SamplesReady
 from studio.core.formatting import duration, number, percent, rate
-from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, title_of, written
+from studio.core.metrics import BETTER, FIGURES, LOSS, METRICS, Better, Figure, Quality, format_metric, metric_title
 from studio.engine.runs.evaluation import CheckpointEvaluation
 from studio.engine.runs.folder import RunRecord
 from studio.engine.runs.history import HistoryRead, MetricCurve, elapsed_at
@@ -226,12 +226,12 @@ def _validation_rows(
     """A recipe's own figures on held-out sprites, by name."""
     for name in dict.fromkeys(name for column in columns for name in column):
         metric, values = METRICS.get(name.partition(" ")[0]), [column.get(name) for column in columns]
-        texts = ["" if value is None else written(name, value) for value in values]
+        texts = ["" if value is None else format_metric(name, value) for value in values]
         if metric is None:
-            yield ComparisonRow(title.format(title_of(name)), tuple(texts))
+            yield ComparisonRow(title.format(metric_title(name)), tuple(texts))
         else:
             compared = _have_same_sprites(runs) and (metric is not LOSS or _have_same_recipe(runs))
-            yield _ranked_row(title.format(title_of(name)), texts, metric.better, values, compared=compared)
+            yield _ranked_row(title.format(metric_title(name)), texts, metric.better, values, compared=compared)
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:

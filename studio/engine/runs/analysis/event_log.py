@@ -38,7 +38,7 @@ def save_event_log(run: Path, folder: Path) -> Events:
     (read,) = read_run(run)
     assert isinstance(read, HistoryRead)
     target = files.free_path(folder / files.safe_name(run.resolve().name))
-    with files.exporting(target), files.atomic_path(target) as temporary:
+    with files.wrap_export_errors(target), files.atomic_path(target) as temporary:
         temporary.mkdir()
         yield from _write(temporary, record, read)
     yield EventLogSaved(target)

@@ -14,7 +14,7 @@ from PIL import Image
 
 from studio.core import files, pictures
 from studio.core.arrays import Rgba
-from studio.core.curves import MOST_LINES
+from studio.core.curves import MAX_CURVES
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, Progress
 from studio.core.formatting import count, number
@@ -64,8 +64,8 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
 
     Raises RunError where no run can be read or they are too many for one plot, and ExportError.
     """
-    if len(runs) > MOST_LINES:
-        raise RunError(f"{count(len(runs), 'run')} are too many: colours tell {MOST_LINES} apart.", "Name fewer.")
+    if len(runs) > MAX_CURVES:
+        raise RunError(f"{count(len(runs), 'run')} are too many: colours tell {MAX_CURVES} apart.", "Name fewer.")
     found: list[ComparedRun] = []
     for done, (name, path) in enumerate(runs.items(), 1):
         summary = summarise(path)
@@ -81,7 +81,7 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
     if not found:
         raise RunError("None of these runs can be read.", "'studio runs' says what is wrong with each.")
     chosen = files.output_path(target, replace=replace)
-    with files.exporting(chosen):
+    with files.wrap_export_errors(chosen):
         files.write_atomic(chosen, _page_of(found).encode("utf-8", "replace"))
     yield ReportSaved(chosen)
 

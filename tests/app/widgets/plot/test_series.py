@@ -121,7 +121,7 @@ def test_a_single_peak_in_a_million_survives() -> None:
 
 def test_the_smooth_curve_keeps_its_points_while_it_grows() -> None:
     steps = np.arange(10_100.0)
-    before, _ = curves.sampled(steps[:10_000], steps[:10_000], 0, 11_000, 500)
-    after, values = curves.sampled(steps, steps, 0, 11_000, 500)
+    before, _ = curves.decimate(steps[:10_000], steps[:10_000], 0, 11_000, 500)
+    after, values = curves.decimate(steps, steps, 0, 11_000, 500)
     assert set(before[:-1]) <= set(after) and after[-1] == 10_099 and len(after) <= 1001
     np.testing.assert_array_equal(after, values)
