@@ -2,7 +2,3 @@
 
 Start with config.py (how a setting is declared) and events.py (how long work reports its progress).
 """
-
-from studio.core import former_names
-
-former_names.install()

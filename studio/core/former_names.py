@@ -8,7 +8,6 @@ the setting itself: `setting(former_name=...)`.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 import warnings
@@ -27,12 +26,15 @@ MODULES = {
     "studio.data.source_files": "studio.data.files.source_files",
     "studio.engine.batches": "studio.engine.steps.batches",
     "studio.engine.types": "studio.engine.devices.types",
+    "studio.exports.graphs": "studio.exports.onnx_graph",
     "studio.recipes.strides": "studio.recipes.few_step",
 }
 NAMES: dict[str, dict[str, str]] = {  # by module, as it is called now
+    "studio.core.events": {"Halted": "Blocked", "SteppedBack": "RolledBack"},
     "studio.data.files.naming": {"shown": "escape_unprintable"},
     "studio.data.files.source_files": {"Refused": "UnreadableFile"},
     "studio.data.sources.base": {"Refused": "UnreadableFile"},
+    "studio.engine.steps.batches": {"Chosen": "RawBatch", "at_most": "stride_subsample", "sampled": "subsample"},
     "studio.lab.experiments.base": {"Bench": "ExperimentContext"},
     "studio.recipes.base": {
         "Ability": "studio.recipes.capabilities.Capability",
@@ -80,13 +82,16 @@ def rename_members(kind: type) -> None:
                 setattr(kind, new, vars(kind)[old])
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a module of MODULES: an empty module whose attributes are those of the present one."""
+class _Finder:
+    """Finds and loads the modules of MODULES: empty modules that look up their attributes in the present ones.
+
+    It has no base class: importlib.abc would import importlib.resources, which takes several milliseconds.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        return importlib.machinery.ModuleSpec(fullname, self) if fullname in MODULES else None
+        return importlib.machinery.ModuleSpec(fullname, self) if fullname in MODULES else None  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None  # Python makes an empty one

@@ -159,7 +159,7 @@ class Evaluation:
     pairs: Tensor | None = None
 
 
-if not TYPE_CHECKING:
+if not TYPE_CHECKING:  # a checker would accept any name
     __getattr__ = former_names.attributes_of(__name__)
 
 
@@ -192,6 +192,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # step, whatever `Batch.progress` is, so that a CUDA graph can stand for it.
     stages: ClassVar[tuple[float, ...]] = ()
     headline: ClassVar[Metric] = LOSS  # the figure on held-out sprites that stands for a run
+
+    can = former_names.alias("Recipe.can", "capabilities")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -189,3 +189,6 @@ def blend_noise(noise: Tensor, shares: Tensor) -> Tensor:
     strength = shares @ noise.flatten(1).norm(dim=1)
     weakness: Tensor = strength / mixed.flatten(1).norm(dim=1)
     return mixed * weakness[:, None, None, None]
+
+
+moments = timesteps  # the former name, until version 0.3: see core/former_names.py

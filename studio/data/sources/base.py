@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from studio.core import former_names
 from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
 from studio.data.images.kinds import DRAWING_SUFFIXES, PICTURE_SUFFIXES
 
@@ -19,6 +20,10 @@ __all__ = [
     "SourceFile",
     "UnreadableFile",
 ]  # names for subclasses of Source
+
+
+if not TYPE_CHECKING:  # a checker would accept any name
+    __getattr__ = former_names.attributes_of(__name__)
 
 
 class Source(ABC):

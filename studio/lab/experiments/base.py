@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core import former_names
 from studio.core.config import TrainingConfig, Value
 from studio.core.curves import smooth_curve
 from studio.core.events import Event, Events, Progress
@@ -120,6 +121,10 @@ def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
     return indices[places]
 
 
+if not TYPE_CHECKING:  # a checker would accept any name
+    __getattr__ = former_names.attributes_of(__name__)
+
+
 class Experiment(ABC):
     """A kind of experiment; one instance does for all, so it holds no state."""
 
@@ -133,6 +138,10 @@ class Experiment(ABC):
     # Of PyTorch's own, on the same subject: the title of a page and where it is.
     read_on: ClassVar[tuple[str, str]] = ("", "")
     plain: ClassVar[str] = ""  # what `code` gives, with {device}, {batch_size} and {size} to be filled in
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        former_names.rename_members(cls)
 
     def obstacle(self, device: Device) -> str:
         """Why it can't be done on this device, in a sentence; empty where it can."""

@@ -1,0 +1,138 @@
+"""Former names of the plug-in API: a plug-in that was written for version 0.1 still works."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from torch import Tensor
+
+import studio
+from studio.core import former_names
+from studio.core.events import Events
+from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.recipes.base import Recipe
+from studio.recipes.capabilities import EditsSprites, Student
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
+from tests.lab.tools import small_bench
+
+OLDER_PLUGINS = Path(__file__).parents[1] / "older_plugins"  # the toy plug-ins as they were for version 0.1
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+USE_OLDER_PLUGINS = """
+import sys
+
+from studio.cli import main
+from toy_plugins.npy import NpySource
+
+
+def studio(*words):
+    sys.argv = ["studio", *map(str, words)]
+    assert not main(), words
+
+
+folder, sprites = sys.argv[1], NpySource().example(Path(sys.argv[1]))
+small = ("--recipe", "vae", "--hidden", "16", "--code", "4", "--batch-size", "2", "--device", "cpu", "--threads", "1")
+studio("train", sprites, *small, "--holdout", "0", "--steps", "2", "--label-drop", "0.5", "--out", f"{folder}/run")
+studio("generate", f"{folder}/run", "--count", "2", "--device", "cpu", "--out", f"{folder}/new.npy")
+studio("export", f"{folder}/run", "--format", "npz", "--out", f"{folder}/weights.npz")
+studio("lab", "kernels", sprites, *small, "--seconds", "1")
+"""
+
+
+def test_plugins_of_version_0_1_are_found_and_work(tmp_path: Path) -> None:
+    path = os.pathsep.join(map(str, (Path(__file__).parents[2], OLDER_PLUGINS)))
+    code = f"from pathlib import Path\n{USE_OLDER_PLUGINS}"
+    done = subprocess.run(
+        [sys.executable, "-W", "default::DeprecationWarning", "-c", code, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "new.npy").exists() and (tmp_path / "weights.npz").exists()
+    assert "A kernel of 5 x 5 takes" in done.stdout
+    assert "Bench is now ExperimentContext; version 0.3 drops the former name." in done.stderr
+
+
+@pytest.mark.parametrize(("former", "present"), former_names.MODULES.items())
+def test_former_modules_lead_to_present_ones(former: str, present: str) -> None:
+    module, names = importlib.import_module(former), vars(importlib.import_module(present))
+    for name in [name for name in names if not name.startswith("_")]:
+        assert getattr(module, name) is names[name]
+    with pytest.raises(AttributeError):
+        _ = module.no_such_name
+
+
+@pytest.mark.parametrize(("module", "names"), former_names.NAMES.items())
+def test_former_names_lead_to_present_ones(module: str, names: Mapping[str, str]) -> None:
+    paths = [module, *(former for former, present in former_names.MODULES.items() if present == module)]
+    for former in names:
+        assert any(hasattr(importlib.import_module(path), former) for path in paths)
+    with pytest.raises((AttributeError, ImportError)):
+        _ = importlib.import_module(module).no_such_name
+
+
+def test_former_names_warn() -> None:
+    sys.modules.pop("studio.data.source_files", None)
+    with pytest.warns(DeprecationWarning, match="source_files is now studio.data.files.source_files; version 0.3"):
+        module = importlib.import_module("studio.data.source_files")
+    with pytest.warns(DeprecationWarning, match="Refused is now UnreadableFile"):
+        assert issubclass(module.Refused, Exception)
+
+
+def test_members_of_a_plugin_may_have_former_names() -> None:
+    class Older(Experiment):
+        name, plain = "older", "{device} {side}"
+
+        def run(self, bench: ExperimentContext) -> Events:
+            yield from ()
+
+        def misfit(self, recipe: Recipe) -> str:
+            return f"{recipe.title} is no generator."
+
+        def told(self, bench: ExperimentContext) -> dict[str, object]:
+            return {"side": 3}
+
+    assert Older().unsupported_reason(Classifier()) == "Classifier is no generator."
+    assert Older().code(small_bench()) == "cpu 3"
+
+
+def test_capabilities_of_a_plugin_may_have_former_names() -> None:
+    class Older(Generator):
+        can = frozenset({"fill"})
+
+        @staticmethod
+        def knows_filling(network: object) -> bool:
+            return True
+
+    recipe: Recipe = Older()
+    assert recipe.capabilities == {"fill"} and recipe.can == {"fill"}
+    assert isinstance(recipe, EditsSprites) and recipe.knows_inpainting(None)
+
+
+def test_exports_of_a_plugin_read_capabilities_by_the_former_name() -> None:
+    assert Generator().can == Generator.capabilities
+
+
+def test_a_student_of_a_plugin_may_count_strides() -> None:
+    class Older(Student):
+        @property
+        def strides(self) -> int:
+            return 4
+
+        def forward(self, x: Tensor, step: int, labels: Tensor) -> Tensor:
+            return x
+
+    assert Older().steps == 4  # type: ignore[abstract]
+
+
+def test_former_names_are_dropped_in_time() -> None:
+    """From the version on that they name, MODULES, NAMES, MEMBERS and this file have to go."""
+    version, dropped = (tuple(map(int, text.split(".")[:2])) for text in (studio.__version__, former_names.DROPPED_IN))
+    assert version < dropped
