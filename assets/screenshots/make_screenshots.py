@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
 from studio.app.application import Studio
+from studio.app.background.jobs import TrainingRequest
 from studio.app.pages.runs.table import Column
 from studio.core import paths
 from studio.core.arrays import Rgba
@@ -94,7 +95,7 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     device = session.catalog.device(session.catalog.fastest)
     assert session.open_sprites.sprites is not None and device is not None
     config = recipe.Config(minutes=minutes, width=48)
-    session.training.start(session.open_sprites.sprites, recipe, config, device)
+    session.training.start(TrainingRequest(session.open_sprites.sprites, recipe, config, device))
     wait(session.training.is_live)
     wait(lambda: session.training.chunk and session.training.chunk.elapsed_s > 0.95 * 60 * minutes, 120 * minutes + 60)
     take(studio, app, "train", "dark")
@@ -121,7 +122,9 @@ def try_out(studio: Studio, app: QApplication, minutes: float) -> None:
     take(studio, app, "lab", "dark")
     recipe, device = session.catalog.recipes["autoencoder"], session.catalog.device(session.catalog.fastest)
     assert session.open_sprites.sprites is not None and device is not None
-    session.training.start(session.open_sprites.sprites, recipe, recipe.Config(minutes=minutes), device)
+    session.training.start(
+        TrainingRequest(session.open_sprites.sprites, recipe, recipe.Config(minutes=minutes), device)
+    )
     wait(session.training.is_busy)
     wait(lambda: not session.training.is_busy(), 120 * minutes + 60)
     lab.tabs.setCurrentWidget(lab.map)
@@ -147,7 +150,7 @@ def keep(studio: Studio, app: QApplication) -> None:
     session.runs.change_notes(drawn, note="Clean outlines; ghosts are best.", starred=True, tags=("demo", "good"))
     for seed, minutes in enumerate((30.0, 60.0)):
         config = recipe.Config(minutes=minutes, seed=seed)
-        session.queue.add(session.open_sprites.sprites, recipe, config, device, None)
+        session.queue.add(TrainingRequest(session.open_sprites.sprites, recipe, config, device))
     wait(lambda: len(session.queue.runs) == 2)
     rows = window.runs.table.model()
     settle()

@@ -78,7 +78,7 @@ class StatusLine(QStatusBar):
     @Slot()
     def _show_device(self) -> None:
         training, found = self._session.training, self._session.catalog.devices
-        device = training.device if training.is_busy() else self._session.setup.device
+        device = training.device if training.is_busy() else self._session.device_choice.device
         self._device.setText(device.name if device else "" if found else "Looking for devices…")
 
     @Slot()

@@ -19,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.jobs import TrainingRequest
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
@@ -215,7 +216,7 @@ def start_tiny(session: Session, recipe: str = "generator", **changes: float) ->
     """Start a tiny training on the CPU."""
     sprites = session.open_sprites.sprites or make_sprites()
     config = tiny(session, recipe, **changes)
-    session.training.start(sprites, session.catalog.recipes[recipe], config, cpu_of(session))
+    session.training.start(TrainingRequest(sprites, session.catalog.recipes[recipe], config, cpu_of(session)))
 
 
 def start_endless(qtbot: QtBot, session: Session) -> CurrentTraining:

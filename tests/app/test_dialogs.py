@@ -214,7 +214,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             closed.append(source.path.name)
 
-    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    monkeypatch.setattr("studio.app.background.model_jobs.with_model", export)
     return closed
 
 
@@ -253,7 +253,7 @@ def test_a_wrong_path_and_a_failed_export_leave_the_dialog_open_with_the_reason(
         yield Progress(1, 3, "reading the file back")
         raise ExportError("The file differs from the model.", "Export as another format.")
 
-    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    monkeypatch.setattr("studio.app.background.model_jobs.with_model", export)
     (tmp_path / "file").write_text("")
     shown = dialog(ready, parent, "run")
     shown.path.setText(str(tmp_path / "file" / "model.onnx"))
@@ -282,7 +282,7 @@ def test_the_status_bar_shows_a_cancelled_export_until_it_ends(
         assert checked.wait(LONG_MS / 1000)
         yield Progress(2, 3, "comparing")
 
-    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    monkeypatch.setattr("studio.app.background.model_jobs.with_model", export)
     bar = StatusLine(ready)
     qtbot.addWidget(bar)
     shown = dialog(ready, parent, "run")

@@ -42,7 +42,7 @@ def save_new(qtbot: QtBot, window: Window, run: Path, folder: Path) -> Path:
     with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
         inference.save_files(folder, picked)
     assert saved.args
-    return Path(saved.args[0].paths[0])
+    return Path(saved.args[0][0])
 
 
 def test_a_saved_sprite_is_verified_and_a_changed_one_is_told(
@@ -91,7 +91,7 @@ def test_a_kept_sprite_still_knows_its_model(qtbot: QtBot, own_run: Path, window
     assert picked is not None
     with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
         inference.save_files(tmp_path, picked)
-    assert saved.args and png.sources_of(saved.args[0].paths[0]) == png.sources_of(path)
+    assert saved.args and png.sources_of(saved.args[0][0]) == png.sources_of(path)
 
 
 def test_rights_are_remembered_with_the_files_and_kept_with_the_run(

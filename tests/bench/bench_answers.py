@@ -22,6 +22,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QApplication
 
 from studio.app.application import Studio
+from studio.app.background.jobs import TrainingRequest
 from studio.core.process import prepare_for_training
 from tests.bench.tools import command_line, say, told_by
 
@@ -67,7 +68,7 @@ class Walk:
         sprites, device = session.open_sprites.sprites, session.catalog.device("cpu")
         assert sprites is not None and device is not None
         self._studio.window.show_page("train")
-        training.start(sprites, recipe, recipe.Config(steps=10_000), device)
+        training.start(TrainingRequest(sprites, recipe, recipe.Config(steps=10_000), device))
         self._until(lambda: self._step() >= _STEPS_BEFORE_PAUSE)
         (job,) = session.job_queue.running()
         before = self._step()

@@ -23,6 +23,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from studio.app.application import Studio
+from studio.app.background.jobs import TrainingRequest
 from studio.core.events import Event, RunFinished, SamplesReady
 from studio.core.process import prepare_for_training
 from tests.bench.tools import command_line, say, told_by
@@ -58,7 +59,9 @@ class Driver(QObject):
         self._poll.stop()
         self._studio.window.show_page("train")
         recipe = session.catalog.recipes["generator"]
-        session.training.start(session.open_sprites.sprites, recipe, recipe.Config(steps=self._steps), device)
+        session.training.start(
+            TrainingRequest(session.open_sprites.sprites, recipe, recipe.Config(steps=self._steps), device)
+        )
 
     @Slot(object)
     def _hear(self, event: Event) -> None:

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.background import jobs
 from studio.app.background.job_events import RunDescribed
+from studio.app.background.jobs import TrainingRequest
 from studio.app.widgets.plot.series import GrowingArray
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
@@ -150,7 +151,8 @@ def test_fault_32_the_window_is_as_quick_after_ten_hours_as_at_the_beginning(
     begun_s = time.perf_counter()
     gc.disable()  # as the application has it, which collects when the window is idle
     try:
-        session.training.start(make_sprites(), session.catalog.recipes["generator"], TrainingConfig(), device)
+        recipe = session.catalog.recipes["generator"]
+        session.training.start(TrainingRequest(make_sprites(), recipe, TrainingConfig(), device))
         monitor.plot.set_redraw_interval_ms(100)
         qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=500_000)
         heart.look()

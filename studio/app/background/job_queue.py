@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Literal, TypedDict, TypeVar, Unpack
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from studio.app.background.worker import Job, JobEnded, Worker
+from studio.app.background.worker import Job, JobEnded, JobResult, Worker
 from studio.core.events import Event, Events, JobFailed, Notice, Progress
 
 WorkerName = Literal["engine", "files"]
+T = TypeVar("T")
+Operation = Callable[[], Generator[Event, None, T]] | Callable[[], T]
 
 _DELIVERY_INTERVAL_S = 0.03  # the least
 _LONGEST_DELIVERY_S = 0.01  # at a stretch, before the window may draw and answer
 _BREAK_MS = 5  # for that
 _BACKGROUND_DELAY_MS = 100  # the window first shows what made a background job start; the job holds the interpreter
+
+
+class JobOptions(TypedDict, total=False):
+    """The optional arguments of `JobQueue.start`."""
+
+    background: bool
+    cancellable: bool | None
+    kind: str
+    about: str
+
+
+def ignore(_: object) -> None:
+    """Do nothing with an event or a result."""
 
 
 class JobQueue(QObject):
@@ -53,9 +69,9 @@ class JobQueue(QObject):
 
     def start(
         self,
-        place: WorkerName,
+        worker: WorkerName,
         title: str,
-        events: Events,
+        events: Events | Callable[[], Events],
         receive: Callable[[Event], None],
         *,
         background: bool = False,
@@ -65,21 +81,40 @@ class JobQueue(QObject):
     ) -> Job:
         """Submit a job to a worker; a background job is submitted after a short delay.
 
-        receive: called in the main thread with each event of the job, `JobEnded` last. cancellable: whether the user
-        can cancel the job; by default background jobs can't be cancelled. kind: the start of a job withdraws the
-        messages of earlier jobs of the same kind. about: the purpose of the job, in a sentence or two.
+        events: the job's generator, or a function that the worker calls to make the generator. receive: called in the
+        main thread with each event of the job, `JobEnded` last. cancellable: whether the user can cancel the job; by
+        default background jobs can't be cancelled. kind: the start of a job withdraws the messages of earlier jobs of
+        the same kind. about: the purpose of the job, in a sentence or two.
         """
         self._withdraw(kind)
         cancellable = not background if cancellable is None else cancellable
-        job = Job(title, events, receive, background, cancellable, kind, about)
-        self._running[job] = place
+        generator = _deferred(events) if callable(events) else events
+        job = Job(title, generator, receive, background, cancellable, kind, about)
+        self._running[job] = worker
         if background:
             self._delayed.append(job)
             self._submit_timer.start()
         else:
-            self._workers[place].submit(job)
+            self._workers[worker].submit(job)
         self.jobs_changed.emit()
         return job
+
+    def run(
+        self,
+        worker: WorkerName,
+        title: str,
+        operation: Operation[T],
+        on_success: Callable[[T], None],
+        on_event: Callable[[Event], None] = ignore,
+        **options: Unpack[JobOptions],
+    ) -> Job:
+        """Call `operation` on a worker thread, then `on_success` in the main thread with its result.
+
+        operation: returns the result, or a generator that yields events and returns the result. on_event: called in the
+        main thread with each of these events, `JobEnded` last. options: as in `start`.
+        """
+        receive = partial(_receive, on_success, on_event)
+        return self.start(worker, title, _events_of(operation), receive, **options)
 
     def running(self) -> list[Job]:
         """The jobs that have not ended, the oldest first."""
@@ -92,10 +127,10 @@ class JobQueue(QObject):
             job.is_cancelled = True
             self.jobs_changed.emit()
 
-    def give_up(self, job: Job | None) -> None:
+    def abandon(self, job: Job | None) -> None:
         """Cancel the job and drop its remaining events, `JobEnded` included."""
         if job is not None:
-            job.receive = _ignore
+            job.receive = ignore
             self.cancel(job)
 
     def pause(self, job: Job) -> None:
@@ -163,7 +198,7 @@ class JobQueue(QObject):
             if event.outcome == "done":
                 self._withdraw(job.kind, except_of=job)
             self.jobs_changed.emit()
-        elif job.receive is _ignore:
+        elif job.receive is ignore:
             return
         elif isinstance(event, JobFailed):
             self._remember(job, Notice("error", event.title, event.hint))
@@ -191,5 +226,21 @@ class JobQueue(QObject):
             self.withdrawn.emit(message[1])
 
 
-def _ignore(event: Event) -> None:
-    """Receive an event of a job that was given up."""
+def _deferred(make_events: Callable[[], Events]) -> Events:
+    """Make the generator on the worker thread, where its module may be imported."""
+    yield from make_events()
+
+
+def _events_of(operation: Operation[T]) -> Events:
+    """Yield the events of an operation, then its result as a `JobResult`."""
+    result = operation()
+    if isinstance(result, Generator):
+        result = yield from result
+    yield JobResult(result)
+
+
+def _receive(on_success: Callable[[T], None], on_event: Callable[[Event], None], event: Event) -> None:
+    if isinstance(event, JobResult):
+        on_success(event.value)
+    else:
+        on_event(event)

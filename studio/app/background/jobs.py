@@ -1,6 +1,6 @@
-"""The window's jobs in the engine and among the runs.
+"""Jobs of the window that start the engine and that start and read runs.
 
-Each function is a generator for a worker; what it needs of torch it imports when it runs, in the worker's thread.
+Functions that need torch import it when they run, on a worker thread: the window's first paint must not wait for torch.
 """
 
 from __future__ import annotations
@@ -8,22 +8,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
-import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from studio.app.background.job_events import (
-    EngineReady,
-    FilesSaved,
-    LibrariesLoaded,
-    PlotsReady,
-    QueueListed,
-    ResultsListed,
-    RunDescribed,
-)
+from studio.app.background.job_events import RunDescribed
 from studio.core import files, paths
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
@@ -32,28 +23,36 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.server import with_run_control
 from studio.engine.devices.types import Device, ParentSource
-from studio.engine.runs.listing import runs_by_name
-from studio.lab.results import Result, kept
 
 if TYPE_CHECKING:
     from studio.engine.runs.history import RunReader
+    from studio.engine.training.create import NewRun
+    from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
     from studio.recipes.base import Recipe
 
-_log = logging.getLogger(__name__)
+
+def load_torch_libraries() -> None:
+    """Map torch's shared libraries (1 GB) into the process.
+
+    An import does that while it holds the interpreter, 0.4 s at a stretch; a foreign call does not. Where this does not
+    work, the import does it as ever.
+    """
+    spec = importlib.util.find_spec("torch")
+    if sys.platform == "win32" or spec is None or spec.origin is None:
+        return
+    suffix = "dylib" if sys.platform == "darwin" else "so"
+    library = Path(spec.origin).parent / "lib" / f"libtorch_python.{suffix}"
+    if library.exists():
+        loader = ctypes.CDLL(None).dlopen
+        loader.argtypes, loader.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
+        loader(os.fsencode(library), os.RTLD_NOW)
 
 
-def warm_up() -> Events:
-    """Import torch."""
-    _load_libraries()
-    yield LibrariesLoaded()
-    import torch  # noqa: F401
+def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]:
+    """Import the engine's modules that need torch and return all recipes, export formats and experiments.
 
-
-def find_plugins() -> Events:
-    """Import everything of the engine that stands on torch, and with it recipes and export formats.
-
-    The first step of the first optimizer imports for another second or three, so take one now, before anybody waits.
+    The first step of the first optimizer imports for another one to three seconds: take it here, before a user waits.
     """
     import torch
 
@@ -64,25 +63,18 @@ def find_plugins() -> Events:
     from studio.lab.catalog import experiments
 
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
-    yield EngineReady(catalog.recipes(), catalog.model_exports(), experiments())
-
-
-def import_plots() -> Events:
-    """Import what plots are drawn with, beside the window and not in its way."""
-    import pyqtgraph  # noqa: F401
-
-    yield PlotsReady()
+    return catalog.recipes(), catalog.model_exports(), experiments()
 
 
 def find_devices() -> Events:
-    """Every device, each proven by a training step."""
+    """Find all devices and test each with a training step."""
     from studio.engine.devices.detection import find_devices
 
     yield from find_devices()
 
 
 def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: Sequence[Device]) -> Events:
-    """Time real training steps on every device that works."""
+    """Time real training steps on each device."""
     from studio.engine.steps.benchmark import measure
     from studio.recipes.base import Spec
 
@@ -90,81 +82,53 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
         yield from measure(recipe, config, Spec.of(sprites), device)
 
 
-def experiment(chosen: Experiment, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device) -> Events:
-    """Find out, in a process of its own, what an experiment asks."""
-    from studio.lab.experiments.base import ExperimentContext
-    from studio.lab.running import run_experiment
+class TrainingRequest(NamedTuple):
+    """The arguments of a new training. source: the model to start from; None for random weights."""
 
-    yield from run_experiment(chosen, ExperimentContext.of(recipe, config, sprites, device, chosen.seconds))
-
-
-def look_inside(chosen: Experiment, run: Path, checkpoint: str, device: Device) -> Events:
-    """Find out, in a process of its own, what an experiment asks of a run."""
-    from studio.lab.running import look_inside
-
-    yield from look_inside(chosen, run, checkpoint, device, chosen.seconds)
+    sprites: Sprites
+    recipe: Recipe
+    config: TrainingConfig
+    device: Device
+    source: ParentSource = None
+    processes: int = 1  # more than one train as processes of their own, each on a device of the same kind
 
 
-def list_results() -> Events:
-    """What experiments have found out before."""
-    results, problems = kept()
-    for problem in problems:
-        _log.warning("%s", problem)
-    yield ResultsListed(results)
+def queue_run(request: TrainingRequest) -> Events:
+    """Create a run that waits in the queue."""
+    from studio.engine.training.create import queue_new
+
+    yield from queue_new(_new_run(request))
 
 
-def save_report(path: Path, results: list[Result]) -> Events:
-    """A page of HTML about results of experiments."""
-    from studio.lab.report import save_report
+def prepare_run(request: TrainingRequest) -> Generator[Event, None, Path]:
+    """Create a run that several processes will train and return its folder."""
+    from studio.engine.distributed.ranks import Ranks
+    from studio.engine.training.create import keep_new
 
-    yield FilesSaved((save_report(path, results, replace=True),))
-
-
-def save_run_report(paths: Sequence[Path], target: Path) -> Events:
-    """A page of HTML about runs."""
-    from studio.engine.runs.analysis.report import ReportSaved, report
-
-    for event in report(runs_by_name(paths), target, replace=True):
-        yield FilesSaved((event.path,)) if isinstance(event, ReportSaved) else event
+    Ranks(count=request.processes).check(request.config)
+    run = _new_run(request)
+    yield from keep_new(run)
+    return run.path
 
 
-def save_event_logs(paths: Sequence[Path], folder: Path) -> Events:
-    """The history of runs for TensorBoard, a folder for each."""
-    from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
-
-    logs = []
-    for path in paths:
-        for event in save_event_log(path, folder):
-            if isinstance(event, EventLogSaved):
-                logs.append(event.path)
-            else:
-                yield event
-    yield FilesSaved(tuple(logs))
-
-
-def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
-    """Learn what trainings of these sprites are measured by, and which of them are odd."""
-    from studio.engine.quality.outliers import find_outliers
-
-    yield from find_outliers(sprites, config, device)
-
-
-def train(
-    sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control, source: ParentSource
-) -> Events:
-    """Train a new run in a folder of its own, starting from the model that `source` names, if it names one."""
-    from studio.engine.training.loop import train_new
+def _new_run(request: TrainingRequest) -> NewRun:
+    """Load the model to start from and choose the folder of the run."""
+    from studio.engine.training.create import NewRun
     from studio.engine.training.parents import load_parent
 
+    sprites, recipe, config, device, source, _ = request
     parent = load_parent(source, recipe) if source is not None else None
-    events = train_new(new_folder(sprites, recipe), sprites, recipe, config, device, control, parent)
-    yield from _with_record(with_run_control(events, control, can_pause=False))  # here a pause is the worker's
+    path = files.free_path(paths.runs() / files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " ")))
+    return NewRun(path, sprites, recipe, config, device, parent)
 
 
-def new_folder(sprites: Sprites, recipe: Recipe) -> Path:
-    """Where a new run goes."""
-    name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
-    return files.free_path(paths.runs() / name)
+def train(request: TrainingRequest, control: Control) -> Events:
+    """Train a new run in a folder of its own."""
+    from studio.engine.training.loop import train_new
+
+    path, sprites, recipe, config, device, parent = _new_run(request)
+    events = train_new(path, sprites, recipe, config, device, control, parent)
+    yield from _with_record(with_run_control(events, control, can_pause=False))  # the worker itself pauses the job
 
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
@@ -174,17 +138,6 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
 
     yield from read_run(path)
     yield from _with_record(with_run_control(train_resumed(path, device, control, more_min), control, can_pause=False))
-
-
-def list_runs() -> Events:
-    """Those of the runs that wait, then every run that there is."""
-    from studio.engine.runs import queue
-    from studio.engine.runs.listing import RunsListed, list_runs, remembered_runs
-
-    for event in list_runs(remembered_runs()):
-        if isinstance(event, RunsListed):
-            yield QueueListed(queue.queued_runs(event.runs))
-        yield event
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
@@ -208,18 +161,15 @@ def _with_record(events: Iterator[Event]) -> Events:
                 yield from events
 
 
-def _load_libraries() -> None:
-    """Map torch's shared libraries (1 GB) into the process.
+def save_event_logs(paths: Sequence[Path], folder: Path) -> Generator[Event, None, list[Path]]:
+    """Write the history of each run as a TensorBoard log into `folder` and return the written folders."""
+    from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
 
-    An import does that while it holds the interpreter, 0.4 s at a stretch; a foreign call does not. Where this does not
-    work, the import does it as ever.
-    """
-    spec = importlib.util.find_spec("torch")
-    if sys.platform == "win32" or spec is None or spec.origin is None:
-        return
-    suffix = "dylib" if sys.platform == "darwin" else "so"
-    library = Path(spec.origin).parent / "lib" / f"libtorch_python.{suffix}"
-    if library.exists():
-        loader = ctypes.CDLL(None).dlopen
-        loader.argtypes, loader.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
-        loader(os.fsencode(library), os.RTLD_NOW)
+    logs = []
+    for path in paths:
+        for event in save_event_log(path, folder):
+            if isinstance(event, EventLogSaved):
+                logs.append(event.path)
+            else:
+                yield event
+    return logs

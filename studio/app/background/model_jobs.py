@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.app.background.job_events import CheckpointsListed, FilesSaved, NeighboursFound, SpritesColoured
-from studio.app.background.recent import recent
+from studio.app.background.job_events import RunCheckpoints, SpritesColoured
 from studio.core import files
 from studio.core.arrays import Rgba
-from studio.core.config import Config
 from studio.core.errors import StudioError
-from studio.core.events import Distilled, Events, Notice, Progress, SpritesGenerated
+from studio.core.events import Distilled, Event, Events, Notice, Progress, SpritesGenerated
 from studio.engine.control.control import Control
 from studio.exports.cards import provenance
 
@@ -31,8 +29,10 @@ if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
     from studio.exports.sprites.base import SpriteExport, SpriteSet
 
-_FILES_A_REPORT = 32
+_FILES_PER_PROGRESS = 32
 _NEIGHBOURS = 3
+MOST_RECENT, MOST_RECENT_MB = 20, 64
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,18 @@ class _Drawn:
     constraints: Constraints
     source: str
     note: str
+
+
+def recent(items: Sequence[T], size_bytes: Callable[[T], int]) -> list[T]:
+    """Return the newest items, oldest first: at most MOST_RECENT with MOST_RECENT_MB, but always the last item."""
+    kept: list[T] = []
+    room = MOST_RECENT_MB * 2**20
+    for item in reversed(items):
+        room -= size_bytes(item)
+        if kept and (room < 0 or len(kept) == MOST_RECENT):
+            break
+        kept.append(item)
+    return kept[::-1]
 
 
 class ModelCache:
@@ -137,9 +149,9 @@ class SpriteSelection:
     is_animation: bool = False
     sources: Sequence[str] = ()
 
-    def told(self, tells_source: bool) -> SpriteSelection:
-        """The same as it is to be saved: files say what made it, or nothing at all."""
-        return self if tells_source else dataclasses.replace(self, about={}, sources=())
+    def without_details(self) -> SpriteSelection:
+        """Return the selection without generation details, as files are saved if the user does not want them."""
+        return dataclasses.replace(self, about={}, sources=())
 
     def texts_of(self, chosen: slice) -> dict[str, str]:
         """What to say in a file of some of them."""
@@ -247,8 +259,20 @@ def _said_of_empty(sprites: Rgba, constraints: Constraints) -> str:
     return f"{empty:,} of {len(sprites):,} are empty: seamless is for models of tiles that fill their canvas."
 
 
-def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:
-    """The sprites that a run learns from that are nearest to uint8 [S, S, 4]."""
+@dataclass(frozen=True, eq=False)
+class NearestSprites:
+    """The training sprites nearest to a sprite, nearest first: uint8 [n, S, S, 4] and their names.
+
+    is_copy: whether the sprite is a copy of the nearest training sprite.
+    """
+
+    sprites: Rgba
+    names: tuple[str, ...]
+    is_copy: bool
+
+
+def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Generator[Event, None, NearestSprites]:
+    """Return the sprites that a run learns from that are nearest to `sprite`, uint8 [S, S, 4]."""
     import torch
 
     from studio.engine.quality.copies import look_for_copies, nearest_few
@@ -258,119 +282,90 @@ def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:
     found = yield from look_for_copies(sprite[None], learnt, indices, device)
     nearest = nearest_few(sprite, learnt, indices, _NEIGHBOURS, device)
     names = tuple(learnt.names[index] for index in nearest)
-    yield NeighboursFound(learnt.rgba[nearest], names, bool(found.is_copy[0]))
+    return NearestSprites(learnt.rgba[nearest], names, bool(found.is_copy[0]))
 
 
-def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
-    """What a model says of sprites."""
-    from studio.engine.sampling.generate import predict
-
-    model = yield from cache.load(source, device)
-    yield from predict(model, rgba)
-
-
-def make_map(cache: ModelCache, source: SavedModel, device: Device) -> Events:
-    """The sprites of a run on a plane, by the features of its model at a checkpoint."""
-    from studio.engine.quality.embedding_map import make_map
-
-    model = yield from cache.load(source, device)
-    yield from make_map(model, source.path)
-
-
-def decode(cache: ModelCache, source: SavedModel, device: Device, codes: NDArray[np.float32]) -> Events:
-    """The sprites of codes float32 [N, D]."""
-    from studio.engine.quality.embedding_map import decode
-
-    model = yield from cache.load(source, device)
-    yield from decode(model, codes)
-
-
-def verify(path: Path) -> Events:
-    """Whether a file is as it was, and belongs to the run that it names."""
-    from studio.engine.models.provenance import verify
-
-    yield from verify(path)
-
-
-def export(
-    cache: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
+def with_model(
+    cache: ModelCache, source: SavedModel | Control, device: Device, use: Callable[[TrainedModel], Events]
 ) -> Events:
-    """Write a model in a format with its settings, read it back and compare."""
-    from studio.engine.models.exporting import export
-
+    """Load a model and yield the events of `use(model)`."""
     model = yield from cache.load(source, device)
-    yield from export(model, format_name, target, config)
+    yield from use(model)
 
 
-def list_checkpoints(path: Path) -> Events:
-    """The checkpoints of a run."""
+def list_checkpoints(run: Path) -> RunCheckpoints:
+    """Return the checkpoints of a run."""
     from studio.engine.models.loading import checkpoint_names, distilled_names
 
-    yield CheckpointsListed(path, tuple(checkpoint_names(path)), tuple(distilled_names(path)))
+    return RunCheckpoints(run, tuple(checkpoint_names(run)), tuple(distilled_names(run)))
 
 
 def distil(source: SavedModel, device: Device) -> Events:
-    """Teach a network to draw quickly what a run's checkpoint draws; then the run's checkpoints again."""
+    """Distil a checkpoint into a network for fast drawing; list the run's checkpoints before `Distilled`."""
     from studio.engine.sampling.distil import DistilSettings, distil
 
     with contextlib.closing(distil(source.path, source.checkpoint, device, DistilSettings())) as events:
         for event in events:
             if isinstance(event, Distilled):
-                yield from list_checkpoints(source.path)
+                yield list_checkpoints(source.path)
             yield event
 
 
-def save_files(folder: Path, picked: SpriteSelection) -> Events:
-    """One PNG for each sprite."""
+def save_files(folder: Path, picked: SpriteSelection) -> Generator[Event, None, list[Path]]:
+    """Write a PNG file for each sprite and return the files."""
     from studio.exports.png import save_files
 
     paths: list[Path] = []
-    for place in range(len(picked.sprites)):
-        one = slice(place, place + 1)
+    for index in range(len(picked.sprites)):
+        one = slice(index, index + 1)
         paths += save_files(folder, picked.sprites[one], picked.names[one], picked.texts_of(one))
-        if len(paths) % _FILES_A_REPORT == 0:
+        if len(paths) % _FILES_PER_PROGRESS == 0:
             yield Progress(len(paths), len(picked.sprites), "files written")
-    yield FilesSaved(tuple(paths))
+    return paths
 
 
-def save_file(path: Path, picked: SpriteSelection) -> Events:
-    """One sprite, as the PNG file that its user has named."""
+def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
+    """Write the first sprite as the PNG file `path`."""
     from studio.exports.png import encoded
 
     files.export_together({path: encoded(picked.sprites[0], picked.texts_of(slice(0, 1)))})
-    yield FilesSaved((path,))
+    return [path]
 
 
-def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Events:
-    """How a run learnt, as an animation."""
+def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Generator[Event, None, list[Path]]:
+    """Write a timelapse of a run's samples and return the files."""
     from studio.engine.runs.analysis.film import timelapse
 
     film = timelapse(run)
-    yield from _written(film if tells_source else dataclasses.replace(film, about={}), path, form)
+    return (yield from _write(film if tells_source else dataclasses.replace(film, about={}), path, form))
 
 
-def save_samples(run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
-    """Live samples of a run, all in one file."""
+def save_samples(
+    run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
+) -> Generator[Event, None, list[Path]]:
+    """Write samples of a run with their source and return the files."""
     from studio.engine.runs.folder import RunDir
     from studio.engine.runs.source import provenance_at
 
-    told = dataclasses.replace(picked, sources=[provenance_at(RunDir(run), step).to_json()])
-    yield from save_sprites(path, form, told, columns)
+    with_source = dataclasses.replace(picked, sources=[provenance_at(RunDir(run), step).to_json()])
+    return (yield from save_sprites(path, form, with_source, columns))
 
 
-def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
-    """All sprites in one file, and what belongs to it."""
+def save_sprites(
+    path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
+) -> Generator[Event, None, list[Path]]:
+    """Write all sprites in one format and return the files."""
     from studio.exports.sprites.base import SpriteSet
 
     sprites = SpriteSet(
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
         about=picked.texts_of(slice(None)), columns=columns,
     )  # fmt: skip
-    yield from _written(sprites, path, form)
+    return (yield from _write(sprites, path, form))
 
 
-def _written(sprites: SpriteSet, path: Path, form: SpriteExport) -> Events:
+def _write(sprites: SpriteSet, path: Path, form: SpriteExport) -> Generator[Event, None, list[Path]]:
     written = form.write(sprites, path, replace=True)
     for note in form.notes(sprites):
         yield Notice("info", note)
-    yield FilesSaved(tuple(written))
+    return list(written)

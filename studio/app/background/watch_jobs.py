@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from studio.app.background import jobs
-from studio.app.background.job_events import RunDescribed, RunKept
+from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobIdle
-from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import Events, RunFinished
-from studio.data.sprites import Sprites
-from studio.engine.control import protocol
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
-from studio.engine.devices.types import Device, ParentSource
 from studio.engine.distributed.launching import TrainingProcesses
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
-
-if TYPE_CHECKING:
-    from studio.recipes.base import Recipe
-
-
-def keep_new(
-    sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource, processes: int
-) -> Events:
-    """Make a new run for so many processes, starting from the model that `source` names, if it names one."""
-    from studio.engine.distributed.ranks import Ranks
-    from studio.engine.training.create import NewRun, keep_new
-    from studio.engine.training.parents import load_parent
-
-    Ranks(count=processes).check(config)
-    parent = load_parent(source, recipe) if source is not None else None
-    path = jobs.new_folder(sprites, recipe)
-    yield from keep_new(NewRun(path, sprites, recipe, config, device, parent))
-    yield RunKept(path)
 
 
 def watch(run: Path) -> Events:
@@ -93,11 +70,3 @@ def _end(run: Path) -> RunFinished:
         raise RunError(f"{run.name} has failed.", progress.message)
     reason: Literal["finished", "stopped"] = "finished" if progress.state == "finished" else "stopped"
     return RunFinished(reason, progress.step, progress.elapsed_s, run)
-
-
-def ask(
-    run: Path, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
-) -> Events:
-    """Ask the training of a run for something."""
-    protocol.ask(run, stop=stop or None, pause=pause, sample=sample, save=save)
-    yield from ()

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from PySide6.QtCore import QObject, QThread, Signal
@@ -37,6 +37,13 @@ class JobPaused(Event):
 @dataclass(frozen=True)
 class JobIdle(Event):
     """A job has nothing to do for now: it is advanced again when that is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobResult(Event):
+    """The return value of an operation that was started by `JobQueue.run`."""
+
+    value: Any
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
-from studio.app.background.job_events import FilesSaved
 from studio.app.state.session import Session
 from studio.core.errors import StudioError
 
@@ -40,7 +39,7 @@ class Page(QWidget):
         except (StudioError, OSError) as error:
             self.session.report(error)
         else:
-            self.session.notify_saved(FilesSaved((path,)))
+            self.session.notify_saved([path])
 
     def save_film(self, run: Path) -> None:
         """Save how a run learnt, asking where."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from studio.app.background.job_events import CheckpointsListed
+from studio.app.background.job_events import RunCheckpoints
 from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -102,7 +102,7 @@ class ModelChoice(QWidget):
         """Where the chosen model is, or is to be."""
         if self.models.currentData() == _LIVE:
             return self._session.training.device
-        return self._session.setup.device
+        return self._session.device_choice.device
 
     def recipe(self) -> Recipe | None:
         """What kind of model is chosen; None when there is none."""
@@ -176,8 +176,8 @@ class ModelChoice(QWidget):
         self.changed.emit()
 
     @Slot(object)
-    def _on_checkpoints_listed(self, listed: CheckpointsListed) -> None:
-        if str(listed.path) != self.models.currentData():
+    def _on_checkpoints_listed(self, listed: RunCheckpoints) -> None:
+        if str(listed.run) != self.models.currentData():
             return
         self._quick = listed.quick
         names = [self.checkpoints.itemData(place) for place in range(self.checkpoints.count())]
@@ -186,10 +186,10 @@ class ModelChoice(QWidget):
             self.checkpoints.clear()
             for name in listed.names:
                 self.checkpoints.addItem(_WORDS.get(name) or f"Step {formatting.number(int(name))}", name)
-            wanted = self._checkpoints.get(str(listed.path), "best")
+            wanted = self._checkpoints.get(str(listed.run), "best")
             self.checkpoints.setCurrentIndex(max(0, self.checkpoints.findData(wanted)))
             self.checkpoints.blockSignals(False)
-        if self._wanted == str(listed.path) and self._wanted_checkpoint in listed.names:
+        if self._wanted == str(listed.run) and self._wanted_checkpoint in listed.names:
             self.checkpoints.setCurrentIndex(self.checkpoints.findData(self._wanted_checkpoint))
             self._wanted_checkpoint = ""
         self.changed.emit()

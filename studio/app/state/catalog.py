@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events, jobs
-from studio.app.background.job_queue import JobQueue, WorkerName
+from studio.app.background import jobs
+from studio.app.background.job_queue import JobQueue, ignore
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, Progress
+from studio.core.events import Event, Progress
 from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
 
 if TYPE_CHECKING:
@@ -47,10 +49,12 @@ class EngineCatalog(QObject):
         self.progress = ""  # of the measurement
 
     def open(self) -> None:
-        """Begin; the window is on the screen by now."""
-        self._start("engine", "Starting the engine", jobs.warm_up())
-        self._start("engine", "Looking for devices", jobs.find_devices())
-        self._start("engine", "Looking for recipes", jobs.find_plugins())
+        """Load torch, the devices and the plug-ins in jobs. Call this after the first paint."""
+        start = partial(self._job_queue.run, "engine", "Starting", cancellable=False)
+        start(jobs.load_torch_libraries, self._on_libraries_loaded)
+        start(partial(importlib.import_module, "torch"), ignore)
+        self._job_queue.start("engine", "Starting", jobs.find_devices(), self._on_device_event, cancellable=False)
+        start(jobs.find_plugins, self._on_plugins_found)
 
     def device(self, device_id: str) -> Device | None:
         """The device of that id that works."""
@@ -69,7 +73,7 @@ class EngineCatalog(QObject):
         if self._measuring is None:
             working = [device for device in self.devices if not device.problem]
             events = jobs.measure(recipe, config, sprites, working)
-            self._measuring = self._job_queue.start("engine", "Measuring", events, self._receive_measurement)
+            self._measuring = self._job_queue.start("engine", "Measuring", events, self._on_measurement_event)
             self.measuring_changed.emit()
 
     def cancel_measuring(self) -> None:
@@ -77,24 +81,28 @@ class EngineCatalog(QObject):
         if self._measuring is not None:
             self._job_queue.cancel(self._measuring)
 
-    def _start(self, place: WorkerName, title: str, events: Events) -> Job:
-        return self._job_queue.start(place, title, events, self._receive, cancellable=False)
+    def _on_libraries_loaded(self, _: None) -> None:
+        """Import pyqtgraph now: before, the import would have waited for torch's libraries."""
+        import_plots = partial(importlib.import_module, "pyqtgraph")
+        plots = self._job_queue.run("files", "Starting", import_plots, self._on_plots_ready, cancellable=False)
+        self._job_queue.prioritize(plots)  # a running import of sprites may take minutes
 
-    def _receive(self, event: Event) -> None:
-        if isinstance(event, job_events.LibrariesLoaded):
-            plots = self._start("files", "Preparing plots", jobs.import_plots())
-            self._job_queue.prioritize(plots)  # an import that is under way may take minutes
-        elif isinstance(event, job_events.PlotsReady):
-            self.plots_are_ready = True
-            self.plots_ready.emit()
-        elif isinstance(event, job_events.EngineReady):
-            self.recipes, self.exports, self.experiments = event.recipes, event.exports, event.experiments
-            self.ready.emit()
-        elif isinstance(event, DevicesFound):
+    def _on_plots_ready(self, _: object) -> None:
+        self.plots_are_ready = True
+        self.plots_ready.emit()
+
+    def _on_plugins_found(
+        self, plugins: tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]
+    ) -> None:
+        self.recipes, self.exports, self.experiments = plugins
+        self.ready.emit()
+
+    def _on_device_event(self, event: Event) -> None:
+        if isinstance(event, DevicesFound):
             self.devices, self.fastest = event.devices, event.fastest
             self.devices_found.emit()
 
-    def _receive_measurement(self, event: Event) -> None:
+    def _on_measurement_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progress = event.what
             self.measuring_changed.emit()

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Slot
 
-from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.lab import Lab
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
-from studio.app.state.training.setup import TrainingSetup
+from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Event
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.engine.quality import outliers
+else:
+    outliers = LateModule("studio.engine.quality.outliers")
 
 _TITLE = "Getting to know the sprites"
 _ABOUT = (
@@ -33,11 +40,11 @@ class FeatureTraining(QObject):
 
     def __init__(
         self, job_queue: JobQueue, open_sprites: OpenSprites, doctor: SpriteDoctor, catalog: EngineCatalog,
-        setup: TrainingSetup, training: CurrentTraining, lab: Lab, parent: QObject,
+        devices: DeviceChoice, training: CurrentTraining, lab: Lab, parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
-        self._catalog, self._setup, self._training, self._lab = catalog, setup, training, lab
+        self._catalog, self._devices, self._training, self._lab = catalog, devices, training, lab
         self._job: Job | None = None
         self._seen: Sprites | None = None  # whose features were trained last, or are not to be
         open_sprites.imported.connect(self._refresh)
@@ -49,7 +56,7 @@ class FeatureTraining(QObject):
     @Slot()
     def _refresh(self) -> None:
         """Begin when all is there and nothing trains; end when something does, or for other sprites."""
-        sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._setup.device
+        sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._devices.device
         if self._job is not None:
             self._seen = None
             self._job_queue.cancel(self._job)
@@ -57,12 +64,17 @@ class FeatureTraining(QObject):
             return
         elif sprites is not self._seen and not self._training.has_own_run() and self._lab.running is None:
             self._seen = sprites
-            events = jobs.find_outliers(sprites, recipe.Config(), device)
             self._job = self._job_queue.start(
-                "engine", _TITLE, events, self._receive, background=True, cancellable=True, about=_ABOUT
+                "engine",
+                _TITLE,
+                lambda: outliers.find_outliers(sprites, recipe.Config(), device),
+                self._on_event,
+                background=True,
+                cancellable=True,
+                about=_ABOUT,
             )
 
-    def _receive(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, SpritesChecked):
             self._doctor.add(event)
         elif isinstance(event, JobEnded):

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import job_events, jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.late_import import LateModule
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.runs.runs import RunList
+from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.setup import TrainingSetup
 from studio.app.state.training.training import CurrentTraining
 from studio.core.config import Value, settings_of
 from studio.core.events import Event, Events, Progress
+from studio.lab import results
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, Result
 
 if TYPE_CHECKING:
+    from studio.lab import report, running
+    from studio.lab.experiments import base
     from studio.lab.experiments.base import Experiment
+else:
+    report, running = LateModule("studio.lab.report"), LateModule("studio.lab.running")
+    base = LateModule("studio.lab.experiments.base")
+
+_log = logging.getLogger(__name__)
 
 
 class Lab(QObject):
@@ -30,7 +41,7 @@ class Lab(QObject):
     A training is paused for an experiment and goes on after it.
 
     changed: an experiment began or ended. progressed: the running one went on. outcome_changed: it has found out more.
-    listed: `results` are others. done: (Result). saved: (FilesSaved).
+    listed: `results` are others. done: (Result). saved: (list of Path).
     """
 
     changed = Signal()
@@ -41,11 +52,11 @@ class Lab(QObject):
     saved = Signal(object)
 
     def __init__(
-        self, job_queue: JobQueue, catalog: EngineCatalog, setup: TrainingSetup, training: CurrentTraining,
-        runs: RunList, parent: QObject | None = None,
+        self, job_queue: JobQueue, catalog: EngineCatalog, setup: TrainingSetup, devices: DeviceChoice,
+        training: CurrentTraining, runs: RunList, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._runs = runs
+        self._runs, self._devices = runs, devices
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
         self._training_goes_on = False  # once the experiment has ended
@@ -53,13 +64,13 @@ class Lab(QObject):
         self.progress: Progress | None = None
         self.outcome = Outcome()  # of the running one, up to now
         self.results: list[Result] = []  # the newest first
-        training.state_changed.connect(self._make_room)
+        training.state_changed.connect(self._on_training_changed)
 
     def problem(self, experiment: Experiment, source: SavedModel | None = None) -> str:
         """Why this experiment can't be started, in a sentence; empty when it can. source: what it is to look into."""
         if self.running is not None:
             return f"'{self.running.title}' is under way."
-        device = self._setup.device
+        device = self._devices.device
         if problem := self._setup.problem() if experiment.subject == "sprites" else self._lacks(experiment, source):
             return problem
         return experiment.obstacle(device) if device is not None else "Devices are still being looked for."
@@ -68,12 +79,12 @@ class Lab(QObject):
         """Run it, unless there is a `problem`. source: the run and the checkpoint that it is to look into."""
         if self.problem(experiment, source):
             return
-        events = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
+        operation = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
         if self._training.is_here() and self._training.state in ("starting", "training"):
             self._training_goes_on = True
             self._training.pause()
         self.running, self.progress, self.outcome = experiment, None, Outcome()
-        self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", events, self._receive)
+        self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", operation, self._on_event)
         self.changed.emit()
 
     def _lacks(self, experiment: Experiment, source: SavedModel | None) -> str:
@@ -84,16 +95,21 @@ class Lab(QObject):
         recipe = self._catalog.recipes.get(run.record.recipe) if run is not None and run.record is not None else None
         return "The run can't be read." if recipe is None else experiment.unsupported_reason(recipe)
 
-    def _on_sprites(self, experiment: Experiment) -> Events:
-        chosen = self._setup.chosen()
-        assert chosen is not None, "there is no problem"
-        sprites, recipe, config, device = chosen
-        return jobs.experiment(experiment, recipe, config, sprites, device)
+    def _on_sprites(self, experiment: Experiment) -> Callable[[], Events]:
+        request = self._setup.request()
+        assert request is not None, "there is no problem"
+        sprites, recipe, config, device, *_ = request
 
-    def _inside(self, experiment: Experiment, source: SavedModel) -> Events:
-        device = self._setup.device
+        def run() -> Events:
+            context = base.ExperimentContext.of(recipe, config, sprites, device, experiment.seconds)
+            return running.run_experiment(experiment, context)
+
+        return run
+
+    def _inside(self, experiment: Experiment, source: SavedModel) -> Callable[[], Events]:
+        device = self._devices.device
         assert device is not None, "there is no problem"
-        return jobs.look_inside(experiment, source.path, source.checkpoint, device)
+        return lambda: running.look_inside(experiment, source.path, source.checkpoint, device, experiment.seconds)
 
     def cancel(self) -> None:
         """End the running experiment; nothing of it is kept."""
@@ -101,12 +117,14 @@ class Lab(QObject):
             self._job_queue.cancel(self._job)
 
     def list_results(self) -> None:
-        """Look for what was found out before, here or on the command line."""
-        self._job_queue.start("files", "Looking for results", jobs.list_results(), self._take_results, background=True)
+        """Read the saved results of this window and of the command line."""
+        self._job_queue.run("files", "Loading results", results.kept, self._on_results_read, background=True)
 
-    def save_report(self, path: Path, results: list[Result]) -> None:
-        """Write a page of HTML about these results."""
-        self._job_queue.start("files", "Writing the report", jobs.save_report(path, results), self._receive_saved)
+    def save_report(self, path: Path, chosen: list[Result]) -> None:
+        """Write an HTML report about these results."""
+        self._job_queue.run(
+            "files", "Writing report", lambda: report.save_report(path, chosen, replace=True), self._on_report_saved
+        )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
         """What to do with a result ('Use 128 as batch size'), and why that can't be done now; both may be empty."""
@@ -126,7 +144,7 @@ class Lab(QObject):
         if config is not None and not self.suggestion(result)[1]:
             self._setup.set_config(config.replace(**result.outcome.suggests))
 
-    def _receive(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progress = event
             self.progressed.emit()
@@ -144,17 +162,19 @@ class Lab(QObject):
                 self._training.resume()
             self.changed.emit()
 
-    def _take_results(self, event: Event) -> None:
-        if isinstance(event, job_events.ResultsListed) and event.results != self.results:
-            self.results = event.results
+    def _on_results_read(self, read: tuple[list[Result], list[str]]) -> None:
+        found, problems = read
+        for problem in problems:
+            _log.warning("%s", problem)
+        if found != self.results:
+            self.results = found
             self.listed.emit()
 
-    def _receive_saved(self, event: Event) -> None:
-        if isinstance(event, job_events.FilesSaved):
-            self.saved.emit(event)
+    def _on_report_saved(self, path: Path) -> None:
+        self.saved.emit([path])
 
     @Slot()
-    def _make_room(self) -> None:
+    def _on_training_changed(self) -> None:
         """A training that goes on would be measured with the experiment, and slowed by it."""
         goes_on = self._training.has_own_run() and self._training.state in ("starting", "training")
         if self.running is not None and goes_on:

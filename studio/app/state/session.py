@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background.job_events import FilesSaved, StateNotice
+from studio.app.background.job_events import StateNotice
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.jobs import TrainingRequest
 from studio.app.state.catalog import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.lab import Lab
@@ -23,6 +24,7 @@ from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.state.sprites.palettes import PaletteTools
 from studio.app.state.sprites.sheets import SheetReader
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.queue import TrainingQueue
 from studio.app.state.training.setup import TrainingSetup
 from studio.app.state.training.training import CurrentTraining
@@ -61,10 +63,13 @@ class Session(QObject):
         self.runs = RunList(self.job_queue, self)
         self.run_space = RunSpace(self.job_queue, self.runs, self)
         self.queue = TrainingQueue(self.job_queue, self.training, self.runs, self)
-        self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self.runs, self)
-        self.lab = Lab(self.job_queue, self.catalog, self.setup, self.training, self.runs, self)
+        self.device_choice = DeviceChoice(settings, self.catalog, self.training, self)
+        self.setup = TrainingSetup(
+            settings, self.open_sprites, self.catalog, self.training, self.runs, self.device_choice, self
+        )
+        self.lab = Lab(self.job_queue, self.catalog, self.setup, self.device_choice, self.training, self.runs, self)
         self.feature_training = FeatureTraining(
-            self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self.lab,
+            self.job_queue, self.open_sprites, self.doctor, self.catalog, self.device_choice, self.training, self.lab,
             self,
         )  # fmt: skip
         self.inference = Inference(self.job_queue, settings, self)
@@ -83,19 +88,19 @@ class Session(QObject):
         self.runs.saved.connect(self.notify_saved)
         self.runs.noticed.connect(self.noticed)
         self.palettes.saved.connect(self.notify_saved)
-        self.open_sprites.imported.connect(self._keep_recent)
-        self.open_sprites.imported.connect(self._go_on_with_demo)
-        self.catalog.devices_found.connect(self._go_on_with_demo)
-        self.catalog.ready.connect(self._go_on_with_demo)
+        self.open_sprites.imported.connect(self._on_imported)
+        self.open_sprites.imported.connect(self._start_demo_training)
+        self.catalog.devices_found.connect(self._start_demo_training)
+        self.catalog.ready.connect(self._start_demo_training)
         self.catalog.devices_found.connect(self._offer_interrupted)
         self.catalog.devices_found.connect(self._offer_queue)
         self.runs.listed.connect(self._offer_interrupted)
         self.runs.listed.connect(self._offer_queue)
-        self.queue.due.connect(self._train_queued)
+        self.queue.due.connect(self._on_run_due)
         self.training.state_changed.connect(self.runs.list_runs)
-        self.training.state_changed.connect(self._make_room)
-        self.training.event_received.connect(self._follow_training)
-        self.lab.changed.connect(self._make_room)
+        self.training.state_changed.connect(self._cancel_measuring)
+        self.training.event_received.connect(self._on_training_event)
+        self.lab.changed.connect(self._cancel_measuring)
 
     def open(self, *, demo: bool = False) -> None:
         """Begin everything that goes on beside the window, which is on the screen by now."""
@@ -112,9 +117,9 @@ class Session(QObject):
         )
 
     @Slot(object)
-    def notify_saved(self, saved: FilesSaved) -> None:
-        """Tell the user which files were written, and where."""
-        first, more = saved.paths[0], len(saved.paths) - 1
+    def notify_saved(self, paths: Sequence[Path]) -> None:
+        """Show which files were saved, and their folder."""
+        first, more = paths[0], len(paths) - 1
         self.notify(
             f"Saved as {first.name}" + (f" and {formatting.count(more, 'file')} more." if more else "."),
             str(first.parent),
@@ -134,7 +139,7 @@ class Session(QObject):
         if not self.training.has_own_run():
             self.training.withdraw_messages()
         if self._go_on(path, more_min, by_all_cards=True) and run is not None and run.record is not None:
-            self.setup.follow(run.record)
+            self.setup.show_run(run.record)
 
     def watch(self, path: Path) -> None:
         """Show a run that others train; says why when that can't be. One that is on show already stays so."""
@@ -166,18 +171,18 @@ class Session(QObject):
             return False
         if run is not None and run.record is not None and device.id != wanted:
             self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
-        processes = self.setup.processes(device) if by_all_cards else 1
+        processes = self.device_choice.processes(device) if by_all_cards else 1
         self.training.resume_run(path, device, more_min, processes)
         return True
 
     @Slot()
     def queue_training(self) -> None:
         """Put what Start would train into the queue, unless there is a `problem`."""
-        chosen = self.setup.chosen()
-        if chosen is not None:
-            self.setup.keep()
-            self._queue_offered = True  # it needs no offer: the user is at it
-            self.queue.add(*chosen, self.setup.parents.of(chosen[1]))
+        request = self.setup.request()
+        if request is not None:
+            self.setup.store()
+            self._queue_offered = True  # the user knows that runs wait
+            self.queue.add(request)
 
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
@@ -187,30 +192,30 @@ class Session(QObject):
         return self.job_queue.shut_down(_LONGEST_FAREWELL_MS)
 
     @Slot(object)
-    def _follow_training(self, event: Event) -> None:
+    def _on_training_event(self, event: Event) -> None:
         if isinstance(event, CheckpointSaved):
             self.runs.list_runs()
 
     @Slot()
-    def _make_room(self) -> None:
+    def _cancel_measuring(self) -> None:
         """A training would wait for a measurement to end, which is of no use to it any more; so would an experiment."""
         if self.training.has_own_run() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
     @Slot()
-    def _keep_recent(self) -> None:
+    def _on_imported(self) -> None:
         paths = self.open_sprites.paths
         if len(paths) == 1 and (paths[0].is_dir() or is_archive(paths[0].name)):
             self.settings.keep_recent(paths[0])
 
     @Slot()
-    def _go_on_with_demo(self) -> None:
+    def _start_demo_training(self) -> None:
         """Start the demo's training as soon as there are sprites, recipes and a device."""
         sprites, device = self.open_sprites.sprites, self.catalog.device(self.catalog.fastest)
         recipe = self.catalog.drawing_recipe()
         if self._demo_due and sprites is not None and device is not None and recipe is not None:
             self._demo_due = False
-            self.training.start(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device)
+            self.training.start(TrainingRequest(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device))
 
     @Slot()
     def _offer_interrupted(self) -> None:
@@ -235,6 +240,6 @@ class Session(QObject):
             )
 
     @Slot(object)
-    def _train_queued(self, path: Path) -> None:
+    def _on_run_due(self, path: Path) -> None:
         """The settings on show stay: the user may be at those of another run."""
         self._go_on(path)

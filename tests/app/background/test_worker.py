@@ -212,7 +212,7 @@ def test_a_job_that_is_given_up_ends_and_says_no_more(qtbot: QtBot, job_queue: J
     closed: list[float] = []
     job = job_queue.start("engine", "search", ticks(closed=closed), log.take)
     qtbot.waitUntil(lambda: log.count(LossChunk) > 0)
-    job_queue.give_up(job)
+    job_queue.abandon(job)
     received = len(log.events)
     qtbot.waitUntil(lambda: not job_queue.running())
     assert closed
@@ -231,7 +231,7 @@ def test_a_job_that_is_given_up_does_not_complain(
 
     job = job_queue.start("files", "old", events(), log.take)
     qtbot.waitUntil(begun.is_set)
-    job_queue.give_up(job)
+    job_queue.abandon(job)
     failing.set()
     qtbot.waitUntil(lambda: not job_queue.running())
     assert failures == [] and log.events == []

@@ -286,7 +286,7 @@ def test_presets_follow_the_sprites_and_own_settings_unmark_them(
 ) -> None:
     panel, setup = opened.train.setup, opened.session.setup
     monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
-    setup._offer_presets()
+    setup._update_presets()
     usual, best = [button for button in panel.presets.findChildren(QPushButton) if not button.isHidden()]
     assert setup.config is not None
     assert setup.preset == "Standard" and setup.config.epochs == 534
@@ -305,19 +305,19 @@ def test_minutes_that_are_typed_count_instead_of_the_epochs_of_a_preset(
 ) -> None:
     form, setup = opened.train.setup.forms, opened.session.setup
     monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
-    setup._offer_presets()
+    setup._update_presets()
     assert setup.config is not None and setup.config.epochs
-    setup.type_config(form.config().replace(minutes=3.0))
+    setup.edit_config(form.config().replace(minutes=3.0))
     assert (setup.config.minutes, setup.config.epochs) == (3.0, 0) and form.config() == setup.config
-    setup.type_config(form.config().replace(epochs=7))
-    setup.type_config(form.config().replace(batch_size=5))
+    setup.edit_config(form.config().replace(epochs=7))
+    setup.edit_config(form.config().replace(batch_size=5))
     assert (setup.config.minutes, setup.config.epochs, setup.config.batch_size) == (3.0, 7, 5)
 
 
 def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = opened.session.setup
     monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(100_000, 500.0))
-    setup._offer_presets()
+    setup._update_presets()
     assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0
 
 
@@ -417,15 +417,15 @@ def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: 
 @pytest.mark.slow
 def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
-    setup = opened.session.setup
+    devices = opened.session.device_choice
     opened.show_page("train")
     set_tiny(opened)
     with qtbot.waitSignals([opened.session.catalog.measured] * 2, timeout=LONG_MS):
         opened.train.setup.picker.measure_requested.emit()
-    assert setup.measurements.speed(setup.device, "auto") > 0
+    assert devices.measurements.speed(devices.device, "auto") > 0
     qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
     set_tiny(opened, width=24)
-    assert setup.measurements.speed(setup.device, "auto") == 0
+    assert devices.measurements.speed(devices.device, "auto") == 0
 
 
 def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:

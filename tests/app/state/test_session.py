@@ -20,11 +20,11 @@ from tests.app.conftest import LONG_MS, open_sprites, sprites_of, start_endless,
 
 
 def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
-    with qtbot.waitSignal(session.open_sprites.palette_found, timeout=LONG_MS) as found:
+    with qtbot.waitSignal(session.open_sprites.colours_counted, timeout=LONG_MS) as found:
         open_sprites(qtbot, session, sprite_folder)
     sprites = sprites_of(session)
     assert len(sprites) == 24 and sprites.class_names == ("class0", "class1")
-    use = found.args[0].use
+    use = found.args[0]
     assert len(use.colours) == len(use.pixels) == len(use.sprites) == use.total > 2 and use.step == 1
     assert session.settings.recent() == [str(sprite_folder)]
 

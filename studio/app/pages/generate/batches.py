@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import EditRequest
-from studio.app.background.recent import recent
+from studio.app.background.model_jobs import EditRequest, recent
 from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, SavedEdit

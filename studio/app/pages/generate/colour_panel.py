@@ -11,14 +11,13 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from studio.app import dialogs
-from studio.app.background.job_events import PaletteLoaded, StyleRead
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.swatches import Swatches
 from studio.core import formatting
-from studio.data.colour.palette import display_order
+from studio.data.colour.palette import Palette, display_order
 from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.colour.recolouring import ColourMode
 from studio.data.palettes.files import has_palette_suffix
@@ -44,7 +43,7 @@ class ColourPanel(QWidget):
         self._session = session
         self._models = models
         self._kind = _OWN
-        self._file: PaletteLoaded | None = None
+        self._file: tuple[Path, Palette] | None = None
         self._asked: Path | None = None  # the run whose colours are, or will be, `_own`
         self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
         self.setAcceptDrops(True)
@@ -62,14 +61,14 @@ class ColourPanel(QWidget):
         self.dither.toggled.connect(self._on_dither_toggled)
         models.changed.connect(self._on_model_changed)
         session.palettes.loaded.connect(self._on_palette_loaded)
-        session.palettes.styled.connect(self._on_style_read)
+        session.palettes.style_read.connect(self._on_style_read)
         self._show()
 
     def choice(self) -> ColourMode:
         """What is chosen now."""
         if self._kind != _FILE or self._file is None:
             return ColourMode(self._kind != _DRAWN)
-        return ColourMode(True, self._file.palette, BAYER if self.dither.isChecked() else NO_DITHER)
+        return ColourMode(True, self._file[1], BAYER if self.dither.isChecked() else NO_DITHER)
 
     def restore(self, *, true_pixels: bool) -> None:
         """Choose what was chosen the last time; a palette file is read again."""
@@ -81,7 +80,7 @@ class ColourPanel(QWidget):
 
     def save_state(self) -> None:
         """Remember the file and whether to dither."""
-        path = str(self._file.path) if self._file is not None and self._kind == _FILE else ""
+        path = str(self._file[0]) if self._file is not None and self._kind == _FILE else ""
         self._session.settings.keep_text("generate_palette", path)
         self._session.settings.keep_text("generate_dither", "yes" if self.dither.isChecked() else "")
 
@@ -101,7 +100,7 @@ class ColourPanel(QWidget):
         self.box.setCurrentIndex(self.box.findData(self._kind))
         factory.set_enabled(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
         if self._kind == _FILE and self._file is not None:
-            palette = self._file.palette
+            palette = self._file[1]
             names = palette.colour_names[:_MOST_SHOWN]
             self._show_swatches(palette.colours, "first", names)
         else:
@@ -132,13 +131,13 @@ class ColourPanel(QWidget):
     def _on_dither_toggled(self) -> None:
         self.changed.emit()
 
-    @Slot(object)
-    def _on_palette_loaded(self, loaded: PaletteLoaded) -> None:
+    @Slot(object, object)
+    def _on_palette_loaded(self, path: Path, palette: Palette) -> None:
         before = self.box.findData(_FILE)
         if before >= 0:
             self.box.removeItem(before)
-        self._file, self._kind = loaded, _FILE
-        self.box.insertItem(self.box.findData(_OPEN), loaded.palette.name, _FILE)
+        self._file, self._kind = (path, palette), _FILE
+        self.box.insertItem(self.box.findData(_OPEN), palette.name, _FILE)
         self._show()
         self.changed.emit()
 
@@ -154,10 +153,10 @@ class ColourPanel(QWidget):
             self._asked = None
             self._show_own(source.live.style.palette)
 
-    @Slot(object)
-    def _on_style_read(self, read: StyleRead) -> None:
-        if read.run == self._asked:
-            self._show_own(read.colours)
+    @Slot(object, object)
+    def _on_style_read(self, run: Path, colours: NDArray[np.uint8]) -> None:
+        if run == self._asked:
+            self._show_own(colours)
 
     def _show_own(self, colours: NDArray[np.uint8]) -> None:
         self._own = colours

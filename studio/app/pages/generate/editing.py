@@ -12,7 +12,6 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
 
 from studio.app import dialogs
-from studio.app.background.job_events import PictureRead
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
 from studio.app.pages.generate.batches import origin_of
 from studio.app.pages.generate.resize_prompt import ResizePrompt
@@ -290,9 +289,9 @@ class EditorPanel(QWidget):
         self._strengths[self._kind()] = value
         self._strength_words.setText(f"Strength {value} %")
 
-    @Slot(object)
-    def _on_picture_read(self, picture: PictureRead) -> None:
-        self.open_sprite(NamedSprite(picture.rgba, escape_unprintable(picture.path.name)))
+    @Slot(object, object)
+    def _on_picture_read(self, path: Path, rgba: Rgba) -> None:
+        self.open_sprite(NamedSprite(rgba, escape_unprintable(path.name)))
 
 
 def picture_in(data: QMimeData) -> Path | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from studio.app.background.job_events import NeighboursFound
+from studio.app.background.model_jobs import NearestSprites
 from studio.app.state.models.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
@@ -64,7 +64,7 @@ class NeighboursPanel(QWidget):
             widget.setVisible(widget is picture)
 
     @Slot(object)
-    def _on_neighbours_found(self, found: NeighboursFound) -> None:
+    def _on_neighbours_found(self, found: NearestSprites) -> None:
         if self.tiled.isHidden():  # it was asked for a sprite that is no longer looked at
             return
         for number, preview in enumerate(self.previews):

@@ -10,8 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QButtonGroup, QMenu, QStackedWidget, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import SpriteSelection
-from studio.app.background.recent import MOST, MOST_MB
+from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
 from studio.app.pages.generate.badges import Badges
 from studio.app.pages.generate.batches import DrawRequest, ResultHistory, ShownSprites, shown_kept
 from studio.app.pages.generate.drag_and_drop import SpriteDragger
@@ -39,8 +38,8 @@ _BLANK = "Begin with an empty sprite: draw rough blobs of colour, and the model 
 _KEEP = "Keep the selected sprites, and go on to the next: kept ones survive the next drawing, and closing. (K)"
 _REJECT = "Take the selected sprites away, and go on to the next; Ctrl+Z brings them back. (X) R draws others."
 _KEPT = "The sprites that you kept of this size, whichever model drew them."
-_BACK = f"The sprites that were drawn before these: up to {MOST} batches or {MOST_MB} MB are held. (Alt+Left)"
-_FORWARD = "The sprites that were drawn after these. (Alt+Right)"
+_BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
+_FORWARD = "Next batch. (Alt+Right)"
 _EMPTY = "Press Generate, and new sprites appear here. It works while a training runs, too."
 _FRAMES = (2, 3, 4, 6, 8)
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)

@@ -190,7 +190,7 @@ class LabPage(Page):
     def _plan(self) -> str:
         """What Start would do, in a line."""
         setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
-        recipe, device, source = setup.recipe, setup.device, self._source()
+        recipe, device, source = setup.recipe, self.session.device_choice.device, self._source()
         if experiment is None or recipe is None or device is None:
             return ""
         if source is not None:

@@ -97,7 +97,7 @@ class RunActions(QWidget):
     @Slot()
     def export_model(self) -> bool:
         """Export the best model of the chosen run. False when that can't be."""
-        device = self._session.setup.device
+        device = self._session.device_choice.device
         if self._why_no_export() or device is None:
             return False
         run = self._runs[0]
@@ -188,7 +188,7 @@ class RunActions(QWidget):
     def _on_retrain_with_settings(self) -> None:
         """Show the Train page with this run's settings."""
         if (record := self._runs[0].record) is not None:
-            self._prepare(partial(self._session.setup.take_settings, record))
+            self._prepare(partial(self._session.setup.use_settings, record))
 
     @Slot()
     def _on_retrain_from_model(self) -> None:

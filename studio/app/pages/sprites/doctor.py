@@ -127,7 +127,7 @@ class DoctorView(QWidget):
             item = QListWidgetItem(f"{finding.group.capitalize()} ({number(len(finding.items))})", self.groups)
             item.setData(_GROUP, (finding.group, finding.left_out, place))
         self.groups.blockSignals(False)
-        self._empty.setText(_LOOKING if self._doctor.is_looking else _SOUND)
+        self._empty.setText(_LOOKING if self._doctor.is_checking else _SOUND)
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
         self.groups.setCurrentRow(self._row_of_wanted())
         self._is_listing = False
@@ -155,7 +155,7 @@ class DoctorView(QWidget):
         if data is None:
             return
         if not (
-            self._is_listing and self._doctor.is_looking
+            self._is_listing and self._doctor.is_checking
         ):  # until the doctor is done, a missing finding may come back
             self._wanted = data[:2], self.groups.currentRow()
         before, finding = self._finding, self._doctor.findings[data[2]]

@@ -9,7 +9,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from studio.app import dialogs
-from studio.app.background.job_events import ColourFound, PaletteFound
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import FlowLayout
@@ -61,7 +60,7 @@ class PaletteView(QWidget):
     def set_sprites(self, sprites: Sprites | None) -> None:
         """Other sprites are open; their colours come a moment later."""
         self._sprites, self._use = sprites, None
-        self._session.palettes.stop_looking()
+        self._session.palettes.cancel_search()
         self._wanted = None
         self._refresh()
 
@@ -73,7 +72,7 @@ class PaletteView(QWidget):
     def clear(self) -> None:
         """Show all sprites."""
         if self._wanted is not None:
-            self._session.palettes.stop_looking()
+            self._session.palettes.cancel_search()
             self._wanted = None
             self._show_chosen("")
             self.chosen.emit(None)
@@ -89,9 +88,9 @@ class PaletteView(QWidget):
         self.setLayout(factory.column(head, self._about, self.swatches, said, buttons))
 
     def _connect(self) -> None:
-        self._session.open_sprites.palette_found.connect(self._on_palette_found)
+        self._session.open_sprites.colours_counted.connect(self._on_colours_counted)
         self._session.palettes.found.connect(self._on_colour_found)
-        self._session.palettes.unfound.connect(self.clear)
+        self._session.palettes.search_ended.connect(self.clear)
         self.swatches.colour_pressed.connect(self._on_colour_pressed)
         self.order.currentIndexChanged.connect(self._refresh)
         self.show_all.clicked.connect(self.clear)
@@ -99,8 +98,8 @@ class PaletteView(QWidget):
         self.copy.clicked.connect(self._on_copy_clicked)
 
     @Slot(object)
-    def _on_palette_found(self, found: PaletteFound) -> None:
-        self._use = found.use
+    def _on_colours_counted(self, counts: ColourCounts) -> None:
+        self._use = counts
         self._refresh()
 
     @Slot()
@@ -142,12 +141,12 @@ class PaletteView(QWidget):
             self._show_chosen(f"Looking for {hex_code(colour)}…")
             self._session.palettes.find(self._sprites, colour)
 
-    @Slot(object)
-    def _on_colour_found(self, found: ColourFound) -> None:
-        if found.sprites is self._sprites and self._is_wanted(found.colour):
-            use = "uses" if len(found.indices) == 1 else "use"
-            self._show_chosen(f"{formatting.count(len(found.indices), 'sprite')} {use} {hex_code(found.colour)}.")
-            self.chosen.emit(found.indices)
+    @Slot(object, object, object)
+    def _on_colour_found(self, sprites: Sprites, colour: Rgba, indices: NDArray[np.int64]) -> None:
+        if sprites is self._sprites and self._is_wanted(colour):
+            use = "uses" if len(indices) == 1 else "use"
+            self._show_chosen(f"{formatting.count(len(indices), 'sprite')} {use} {hex_code(colour)}.")
+            self.chosen.emit(indices)
 
     @Slot()
     def _on_save_clicked(self) -> None:

@@ -73,7 +73,7 @@ class TrainPage(Page):
 
     def save_state(self) -> None:
         """Remember what is chosen, and the splitters."""
-        self.session.setup.keep()
+        self.session.setup.store()
         self.session.settings.keep_layout("train", self._splitter.saveState())
         self.monitor.save_state()
 
@@ -104,7 +104,7 @@ class TrainPage(Page):
         training = self.session.training
         model, recipe = training.model(), training.record.recipe if training.record is not None else ""
         device = self.session.catalog.device(training.device.id) if training.device is not None else None
-        device = device or self.session.setup.device  # it may be one of another machine
+        device = device or self.session.device_choice.device  # it may be one of another machine
         if model is None or device is None:
             return False
         ExportDialog(self.session, model, training.title, recipe, device, self).open()

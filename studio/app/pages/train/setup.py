@@ -54,14 +54,14 @@ class SetupPanel(QWidget):
         self.setEnabled(False)
 
     def _connect(self) -> None:
-        setup, catalog = self._session.setup, self._session.catalog
+        setup, devices, catalog = self._session.setup, self._session.device_choice, self._session.catalog
         self.recipes.currentIndexChanged.connect(self._on_recipe_chosen)
         self.parents.currentIndexChanged.connect(self._on_parent_chosen)
         self.presets.chosen.connect(setup.choose_preset)
         self.forms.changed.connect(self._on_settings_changed)
-        self.picker.selected_changed.connect(setup.choose_device)
+        self.picker.selected_changed.connect(devices.choose)
         self.picker.measure_requested.connect(self._on_measure_requested)
-        self.cards.toggled.connect(setup.use_all_cards)
+        self.cards.toggled.connect(devices.use_all_gpus)
         self.picker.cancel_requested.connect(catalog.cancel_measuring)
         catalog.ready.connect(self._on_catalog_ready)
         catalog.devices_found.connect(self._on_devices_found)
@@ -94,22 +94,22 @@ class SetupPanel(QWidget):
     @Slot()
     def _refresh(self) -> None:
         """Bring all controls to what is chosen."""
-        setup = self._session.setup
-        if setup.device is not None:
-            self.picker.select(setup.device.id)
-        self.picker.set_measurements(setup.measurements.made)
-        self._show_cards(setup.cards(setup.device))
+        setup, devices = self._session.setup, self._session.device_choice
+        if devices.device is not None:
+            self.picker.select(devices.device.id)
+        self.picker.set_measurements(devices.measurements.made)
+        self._show_cards(devices.gpu_count(devices.device))
         if setup.recipe is not None and setup.config is not None:
             blocked = QSignalBlocker(self.recipes)
             self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
             blocked.unblock()
             self._summary.setText(setup.recipe.summary)
-            parent = setup.parents.of(setup.recipe)
-            self._show_parents(parent, setup.parents.offered(setup.recipe))
+            parent = setup.parents.source_for(setup.recipe)
+            self._show_parents(parent, setup.parents.options(setup.recipe))
             count = len(self._session.open_sprites.sprites or ())
             summary = run_texts.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
             self._parent_summary.setText(summary)
-            others = "The settings of this run." if setup.is_following else "Your own settings."
+            others = "The settings of this run." if setup.shows_run else "Your own settings."
             self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self.forms.set_locked(parent is not None, setup.recipe.fixed_by_weights)
@@ -120,7 +120,7 @@ class SetupPanel(QWidget):
         self.cards.setText(f"Use all {count} cards")
         factory.set_name_and_tip(self.cards, self.cards.text(), _ALL_CARDS)
         blocked = QSignalBlocker(self.cards)
-        self.cards.setChecked(self._session.setup.uses_all_cards)
+        self.cards.setChecked(self._session.device_choice.uses_all_gpus)
         blocked.unblock()
 
     def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
@@ -138,8 +138,8 @@ class SetupPanel(QWidget):
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """How long it takes and how much is seen, as far as that is known."""
-        sprites, setup = self._session.open_sprites.sprites, self._session.setup
-        speed = setup.measurements.speed(setup.device, config.precision)
+        sprites, devices = self._session.open_sprites.sprites, self._session.device_choice
+        speed = devices.measurements.speed(devices.device, config.precision)
         if not speed or sprites is None:
             self._estimate.setText("Measure the devices to see how much is learnt in that time.")
             return
@@ -161,9 +161,9 @@ class SetupPanel(QWidget):
     def _on_settings_changed(self) -> None:
         problem = self.forms.problem()
         if problem:
-            self._session.setup.refuse_config(problem)
+            self._session.setup.set_invalid(problem)
         else:
-            self._session.setup.type_config(self.forms.config())
+            self._session.setup.edit_config(self.forms.config())
 
     @Slot()
     def _on_measure_requested(self) -> None:

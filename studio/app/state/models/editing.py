@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 
 from filelock import BaseFileLock
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import sprite_jobs
-from studio.app.background.job_events import PictureRead, UndoOffered
+from studio.app.background.job_events import UndoOffered
 from studio.app.background.job_queue import JobQueue
 from studio.core import file_systems, files, paths
-from studio.core.events import Event
+from studio.data.importing.single_sprite import read_picture
 from studio.data.pixels.editing import EditedSprite, EditHistory, NamedSprite, SavedEdit
 
 _MOST_WINDOWS = 9  # further windows do not remember their editor
 
 
 class SpriteEditing(QObject):
-    """What is in the editor, and the steps that led there: another sprite is one more, which can be taken back.
+    """The sprite in the editor with its undo history. Opening another sprite is a step of the history, too.
 
-    changed: it looks different, another sprite is in it, or none. closed: none is any more. read: (PictureRead).
-    put_away and withdrawn: (UndoOffered) edits that were not saved are out of sight and can be had back; that offer no
-    longer stands.
+    changed: the sprite changed, or was opened or closed. closed: the editor is empty. read: (Path, uint8 [H, W, 4]).
+    put_away: (UndoOffered) a sprite with unsaved edits was closed and can be restored. withdrawn: (UndoOffered) the
+    offer has expired.
     """
 
     changed = Signal()
     closed = Signal()
-    read = Signal(object)
+    read = Signal(object, object)
     put_away = Signal(object)
     withdrawn = Signal(object)
 
@@ -106,7 +106,7 @@ class SpriteEditing(QObject):
 
     def read_file(self, path: Path) -> None:
         """Read a picture, to be edited."""
-        self._job_queue.start("files", f"Opening {path.name}", sprite_jobs.read_picture(path), self._receive)
+        self._job_queue.run("files", f"Opening {path.name}", lambda: read_picture(path), partial(self.read.emit, path))
 
     def keep(self) -> None:
         """Remember the sprite in the editor for the next start. Raises OSError."""
@@ -132,10 +132,6 @@ class SpriteEditing(QObject):
             return None
         hint = "Undo or Ctrl+Z brings it back as you left it."
         return UndoOffered("info", f"{current.name} was put away; it is not saved.", hint)
-
-    def _receive(self, event: Event) -> None:
-        if isinstance(event, PictureRead):
-            self.read.emit(event)
 
 
 class EditFile:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events, model_jobs, sprite_jobs
-from studio.app.background.job_queue import JobQueue, WorkerName
+from studio.app.background import model_jobs
+from studio.app.background.job_events import RunCheckpoints, SpritesColoured
+from studio.app.background.job_queue import JobQueue, Operation, WorkerName
+from studio.app.background.late_import import LateModule
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
+from studio.core import paths
 from studio.core.arrays import Rgba
 from studio.core.config import Config
 from studio.core.events import (
@@ -24,24 +29,35 @@ from studio.core.events import (
     Events,
     Exported,
     JobFailed,
+    Notice,
     NumbersPredicted,
     Progress,
     Verified,
 )
+from studio.core.formatting import count
+from studio.data import assemble
 from studio.data.colour.recolouring import ColourMode
-from studio.data.importing.importing import ImportOptions, SpritesImported
+from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device, GenerateSettings
 from studio.exports.sprites.base import SpriteExport
+
+if TYPE_CHECKING:
+    from studio.engine.models import exporting, provenance
+    from studio.engine.models.model import TrainedModel
+    from studio.engine.sampling import generate
+else:
+    exporting, provenance = LateModule("studio.engine.models.exporting"), LateModule("studio.engine.models.provenance")
+    generate = LateModule("studio.engine.sampling.generate")
 
 
 class Inference(QObject):
     """Runs one request to a model at a time. busy_changed: a request started or ended. progressed: (Progress).
 
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
-    saved: (FilesSaved). failed: (JobFailed) the last request failed.
-    checkpoints_listed: (CheckpointsListed). distilled: (Distilled). neighbours_found: (NeighboursFound).
+    saved: (list of Path). failed: (JobFailed) the last request failed.
+    checkpoints_listed: (RunCheckpoints). distilled: (Distilled). neighbours_found: (NearestSprites).
     verified: (Verified).
     """
 
@@ -61,11 +77,11 @@ class Inference(QObject):
         super().__init__(parent)
         self._job_queue = job_queue
         self._settings = settings
-        self._shelf = ModelCache()
+        self._cache = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
-        self._looking: Job | None = None
-        self._shown: Sprites | None = None  # to the model, for its answer
+        self._neighbour_search: Job | None = None
+        self._predicted: Sprites | None = None  # the sprites of the last prediction
 
     def is_busy(self) -> bool:
         """Whether an answer is awaited."""
@@ -81,125 +97,164 @@ class Inference(QObject):
     ) -> None:
         """Make new sprites, in the colours that the settings say or in others, from noise or what the request says."""
         chosen = colours or ColourMode(settings.true_pixels)
-        events = model_jobs.generate(self._shelf, source, device, settings, chosen, request)
-        self._begin("engine", "Generating", events)
+        self._begin(
+            "engine", "Generating", lambda: model_jobs.generate(self._cache, source, device, settings, chosen, request)
+        )
 
     def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
         """Bring sprites into other colours: those that were made lately with these very labels, else the last ones."""
-        self._job_queue.give_up(self._recolouring)
+        self._job_queue.abandon(self._recolouring)
         self._recolouring = self._job_queue.start(
-            "engine", "Changing the colours", model_jobs.recolour(self._shelf, colours, labels), self._hand_on
+            "engine",
+            "Changing colours",
+            lambda: model_jobs.recolour(self._cache, colours, labels),
+            self._on_event,
         )
 
     def find_neighbours(self, run: Path, sprite: Rgba) -> None:
         """Look for what is nearest to uint8 [S, S, 4] among the sprites that a run learns from."""
-        self._job_queue.give_up(self._looking)
-        events = model_jobs.find_neighbours(self._shelf, run, sprite)
-        self._looking = self._job_queue.start("engine", "Looking for similar sprites", events, self._hand_on_found)
+        self._job_queue.abandon(self._neighbour_search)
+        self._neighbour_search = self._job_queue.run(
+            "engine",
+            "Finding similar sprites",
+            lambda: model_jobs.find_neighbours(self._cache, run, sprite),
+            self.neighbours_found.emit,
+        )
 
     def predict(
-        self, source: SavedModel | Control, device: Device, paths: Sequence[Path], options: ImportOptions
+        self, source: SavedModel | Control, device: Device, files: Sequence[Path], options: ImportOptions
     ) -> None:
         """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
-        look = partial(self._look, partial(model_jobs.predict, self._shelf, source, device))
-        self._begin("files", "Reading sprites", sprite_jobs.read_for_model(paths, options), look)
+        on_event = partial(self._on_import_event, source, device)
+        self._begin("files", "Reading sprites", lambda: _import_for_model(files, options), on_event)
 
     def distil(self, source: SavedModel, device: Device) -> None:
-        """Teach a network to draw quickly what this model draws."""
-        self._begin("engine", "Teaching to draw quickly", model_jobs.distil(source, device))
+        """Distil a model into a network for fast drawing."""
+        self._begin(
+            "engine",
+            "Preparing fast mode",
+            lambda: model_jobs.distil(source, device),
+        )
 
     def export(
         self, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
     ) -> None:
         """Write a model in a format with its settings, and read it back."""
-        events = model_jobs.export(self._shelf, source, device, format_name, target, config)
-        self._begin("engine", "Exporting", events)
+
+        def use(model: TrainedModel) -> Events:
+            return exporting.export(model, format_name, target, config)
+
+        self._begin("engine", "Exporting", lambda: model_jobs.with_model(self._cache, source, device, use))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
-        events = model_jobs.save_files(folder, picked.told(self._settings.tells_source()))
-        self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
+        chosen = self._with_details(picked)
+        self._save("Saving sprites", lambda: model_jobs.save_files(folder, chosen))
 
     def save_file(self, path: Path, picked: SpriteSelection) -> None:
-        """Write one sprite as this PNG file."""
-        events = model_jobs.save_file(path, picked.told(self._settings.tells_source()))
-        self._job_queue.start("files", "Saving the sprite", events, self._receive_saved)
+        """Write the first sprite as this PNG file."""
+        chosen = self._with_details(picked)
+        self._save("Saving the sprite", lambda: model_jobs.save_file(path, chosen))
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites in one format."""
-        events = model_jobs.save_sprites(path, form, picked.told(self._settings.tells_source()), columns)
-        self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
+        chosen = self._with_details(picked)
+        self._save("Saving sprites", lambda: model_jobs.save_sprites(path, form, chosen, columns))
 
     def save_samples(
         self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
     ) -> None:
         """Write live samples of a run in one format."""
         if self._settings.tells_source():
-            events = model_jobs.save_samples(run, step, path, form, picked, columns)
-            self._job_queue.start("files", "Saving samples", events, self._receive_saved)
+            self._save("Saving samples", lambda: model_jobs.save_samples(run, step, path, form, picked, columns))
         else:
             self.save_sprites(path, form, picked, columns)
 
     def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
-        """Write how a run learnt, as an animation."""
-        events = model_jobs.save_film(run, path, form, self._settings.tells_source())
-        self._job_queue.start("files", "Saving the film", events, self._receive_saved)
+        """Write a timelapse of a run's samples."""
+        with_details = self._settings.tells_source()
+        self._save("Saving timelapse", lambda: model_jobs.save_film(run, path, form, with_details))
 
     def verify(self, path: Path) -> None:
-        """Look whether a file is as it was, and belongs to its run."""
-        self._job_queue.start("engine", f"Verifying {path.name}", model_jobs.verify(path), self._hand_on)
+        """Verify that a file is unchanged and belongs to its run."""
+        self._job_queue.start("engine", f"Verifying {path.name}", lambda: provenance.verify(path), self._on_event)
 
-    def list_checkpoints(self, path: Path) -> None:
-        """Ask for the checkpoints of a run."""
-        self._job_queue.start("engine", "Looking for checkpoints", model_jobs.list_checkpoints(path), self._hand_on)
+    def list_checkpoints(self, run: Path) -> None:
+        """List the checkpoints of a run; `checkpoints_listed` follows."""
+        self._job_queue.run(
+            "engine", "Listing checkpoints", lambda: model_jobs.list_checkpoints(run), self.checkpoints_listed.emit
+        )
 
     def cancel(self) -> None:
         """Give up on the answer."""
         if self._job is not None:
             self._job_queue.cancel(self._job)
 
+    def _save(self, title: str, write: Operation[list[Path]]) -> None:
+        self._job_queue.run("files", title, write, self.saved.emit)
+
+    def _with_details(self, picked: SpriteSelection) -> SpriteSelection:
+        """Return the selection, without its generation details if the user does not want them in files."""
+        return picked if self._settings.tells_source() else picked.without_details()
+
     def _begin(
-        self, place: WorkerName, title: str, events: Events, receive: Callable[[Event], None] | None = None
+        self,
+        worker: WorkerName,
+        title: str,
+        events: Callable[[], Events],
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        self._job_queue.give_up(self._job)
-        receive = partial(self._receive, receive or self._hand_on)
-        self._job = self._job_queue.start(place, title, events, receive, kind=title)
+        """Start a request in place of the running one."""
+        self._job_queue.abandon(self._job)
+        on_job_event = partial(self._on_request_event, on_event or self._on_event)
+        self._job = self._job_queue.start(worker, title, events, on_job_event, kind=title)
         self.busy_changed.emit()
 
-    def _receive(self, receive: Callable[[Event], None], event: Event) -> None:
+    def _on_request_event(self, on_event: Callable[[Event], None], event: Event) -> None:
         if isinstance(event, JobEnded):
             self._job = None
             self.busy_changed.emit()
         else:
-            receive(event)
+            on_event(event)
 
-    def _look(self, question: Callable[[Rgba], Events], event: Event) -> None:
-        """Once the sprites are read, the question itself is asked."""
-        if isinstance(event, SpritesImported):
-            self._shown = event.sprites
-            self._begin("engine", "Looking at sprites", question(event.sprites.rgba))
-        else:
-            self._hand_on(event)
+    def _on_import_event(self, source: SavedModel | Control, device: Device, event: Event) -> None:
+        """Start the prediction when the sprites are imported."""
+        if not isinstance(event, SpritesImported):
+            self._on_event(event)
+            return
+        self._predicted = event.sprites
+        rgba = event.sprites.rgba
 
-    def _receive_saved(self, event: Event) -> None:
-        if isinstance(event, job_events.FilesSaved):
-            self.saved.emit(event)
+        def predict(model: TrainedModel) -> Events:
+            return generate.predict(model, rgba)
 
-    def _hand_on_found(self, event: Event) -> None:
-        if isinstance(event, job_events.NeighboursFound):
-            self.neighbours_found.emit(event)
+        self._begin("engine", "Predicting", lambda: model_jobs.with_model(self._cache, source, device, predict))
 
-    def _hand_on(self, event: Event) -> None:
-        signals: dict[type[Event], Callable[[Event], None]] = {
-            Progress: self.progressed.emit,
-            job_events.SpritesColoured: self.generated.emit,
-            Exported: self.exported.emit,
-            JobFailed: self.failed.emit,
-            job_events.CheckpointsListed: self.checkpoints_listed.emit,
-            Distilled: self.distilled.emit,
-            Verified: self.verified.emit,
-        }
-        if isinstance(event, Classified | NumbersPredicted):
-            self.predicted.emit(self._shown, event)
-        elif type(event) in signals:
-            signals[type(event)](event)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case Progress():
+                self.progressed.emit(event)
+            case SpritesColoured():
+                self.generated.emit(event)
+            case Classified() | NumbersPredicted():
+                self.predicted.emit(self._predicted, event)
+            case Exported():
+                self.exported.emit(event)
+            case Distilled():
+                self.distilled.emit(event)
+            case RunCheckpoints():
+                self.checkpoints_listed.emit(event)
+            case Verified():
+                self.verified.emit(event)
+            case JobFailed():
+                self.failed.emit(event)
+
+
+def _import_for_model(sources: Sequence[Path], options: ImportOptions) -> Events:
+    """Import sprites for a prediction and warn about unusable files."""
+    with contextlib.closing(import_sprites(sources, options, paths.cache())) as events:
+        for event in events:
+            if isinstance(event, SpritesImported) and event.quarantine:
+                title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."
+                yield Notice("warning", title, f"{assemble.commonest(event.quarantine)}.")
+            yield event

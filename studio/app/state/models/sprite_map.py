@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import model_jobs
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.model_jobs import ModelCache, SavedModel
+from studio.app.background.late_import import LateModule
+from studio.app.background.model_jobs import ModelCache, SavedModel, with_model
 from studio.app.background.worker import Job, JobEnded
-from studio.core.events import Event, Progress
+from studio.core.events import Event, Events, Progress
 from studio.engine.devices.types import CodesDecoded, Device, MapReady
+
+if TYPE_CHECKING:
+    from studio.engine.models.model import TrainedModel
+    from studio.engine.quality import embedding_map
+else:
+    embedding_map = LateModule("studio.engine.quality.embedding_map")
 
 
 class SpriteMap(QObject):
@@ -43,10 +52,14 @@ class SpriteMap(QObject):
 
     def make(self, source: SavedModel, device: Device) -> None:
         """Make the map of a run's sprites by its model at a checkpoint."""
-        self._job_queue.give_up(self._making)
+        self._job_queue.abandon(self._making)
         self._asked = (source, device)
-        events = model_jobs.make_map(self._cache, source, device)
-        self._making = self._job_queue.start("engine", "Making a map of the sprites", events, self._receive)
+
+        def make_map(model: TrainedModel) -> Events:
+            return embedding_map.make_map(model, source.path)
+
+        operation = partial(with_model, self._cache, source, device, make_map)
+        self._making = self._job_queue.start("engine", "Mapping sprites", operation, self._on_event)
         self.changed.emit()
 
     def cancel(self) -> None:
@@ -63,15 +76,19 @@ class SpriteMap(QObject):
     def _decode_next(self) -> None:
         if self._wanted is None or self._source is None:
             return
-        events = model_jobs.decode(self._cache, *self._source, self._wanted[None])
-        self._wanted = None
-        self._decoding = self._job_queue.start("engine", "Drawing between sprites", events, self._receive_decoded)
+        codes, self._wanted = self._wanted[None], None  # [1, D]
 
-    def _receive(self, event: Event) -> None:
+        def decode(model: TrainedModel) -> Events:
+            return embedding_map.decode(model, codes)
+
+        operation = partial(with_model, self._cache, *self._source, decode)
+        self._decoding = self._job_queue.start("engine", "Drawing the sprite", operation, self._on_decode_event)
+
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, MapReady):
-            self._job_queue.give_up(self._decoding)  # a code of another model means nothing to this one
+            self._job_queue.abandon(self._decoding)  # a code of another model means nothing to this one
             self._decoding = self._wanted = None
             self.shown, self._source = event, self._asked
             self.made.emit()
@@ -79,7 +96,7 @@ class SpriteMap(QObject):
             self._making = None
             self.changed.emit()
 
-    def _receive_decoded(self, event: Event) -> None:
+    def _on_decode_event(self, event: Event) -> None:
         if isinstance(event, CodesDecoded):
             self.decoded.emit(event.sprites[0])
         elif isinstance(event, JobEnded):

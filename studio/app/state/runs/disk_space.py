@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import run_jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.runs.runs import RunList
 from studio.core.events import Event, Events
@@ -25,6 +25,9 @@ from studio.engine.runs.maintenance.disk_use import (
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
+    from studio.engine.runs.maintenance import free_space
+else:
+    free_space = LateModule("studio.engine.runs.maintenance.free_space")
 
 
 class RunSpace(QObject):
@@ -51,7 +54,7 @@ class RunSpace(QObject):
         if missing and self._measuring is None:
             self._known.update({path: listed[path] for path in missing})
             self._measuring = self._job_queue.start(
-                "files", "Adding up what runs take", measure_use(missing), self._receive_use, background=True
+                "files", "Measuring disk use", measure_use(missing), self._on_use_event, background=True
             )
 
     def measure_again(self) -> None:
@@ -69,22 +72,22 @@ class RunSpace(QObject):
 
     def find(self, paths: Sequence[Path], *, with_cache: bool) -> None:
         """Look for what can go of these runs, and of the studio's own."""
-        self._work("Looking for what can go", run_jobs.find_space(paths, with_cache=with_cache))
+        self._run("Searching for files to delete", lambda: free_space.find_space(paths, with_cache=with_cache))
 
     def free(self, items: Sequence[Removable]) -> None:
         """Remove what was found."""
-        self._work("Freeing space", run_jobs.free_space(items))
+        self._run("Freeing space", lambda: free_space.free_space(items))
 
     def _has_grown(self, run: RunSummary) -> bool:
         known = self._known.get(run.path)
         return known is None or (known.progress, known.standing) != (run.progress, run.standing)
 
-    def _work(self, title: str, events: Events) -> None:
-        """In the engine's thread: what is best among checkpoints, the recipe knows, which stands on torch."""
-        self._job_queue.give_up(self._working)
-        self._working = self._job_queue.start("engine", title, events, self._receive)
+    def _run(self, title: str, operation: Callable[[], Events]) -> None:
+        """Start a job on the engine thread: a recipe, which needs torch, says which checkpoint is the best."""
+        self._job_queue.abandon(self._working)
+        self._working = self._job_queue.start("engine", title, operation, self._on_event)
 
-    def _receive_use(self, event: Event) -> None:
+    def _on_use_event(self, event: Event) -> None:
         if isinstance(event, UseMeasured):
             self.uses.update(event.uses)
             self.measured.emit()
@@ -92,7 +95,7 @@ class RunSpace(QObject):
             self._measuring = None
             self.measure()  # what came in the meantime
 
-    def _receive(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, SpaceFound):
             self.found.emit(event)
         elif isinstance(event, SpaceFreed):

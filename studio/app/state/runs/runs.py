@@ -5,30 +5,41 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import job_events, jobs, run_jobs
-from studio.app.background.job_queue import JobQueue
+from studio.app.background import jobs, trash
+from studio.app.background.job_events import UndoOffered
+from studio.app.background.job_queue import JobOptions, JobQueue, Operation, ignore
+from studio.app.background.late_import import LateModule
+from studio.app.background.trash import TrashedRun
 from studio.app.background.worker import Job, JobEnded
 from studio.core.errors import StudioError
-from studio.core.events import Event, Events, Notice
+from studio.core.events import Event, Notice
 from studio.core.formatting import count
+from studio.engine.runs import listing
 from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed
+from studio.engine.runs.notes import RunNotes, change_notes
+from studio.engine.runs.queue import queued_runs
 
 if TYPE_CHECKING:
+    from studio.engine.runs.analysis import report
     from studio.engine.runs.listing import RunSummary
+else:
+    report = LateModule("studio.engine.runs.analysis.report")
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class RunList(QObject):
     """Lists runs, reads their curves and samples, notes what is said of them, moves them to the trash and back.
 
-    listed: `runs` is new, and so is `queued`. read: (HistoryRead). saved: (FilesSaved). restored: (a tuple of Path)
+    listed: `runs` is new, and so is `queued`. read: (HistoryRead). saved: (list of Path). restored: (list of Path)
     they are back from the trash; `listed` follows. noticed and withdrawn: (UndoOffered) there is something to undo, and
     no longer.
     """
@@ -49,29 +60,35 @@ class RunList(QObject):
         self.runs: tuple[RunSummary, ...] = ()
         self.are_known = False  # until they were listed once
         self.queued: tuple[RunSummary, ...] = ()  # those of them that are in the queue, in its order
-        self._trashed: list[tuple[job_events.Trashed, ...]] = []  # what can be undone, the newest last
-        self._offer: job_events.UndoOffered | None = None
+        self._trashed: list[list[TrashedRun]] = []  # what can be undone, the newest last
+        self._offer: UndoOffered | None = None
 
     def list_runs(self) -> None:
         """Look at the runs' folders again."""
         if self._listing is not None:
             self._again = True
         else:
-            self._listing = self._start_at_once(
-                "Looking for runs", jobs.list_runs(), self._receive_list, cancellable=False
+            self._listing = self._run_first(
+                "Listing runs", _list_runs, self._on_listed, self._on_list_event, cancellable=False
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Read curves and samples; `read` comes for each run."""
-        self._start_at_once("Reading runs", jobs.read_runs(self._reader, paths), self._receive)
+        events = partial(jobs.read_runs, self._reader, paths)
+        self._job_queue.prioritize(self._job_queue.start("files", "Loading runs", events, self._on_read_event))
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:
         """Write a page of HTML about these runs."""
-        self._job_queue.start("files", "Writing the report", jobs.save_run_report(paths, target), self._receive)
+        runs = listing.runs_by_name(paths)
+        self._job_queue.start(
+            "files", "Writing report", lambda: report.report(runs, target, replace=True), self._on_report_event
+        )
 
     def save_event_logs(self, paths: Sequence[Path], folder: Path) -> None:
         """Write the history of these runs for TensorBoard."""
-        self._job_queue.start("files", "Writing for TensorBoard", jobs.save_event_logs(paths, folder), self._receive)
+        self._job_queue.run(
+            "files", "Exporting to TensorBoard", lambda: jobs.save_event_logs(paths, folder), self.saved.emit
+        )
 
     def at(self, path: Path) -> RunSummary | None:
         """The run in this folder, if it is listed."""
@@ -92,21 +109,22 @@ class RunList(QObject):
         tags: Sequence[str] | None = None,
     ) -> None:
         """Say this of a run, before whatever else is done with files; what is None stays."""
-        events = run_jobs.change_notes(path, name, note, starred, tags)
-        self._start_at_once(f"Noting it of {path.name}", events, self._receive, cancellable=False)
+        change = partial(change_notes, path, name=name, note=note, starred=starred, tags=tags)
+        self._run_first(
+            f"Saving notes of {path.name}", change, partial(self._on_notes_changed, path), cancellable=False
+        )
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
         """Say this of a run before the window closes, which ends all jobs."""
         try:
-            for event in run_jobs.change_notes(path, None, note, None, tags):
-                self._receive(event)
+            self._on_notes_changed(path, change_notes(path, note=note, tags=tags))
         except StudioError as error:  # nobody is there any more to be told
             _log.warning("%s", error)
 
     def trash_runs(self, paths: Sequence[Path]) -> None:
         """Move runs to the system's trash."""
         title = f"Moving {count(len(paths), 'run')} to the trash"
-        self._start_at_once(title, run_jobs.trash_runs(paths), self._receive, cancellable=False)
+        self._run_first(title, lambda: trash.trash_runs(paths), self._on_trashed, cancellable=False)
 
     def can_undo(self) -> bool:
         """Whether there are runs to be taken back from the trash."""
@@ -117,8 +135,8 @@ class RunList(QObject):
         """Take the runs back that were moved to the trash last."""
         if self._trashed:
             self._withdraw()
-            events = run_jobs.restore_runs(self._trashed.pop())
-            self._start_at_once("Taking back from the trash", events, self._receive, cancellable=False)
+            runs = self._trashed.pop()
+            self._run_first("Restoring runs", lambda: trash.restore_runs(runs), self._on_restored, cancellable=False)
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """Return the runs of a recipe with a saved checkpoint, newest first."""
@@ -132,58 +150,65 @@ class RunList(QObject):
         """Whether the runs were asked for again while they were being listed."""
         return self._again
 
-    def _start_at_once(
-        self, title: str, events: Events, receive: Callable[[Event], None], *, cancellable: bool = True
+    def _run_first(
+        self,
+        title: str,
+        operation: Operation[T],
+        on_success: Callable[[T], None],
+        on_event: Callable[[Event], None] = ignore,
+        **options: Unpack[JobOptions],
     ) -> Job:
-        """Start a short job ahead of other file jobs, which take minutes for an import."""
-        job = self._job_queue.start("files", title, events, receive, cancellable=cancellable)
+        """Start a short job ahead of other file jobs: an import takes minutes."""
+        job = self._job_queue.run("files", title, operation, on_success, on_event, **options)
         self._job_queue.prioritize(job)
         return job
 
-    def _receive_list(self, event: Event) -> None:
-        if isinstance(event, job_events.QueueListed):
-            self.queued = event.runs
-        elif isinstance(event, RunsListed):
-            self.runs, self.are_known = event.runs, True
-            self.listed.emit()
-        elif isinstance(event, JobEnded):
+    def _on_listed(self, found: tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]) -> None:
+        self.runs, self.queued = found
+        self.are_known = True
+        self.listed.emit()
+
+    def _on_list_event(self, event: Event) -> None:
+        if isinstance(event, JobEnded):
             self._listing = None
             if self._again:
                 self._again = False
                 self.list_runs()
 
-    def _receive(self, event: Event) -> None:
+    def _on_read_event(self, event: Event) -> None:
         if isinstance(event, HistoryRead):
             self.read.emit(event)
-        elif isinstance(event, job_events.FilesSaved):
-            self.saved.emit(event)
-        elif isinstance(event, job_events.NotesChanged):
-            self._take_notes(event)
-        elif isinstance(event, job_events.RunsTrashed):
-            self._offer_undo(event.runs)
-            self.list_runs()
-        elif isinstance(event, job_events.RunsRestored):
-            self.restored.emit(event.paths)
-            self.list_runs()
 
-    def _take_notes(self, changed: job_events.NotesChanged) -> None:
-        """The list says so at once; nothing else in it is new."""
-        self.runs = tuple(
-            dataclasses.replace(run, notes=changed.notes) if run.path == changed.path else run for run in self.runs
-        )
+    def _on_report_event(self, event: Event) -> None:
+        if isinstance(event, report.ReportSaved):
+            self.saved.emit([event.path])
+
+    def _on_notes_changed(self, path: Path, notes: RunNotes) -> None:
+        """Change the notes in the list without reading the runs again."""
+        self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
         self.listed.emit()
 
-    def _offer_undo(self, trashed: tuple[job_events.Trashed, ...]) -> None:
+    def _on_trashed(self, runs: list[TrashedRun]) -> None:
+        if runs:
+            self._offer_undo(runs)
+            self.list_runs()
+
+    def _on_restored(self, folders: list[Path]) -> None:
+        if folders:
+            self.restored.emit(folders)
+            self.list_runs()
+
+    def _offer_undo(self, trashed: list[TrashedRun]) -> None:
         self._withdraw()
         is_one = len(trashed) == 1
         what = f"'{self.title_of(trashed[0].path)}' is" if is_one else f"{count(len(trashed), 'run')} are"
         again = "it" if is_one else "them"
-        if any(run.place is None for run in trashed):
+        if any(run.trash_path is None for run in trashed):
             self.noticed.emit(Notice("info", f"{what} in the trash.", f"The system's trash gives {again} back."))
             return
         self._trashed.append(trashed)
         hint = f"Undo or Ctrl+Z takes {again} back; later, the system's trash does."
-        self._offer = job_events.UndoOffered("info", f"{what} in the trash.", hint)
+        self._offer = UndoOffered("info", f"{what} in the trash.", hint)
         self.noticed.emit(self._offer)
 
     def _withdraw(self) -> None:
@@ -191,3 +216,10 @@ class RunList(QObject):
         if self._offer is not None:
             self.withdrawn.emit(self._offer)
             self._offer = None
+
+
+def _list_runs() -> tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]:
+    """Read all runs; return the runs, newest first, and the queued runs in the order of the queue."""
+    (event,) = listing.list_runs(listing.remembered_runs())
+    assert isinstance(event, RunsListed)
+    return event.runs, queued_runs(event.runs)

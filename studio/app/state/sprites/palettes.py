@@ -2,79 +2,97 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events, sprite_jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.core.arrays import Rgba
 from studio.core.events import Event
+from studio.data.colour.colour_counts import find_sprites_with_colour
+from studio.data.colour.palette import Palette
+from studio.data.palettes import files
+from studio.engine.runs.folder import RunDir
 
 if TYPE_CHECKING:
-    from studio.data.colour.palette import Palette
     from studio.data.sprites import Sprites
+    from studio.engine.models import model
+else:
+    model = LateModule("studio.engine.models.model")
 
 
 class PaletteTools(QObject):
     """Reads and writes palettes and finds the sprites that use a colour, each in a job.
 
-    found: (ColourFound) the sprites that use a colour. unfound: there will be no answer. loaded: (PaletteLoaded).
-    saved: (FilesSaved). styled: (StyleRead) the colours of a run's sprites.
+    found: (Sprites, colour uint8 [4], indices int64 [n] ascending) the sprites with an opaque pixel of the colour.
+    search_ended: the search was cancelled or has failed. loaded: (Path, Palette). saved: (list of Path).
+    style_read: (run folder, uint8 [K, 3]) the colours of a run's training sprites, most used first.
     """
 
-    found = Signal(object)
-    unfound = Signal()
-    loaded = Signal(object)
+    found = Signal(object, object, object)
+    search_ended = Signal()
+    loaded = Signal(object, object)
     saved = Signal(object)
-    styled = Signal(object)
+    style_read = Signal(object, object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._looking: Job | None = None
+        self._search: Job | None = None
 
     def find(self, sprites: Sprites, colour: Rgba) -> None:
-        """Look for the sprites that use a colour uint8 [4]; a search that is under way ends."""
-        self.stop_looking()
-        events = sprite_jobs.find_colour(sprites, colour)
-        self._looking = self._job_queue.start("files", "Looking for a colour", events, self._receive_found)
+        """Search for the sprites that use a colour, uint8 [4]; cancel a running search."""
+        self.cancel_search()
+        on_found = partial(self.found.emit, sprites, colour)
+        self._search = self._job_queue.run(
+            "files",
+            "Searching for a colour",
+            lambda: find_sprites_with_colour(sprites.rgba, colour),
+            on_found,
+            self._on_search_event,
+        )
 
-    def stop_looking(self) -> None:
-        """Give up on the search that is under way."""
-        self._job_queue.give_up(self._looking)
-        self._looking = None
+    def cancel_search(self) -> None:
+        """Cancel the running search."""
+        self._job_queue.abandon(self._search)
+        self._search = None
 
     def load(self, path: Path) -> None:
-        """Read a palette file of any kind."""
-        self._job_queue.start("files", f"Opening {path.name}", sprite_jobs.load_palette(path), self._receive_loaded)
+        """Read a palette file of any format; refuse a palette without visible colours."""
+
+        def read() -> Palette:
+            palette = files.load_palette(path)
+            palette.visible()
+            return palette
+
+        self._job_queue.run("files", f"Opening {path.name}", read, partial(self.loaded.emit, path))
 
     def save(self, path: Path, palette: Palette) -> None:
-        """Write a palette as what the suffix of `path` says."""
-        self._job_queue.start("files", "Saving a palette", sprite_jobs.save_palette(path, palette), self._receive_saved)
+        """Write a palette in the format of the suffix of `path`."""
+        self._job_queue.run(
+            "files", "Saving palette", lambda: files.save_palette(path, palette, replace=True), self._on_saved
+        )
 
     def read_style(self, run: Path) -> None:
-        """Ask for the palette that a run's sprites have."""
-        self._job_queue.start("files", "Looking at a run's colours", sprite_jobs.read_style(run), self._receive_style)
+        """Read the palette of a run's training sprites."""
 
-    def _receive_found(self, event: Event) -> None:
-        if isinstance(event, job_events.ColourFound):
-            self.found.emit(event)
-        elif isinstance(event, JobEnded):
-            self._looking = None
-            if event.outcome != "done":  # cancelled in the status bar, or failed
-                self.unfound.emit()
+        def read() -> NDArray[np.uint8]:
+            folder = RunDir(run)
+            return model.load_style(folder, folder.record()).palette
 
-    def _receive_loaded(self, event: Event) -> None:
-        if isinstance(event, job_events.PaletteLoaded):
-            self.loaded.emit(event)
+        self._job_queue.run("files", "Reading the run's colours", read, partial(self.style_read.emit, run))
 
-    def _receive_saved(self, event: Event) -> None:
-        if isinstance(event, job_events.FilesSaved):
-            self.saved.emit(event)
+    def _on_search_event(self, event: Event) -> None:
+        if isinstance(event, JobEnded):
+            self._search = None
+            if event.outcome != "done":
+                self.search_ended.emit()
 
-    def _receive_style(self, event: Event) -> None:
-        if isinstance(event, job_events.StyleRead):
-            self.styled.emit(event)
+    def _on_saved(self, path: Path) -> None:
+        self.saved.emit([path])

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events, sprite_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.core.events import Event, Events, JobFailed
+from studio.core.errors import BadInputError
+from studio.core.events import Event, JobFailed
+from studio.data.importing import sheet_preview
+from studio.data.importing.sheet_preview import Sheet
 
 if TYPE_CHECKING:
-    from studio.data.importing.sheet_preview import Sheet
     from studio.data.options import Grid
+
+T = TypeVar("T")
 
 
 class SheetReader(QObject):
@@ -43,49 +46,71 @@ class SheetReader(QObject):
     def read(self, paths: Sequence[Path], name: str, grid: Grid | None) -> None:
         """Read the sheet of that name; there is none until it is there. grid: recognised in it already."""
         self.forget()
-        self._ask(f"Opening {name}", sprite_jobs.look_at_sheet(paths, name, grid))
+        self._run(f"Opening {name}", lambda: sheet_preview.look_at_sheet(paths, name, grid), self._on_sheet_read)
 
     def boxes(self, gap: int) -> NDArray[np.int64] | None:
         """The boxes of packed sprites: int [n, 4], left, top, right and bottom. None: they are being looked for."""
         if self.sheet is not None and gap not in self._boxes and gap != self._gap:
             self._gap = gap
-            self._ask("Looking for sprites", sprite_jobs.find_packed(self.sheet, gap))
+            sheet = self.sheet
+            self._run("Looking for sprites", lambda: sheet_preview.find_packed(sheet, gap), self._on_boxes_found)
         return self._boxes.get(gap)
 
     def forget(self) -> None:
         """Let go of the sheet and of what is being done with it."""
-        self._job_queue.give_up(self._job)
+        self._job_queue.abandon(self._job)
         self._job, self.sheet, self._gap = None, None, -1
         self._boxes = {}
 
-    def _ask(self, title: str, events: Events) -> None:
-        self._job_queue.give_up(self._job)
+    def _run(
+        self, title: str, find: Callable[[], Generator[Event, None, T]], on_found: Callable[[T | BadInputError], None]
+    ) -> None:
+        self._job_queue.abandon(self._job)
         self.trouble = ""
-        self._job = self._job_queue.start("files", title, events, self._receive)
+        self._job = self._job_queue.run("files", title, lambda: _result_or_error(find()), on_found, self._on_event)
         self._job_queue.prioritize(self._job)  # ahead of a long import: the user waits for the sheet
 
-    def _receive(self, event: Event) -> None:
-        if isinstance(event, job_events.SheetSeen):
-            self.sheet = event.sheet
+    def _on_sheet_read(self, read: Sheet | BadInputError) -> None:
+        if isinstance(read, BadInputError):
+            self._fail(read.title, read.hint)
+        else:
+            self.sheet = read
             self.seen.emit()
-        elif isinstance(event, job_events.PackedSeen):
-            self._boxes[self._gap] = event.boxes
+
+    def _on_boxes_found(self, boxes: NDArray[np.int64] | BadInputError) -> None:
+        if isinstance(boxes, BadInputError):
+            self._fail(boxes.title, boxes.hint)
+        else:
+            self._boxes[self._gap] = boxes
             self.packed.emit()
-        elif isinstance(event, job_events.SheetUnseen | JobFailed) and self.sheet is None:
-            self.unseen.emit(event.title, event.hint)
-        elif isinstance(event, job_events.SheetUnseen | JobFailed):
-            self.trouble = f"{event.title} {event.hint}".strip()
-            self.packed.emit()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, JobFailed):
+            self._fail(event.title, event.hint)
         elif isinstance(event, JobEnded):
             self._job = None
             if event.outcome == "cancelled":  # in the status bar
-                self._give_up()
+                self._on_cancelled()
 
-    def _give_up(self) -> None:
-        """Say that there will be no answer, and ask again when one is wanted anew."""
+    def _on_cancelled(self) -> None:
+        """Report the cancelled job; a later call of `boxes` searches again."""
         if self.sheet is None:
-            self.unseen.emit("Opening the sheet was cancelled.", "Go back and open it again to see it.")
+            self._fail("Opening the sheet was cancelled.", "Go back and open it again to see it.")
         else:
-            self.trouble = "Looking for the sprites was cancelled: change a setting to look again."
-            self.packed.emit()
+            self._fail("Looking for the sprites was cancelled: change a setting to look again.")
             self._gap = -1
+
+    def _fail(self, title: str, hint: str = "") -> None:
+        if self.sheet is None:
+            self.unseen.emit(title, hint)
+        else:
+            self.trouble = f"{title} {hint}".strip()
+            self.packed.emit()
+
+
+def _result_or_error(events: Generator[Event, None, T]) -> Generator[Event, None, T | BadInputError]:
+    """Return the result of `events`, or its error, which the slicing dialog shows instead of the window."""
+    try:
+        return (yield from events)
+    except BadInputError as error:
+        return error

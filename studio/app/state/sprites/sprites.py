@@ -10,19 +10,30 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import job_events, sprite_jobs
+from studio.app.background.job_events import OnlySheets
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.late_import import LateModule
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.settings import Settings
 from studio.core import paths
 from studio.core.errors import UsageError
-from studio.core.events import Event, Progress
+from studio.core.events import Event, Events, Progress
+from studio.data.colour.colour_counts import ColourCounts, count_colours
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
-from studio.data.importing.importing import ImportOptions, SpritesImported
+from studio.data.importing.importing import (
+    SHEET_GROUPS,
+    ImportOptions,
+    NothingUsableError,
+    SpritesImported,
+    import_sprites,
+)
 from studio.data.rights import Rights
 
 if TYPE_CHECKING:
+    from studio.data.doctor import checks
     from studio.data.sprites import Sprites
+else:
+    checks = LateModule("studio.data.doctor.checks")
 
 
 @dataclass(frozen=True)
@@ -48,14 +59,14 @@ class OpenSprites(QObject):
     """Imports files and folders, and holds the sprites that the last import brought.
 
     started: other files are being read. progressed: (Progress). imported: (SpritesImported).
-    palette_found: (PaletteFound). only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
+    colours_counted: (ColourCounts). only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
     ended: the import is over, in whatever way.
     """
 
     started = Signal()
     progressed = Signal(object)
     imported = Signal(object)
-    palette_found = Signal(object)
+    colours_counted = Signal(object)
     only_sheets = Signal(object)
     ended = Signal()
 
@@ -64,7 +75,7 @@ class OpenSprites(QObject):
         self._job_queue = job_queue
         self._settings = settings
         self._job: Job | None = None
-        self._looking: Job | None = None  # at the colours
+        self._counting: Job | None = None  # of the colours
         self._asked: Opening | None = None  # that of the job
         self.opened = Opening()  # that of `result`
         self.result: SpritesImported | None = None
@@ -139,7 +150,7 @@ class OpenSprites(QObject):
     def cancel(self) -> None:
         """End the import that is under way; what was open stays."""
         if self._job is not None:
-            self._job_queue.give_up(self._job)
+            self._job_queue.abandon(self._job)
             self._job = self._asked = None
             self.ended.emit()
 
@@ -147,30 +158,39 @@ class OpenSprites(QObject):
         self.cancel()
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        events = sprite_jobs.open_sprites(paths, asked.options)
-        self._job = self._job_queue.start("files", title, events, self._receive, kind="Opening")
+        events = _import_or_find_sheets(paths, asked.options)
+        self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
 
-    def _receive(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
             self.result, self.opened = event, self.newest
             self.imported.emit(event)
-            self._job_queue.give_up(self._looking)
-            colours, receive = sprite_jobs.find_palette(event.sprites), self._receive_palette
-            self._looking = self._job_queue.start("files", "Looking at the colours", colours, receive, background=True)
-        elif isinstance(event, job_events.OnlySheets):
+            self._job_queue.abandon(self._counting)
+            rgba = event.sprites.rgba
+            self._counting = self._job_queue.run(
+                "files", "Counting colours", lambda: count_colours(rgba), self._on_colours_counted, background=True
+            )
+        elif isinstance(event, OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
             self._job = self._asked = None
             self.ended.emit()
 
-    def _receive_palette(self, event: Event) -> None:
-        if isinstance(event, job_events.PaletteFound):
-            self.palette_found.emit(event)
+    def _on_colours_counted(self, use: ColourCounts) -> None:
+        self.colours_counted.emit(use)
 
 
-_TITLE = "Looking the sprites over"
+def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> Events:
+    """Import sprites; yield `OnlySheets` if there are none but sheets that were not sliced."""
+    try:
+        yield from import_sprites(sources, options, paths.cache())
+    except NothingUsableError as error:
+        sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
+        if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
+            raise
+        yield OnlySheets(tuple(sources), sheets, error.sheets)
 
 
 class SpriteDoctor(QObject):
@@ -184,10 +204,10 @@ class SpriteDoctor(QObject):
         self._job: Job | None = None
         self._examined: list[SpritesChecked] = []
         self.findings: tuple[Finding, ...] = ()
-        open_sprites.imported.connect(self._look_over)
+        open_sprites.imported.connect(self._on_imported)
 
     @property
-    def is_looking(self) -> bool:
+    def is_checking(self) -> bool:
         """Whether more may be found in a moment."""
         return self._job is not None
 
@@ -206,16 +226,22 @@ class SpriteDoctor(QObject):
         self.mend(exclude_fix(names, self._open_sprites.newest.options))
 
     @Slot()
-    def _look_over(self) -> None:
-        self._job_queue.give_up(self._job)
+    def _on_imported(self) -> None:
+        self._job_queue.abandon(self._job)
         self._examined = []
         sprites = self._open_sprites.sprites
         assert sprites is not None
-        events = sprite_jobs.run_checks(sprites, self._open_sprites.options)
-        self._job = self._job_queue.start("files", _TITLE, events, self._receive, background=True)
+        options = self._open_sprites.options
+        self._job = self._job_queue.start(
+            "files",
+            "Checking sprites",
+            lambda: checks.run_checks(sprites, options, paths.cache()),
+            self._on_event,
+            background=True,
+        )
         self._refresh()
 
-    def _receive(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, SpritesChecked):
             self.add(event)
         elif isinstance(event, JobEnded):

@@ -25,13 +25,13 @@ class ParentChoice:
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
         self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
         self._chosen: dict[str, ParentSource] = {}
-        self._followed: dict[str, ParentSource] = {}  # of a run that goes on, until other sprites are opened
+        self._shown_runs: dict[str, ParentSource] = {}  # of a run that goes on, until other sprites are opened
 
-    def of(self, recipe: Recipe) -> ParentSource:
+    def source_for(self, recipe: Recipe) -> ParentSource:
         """What was chosen for this recipe, now or the last time; else what suits the open sprites. While a run goes on,
         what that started from.
         """
-        for known in (self._followed, self._chosen):
+        for known in (self._shown_runs, self._chosen):
             if recipe.name in known:
                 return known[recipe.name]
         remembered = self._settings.text(f"{recipe.name} parent")
@@ -53,37 +53,37 @@ class ParentChoice:
 
         remember: store the choice for the next session. A run is never stored, because its folder may be gone by then.
         """
-        self._followed.pop(recipe.name, None)
+        self._shown_runs.pop(recipe.name, None)
         self._chosen[recipe.name] = source
         if remember and not isinstance(source, Path):
             self._settings.keep_text(f"{recipe.name} parent", source or NOTHING)
 
-    def follow(self, recipe: Recipe, record: RunRecord) -> None:
+    def show_run(self, recipe: Recipe, record: RunRecord) -> None:
         """Show what a run started from, for as long as its sprites are those that matter."""
         if record.parent in ("", STARTER):
-            self._followed[recipe.name] = STARTER if record.parent else None
+            self._shown_runs[recipe.name] = STARTER if record.parent else None
 
-    def unfollow(self) -> None:
+    def hide_runs(self) -> None:
         """Other sprites are open: what runs started from says nothing of them."""
-        self._followed.clear()
+        self._shown_runs.clear()
 
     def forget(self, recipe: Recipe) -> None:
         """Start trainings of this recipe from what was remembered, or from what suits the open sprites."""
-        self._followed.pop(recipe.name, None)
+        self._shown_runs.pop(recipe.name, None)
         self._chosen.pop(recipe.name, None)
 
-    def offered(self, recipe: Recipe) -> list[ParentSource]:
+    def options(self, recipe: Recipe) -> list[ParentSource]:
         """What can be chosen: nothing, the starter where the recipe has one, and runs of the recipe."""
         starter: list[ParentSource] = [] if _starter_settings(recipe) is None else [STARTER]
         return [None, *starter, *(run.path for run in self._runs.usable(recipe.name))]
 
-    def is_lost(self, recipe: Recipe) -> bool:
+    def is_missing(self, recipe: Recipe) -> bool:
         """Whether the run that is chosen has gone."""
-        return self.of(recipe) not in self.offered(recipe)
+        return self.source_for(recipe) not in self.options(recipe)
 
-    def settings(self, recipe: Recipe) -> Mapping[str, Value] | None:
+    def fixed_settings(self, recipe: Recipe) -> Mapping[str, Value] | None:
         """The settings that follow from what is chosen; None for nothing."""
-        source = self.of(recipe)
+        source = self.source_for(recipe)
         if source == STARTER:
             return _starter_settings(recipe)
         from studio.engine.training.parents import settings_fixed_by

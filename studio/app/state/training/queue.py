@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import queue_jobs
-from studio.app.background.job_events import QueueChanged
+from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.jobs import TrainingRequest
 from studio.app.state.runs.runs import RunList
 from studio.app.state.training.training import CurrentTraining
-from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, RunFinished
-from studio.data.sprites import Sprites
-from studio.engine.devices.types import Device, ParentSource
-from studio.engine.runs.queue import RunQueued, next_run
+from studio.core.events import Event, RunFinished
+from studio.engine.runs import queue
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
-    from studio.recipes.base import Recipe
 
 
 class TrainingQueue(QObject):
@@ -45,24 +43,22 @@ class TrainingQueue(QObject):
         self._finished = self._failed = 0  # of those that had their turn
         self.runs: tuple[RunSummary, ...] = ()
         self.is_on = False
-        runs.listed.connect(self._take_list)
-        training.state_changed.connect(self._follow_training)
-        training.event_received.connect(self._hear)
+        runs.listed.connect(self._on_runs_listed)
+        training.state_changed.connect(self._on_training_changed)
+        training.event_received.connect(self._on_training_event)
 
-    def add(
-        self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource
-    ) -> None:
-        """Make a new run that waits."""
-        events = queue_jobs.add(sprites, recipe, config, device, source)
-        self._job_queue.start("engine", f"Queueing {sprites.title} {recipe.name}", events, self._receive)
+    def add(self, request: TrainingRequest) -> None:
+        """Create a run and append it to the queue."""
+        title = f"Queueing {request.sprites.title} {request.recipe.name}"
+        self._job_queue.run("engine", title, lambda: jobs.queue_run(request), self._on_changed)
 
     def move(self, run: Path, to: int) -> None:
-        """Give a run another place, counted from 0."""
-        self._change(queue_jobs.move(run, to, self.runs))
+        """Move a run to another position, counted from 0."""
+        self._change(partial(queue.move, run, to, self.runs))
 
     def remove(self, run: Path) -> None:
-        """Take a run out of the queue; it is kept, and can be resumed."""
-        self._change(queue_jobs.remove(run))
+        """Take a run out of the queue; its folder stays and the run can be resumed."""
+        self._change(partial(queue.remove, run))
 
     @Slot()
     def start(self) -> None:
@@ -83,11 +79,14 @@ class TrainingQueue(QObject):
         """Whether a run is in the queue."""
         return any(one.path == run for one in self.runs)
 
-    def _change(self, events: Events) -> None:
-        self._job_queue.start("files", "Changing the queue", events, self._receive, cancellable=False)
+    def _change(self, change: Callable[[], None]) -> None:
+        self._job_queue.run("files", "Changing the queue", change, self._on_changed, cancellable=False)
+
+    def _on_changed(self, _: None) -> None:
+        self._runs.list_runs()
 
     @Slot()
-    def _take_list(self) -> None:
+    def _on_runs_listed(self) -> None:
         self.runs = self._runs.queued
         self.changed.emit()
         if self.is_on and not self._training.has_own_run() and not self._runs.is_outdated():
@@ -95,7 +94,7 @@ class TrainingQueue(QObject):
 
     def _go_on(self) -> None:
         """Have the next run trained. Each has one turn, so that none that can't be begun holds up the others."""
-        following = next_run(self.runs, self._passed)
+        following = queue.next_run(self.runs, self._passed)
         if following is None:
             self.pause()
             self.emptied.emit(self._finished, self._failed)
@@ -105,7 +104,7 @@ class TrainingQueue(QObject):
         self._taken = following.path if self._training.has_own_run() else None
 
     @Slot(object)
-    def _hear(self, event: Event) -> None:
+    def _on_training_event(self, event: Event) -> None:
         """A run that the user has stopped leaves the queue; where others work through it, that is their business."""
         if not isinstance(event, RunFinished):
             return
@@ -116,7 +115,7 @@ class TrainingQueue(QObject):
             self.remove(event.path)
 
     @Slot()
-    def _follow_training(self) -> None:
+    def _on_training_changed(self) -> None:
         training = self._training
         if training.is_busy():
             return
@@ -126,9 +125,12 @@ class TrainingQueue(QObject):
         self._failed += failure is not None and self._taken is not None
         if run is not None and self.has(run):
             why = f"{failure.title} {failure.hint}".strip() if failure is not None and self._taken else ""
-            self._change(queue_jobs.settle(run, why))
+            self._change(partial(_leave_queue, run, why))
         self._taken = None
 
-    def _receive(self, event: Event) -> None:
-        if isinstance(event, RunQueued | QueueChanged):
-            self._runs.list_runs()
+
+def _leave_queue(run: Path, error: str) -> None:
+    """Take an ended run out of the queue. error: why the run could not be started; empty if it was started."""
+    if error:
+        queue.mark_failed(run, error)
+    queue.remove_if_ended(run)

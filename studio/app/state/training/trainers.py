@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from studio.app.background import watch_jobs
-from studio.app.background.job_events import RunDescribed, RunKept
-from studio.app.background.job_queue import JobQueue
+from studio.app.background import jobs, watch_jobs
+from studio.app.background.job_events import RunDescribed
+from studio.app.background.job_queue import JobQueue, ignore
+from studio.app.background.jobs import TrainingRequest
 from studio.app.background.worker import Job, JobEnded, JobIdle
 from studio.core.events import Blocked, Event, Events, JobFailed, RunFinished
+from studio.engine.control import protocol
 from studio.engine.control.control import Control
 from studio.engine.control.protocol import Heartbeat
 from studio.engine.control.watcher import TrainingSeen
@@ -21,7 +24,7 @@ from studio.engine.distributed.launching import TrainingProcesses
 
 State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
 
-_LOOK_MS = 1000  # between two looks at a run that is watched
+_POLL_MS = 1000  # between two looks at a run that is watched
 TRAINING = "Training "  # with a run's title: the kind of the job that trains or watches the run
 _SAVING = "The run is being saved."
 _PAUSING = "The training is asked to pause."
@@ -63,7 +66,7 @@ class Trainer(Protocol):
     def save_now(self) -> None:
         """Have a checkpoint written after the next tick."""
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Hear no more of it."""
 
     def state_after(self, event: Event, state: State) -> State:
@@ -111,8 +114,8 @@ class WindowTrainer:
     def save_now(self) -> None:
         self._control.checkpoint_now = True
 
-    def let_go(self) -> None:
-        self._job_queue.give_up(self._job)
+    def detach(self) -> None:
+        self._job_queue.abandon(self._job)
 
     def state_after(self, event: Event, state: State) -> State:
         if isinstance(event, RunDescribed):
@@ -133,19 +136,25 @@ class ProcessTrainer(QObject):
     The files' thread looks at the folder, so that the engine's is free.
     """
 
-    def __init__(self, job_queue: JobQueue, receive: Callable[[Event], None], parent: QObject) -> None:
+    def __init__(
+        self,
+        job_queue: JobQueue,
+        receive: Callable[[Event], None],
+        on_run_created: Callable[[Path], None],
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
-        self._job_queue, self._receive = job_queue, receive
+        self._job_queue, self._receive, self._on_run_created = job_queue, receive, on_run_created
         self._job: Job | None = None
         self._processes: TrainingProcesses | None = None  # those that this window has started
         self._kind = ""  # of the devices that they are to train on
         self._run: Path | None = None  # None until it is made
-        self._is_pause_asked = self._is_stop_asked = self._has_ended = False
+        self._is_pause_requested = self._is_stop_requested = self._has_ended = False
         self.watched = Watched()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(_LOOK_MS)
-        self._timer.timeout.connect(self._look)
+        self._timer.setInterval(_POLL_MS)
+        self._timer.timeout.connect(self._on_timeout)
 
     def watch(self, run: Path) -> None:
         """Watch a run that others train."""
@@ -158,54 +167,58 @@ class ProcessTrainer(QObject):
         self._processes = TrainingProcesses(run, count, kind, more_min)
         self._start_watching(watch_jobs.launch(self._processes), run.name)
 
-    def make_and_launch(self, title: str, making: Events, count: int, kind: str) -> None:
-        """Make a run first: the events are those of `watch_jobs.keep_new`."""
-        self.watched, self._kind = Watched(processes=count), kind
-        self._job = self._job_queue.start("engine", f"Preparing {title}", making, self._hear_making)
+    def prepare_and_launch(self, title: str, request: TrainingRequest) -> None:
+        """Create a run, then launch the processes that train it."""
+        self.watched, self._kind = Watched(processes=request.processes), request.device.kind
+        self._job = self._job_queue.run(
+            "engine", f"Preparing {title}", lambda: jobs.prepare_run(request), self._on_prepared, self._on_prepare_event
+        )
 
-    def _hear_making(self, event: Event) -> None:
-        if isinstance(event, RunKept):
-            self._run = event.path
-        if isinstance(event, JobEnded) and self._run is not None and not self._is_stop_asked:
+    def _on_prepared(self, run: Path) -> None:
+        self._run = run
+        self._on_run_created(run)
+
+    def _on_prepare_event(self, event: Event) -> None:
+        if isinstance(event, JobEnded) and self._run is not None and not self._is_stop_requested:
             self.launch(self._run, self.watched.processes, self._kind)
         else:
             self._receive(event)
 
     def _start_watching(self, events: Events, title: str) -> None:
         self._job = self._job_queue.start(
-            "files", f"Watching {title}", events, self._hear, background=True, kind=f"{TRAINING}{title}"
+            "files", f"Watching {title}", events, self._on_watch_event, background=True, kind=f"{TRAINING}{title}"
         )
         self._job_queue.prioritize(self._job)
 
     def pause(self) -> State:
-        self._is_pause_asked = True
-        self._ask(pause=True)
+        self._is_pause_requested = True
+        self._send_request(pause=True)
         return "pausing"
 
     def resume(self) -> State:
-        self._is_pause_asked = False
-        self._ask(pause=False)
+        self._is_pause_requested = False
+        self._send_request(pause=False)
         return "paused"
 
     def stop(self) -> State:
-        self._is_stop_asked = True
+        self._is_stop_requested = True
         if self._run is None and self._job is not None:
             self._job_queue.cancel(self._job)
         elif self._processes is not None and self.watched.live is None:  # they don't listen yet
             self._processes.end()
         else:
-            self._ask(stop=True)
+            self._send_request(stop=True)
         return "stopping"
 
     def sample_now(self) -> None:
-        self._ask(sample=True)
+        self._send_request(sample=True)
 
     def save_now(self) -> None:
-        self._ask(save=True)
+        self._send_request(save=True)
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         self._timer.stop()
-        self._job_queue.give_up(self._job)
+        self._job_queue.abandon(self._job)
         self.deleteLater()
 
     def state_after(self, event: Event, state: State) -> State:
@@ -214,13 +227,13 @@ class ProcessTrainer(QObject):
         live = event.live
         if live is not None and live.halted:
             return "paused"
-        if self._has_ended or self._is_stop_asked or (live is not None and live.is_stopping):
+        if self._has_ended or self._is_stop_requested or (live is not None and live.is_stopping):
             return "stopping"
         if live is None:
             return "starting"
         if live.is_paused:
             return "paused"
-        return "pausing" if self._is_pause_asked else "training"
+        return "pausing" if self._is_pause_requested else "training"
 
     def why_no_pause(self, state: State) -> str:
         if state in ("stopping", "pausing"):
@@ -234,23 +247,24 @@ class ProcessTrainer(QObject):
             return _SAVING
         return _UNHEARD if self.watched.live is None and not self.watched.processes else ""
 
-    def _ask(self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False) -> None:
+    def _send_request(
+        self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
+    ) -> None:
         if self._run is not None:
-            events = watch_jobs.ask(self._run, stop=stop, pause=pause, sample=sample, save=save)
-            job = self._job_queue.start(
-                "files", f"Asking {self._run.name}", events, self._hear_asking, cancellable=False
-            )
+            request = partial(protocol.ask, self._run, stop=stop or None, pause=pause, sample=sample, save=save)
+            title = f"Sending request to {self._run.name}"
+            job = self._job_queue.run("files", title, request, ignore, self._on_request_event, cancellable=False)
             self._job_queue.prioritize(job)
 
-    def _hear_asking(self, event: Event) -> None:
+    def _on_request_event(self, event: Event) -> None:
         if isinstance(event, JobFailed):  # the job queue tells why: nobody has been asked
-            self._is_pause_asked = self._is_stop_asked = False
+            self._is_pause_requested = self._is_stop_requested = False
 
-    def _hear(self, event: Event) -> None:
+    def _on_watch_event(self, event: Event) -> None:
         if isinstance(event, TrainingSeen):
             self.watched = Watched(event.live, event.silent_s, self.watched.processes)
             if event.live is None or event.live.is_paused:  # that was heeded, or forgotten
-                self._is_pause_asked = False
+                self._is_pause_requested = False
         elif isinstance(event, RunFinished):
             self._has_ended = True
         elif isinstance(event, JobIdle):
@@ -258,6 +272,6 @@ class ProcessTrainer(QObject):
         self._receive(event)
 
     @Slot()
-    def _look(self) -> None:
+    def _on_timeout(self) -> None:
         if self._job is not None:
             self._job_queue.prioritize(self._job)

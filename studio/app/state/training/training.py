@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from studio.app.background import job_events, jobs, watch_jobs
+from studio.app.background import jobs
+from studio.app.background.job_events import RunDescribed
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.jobs import TrainingRequest
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import JobEnded
 from studio.app.state.training.trainers import TRAINING, ProcessTrainer, State, Trainer, Watched, WindowTrainer
-from studio.core.config import TrainingConfig
 from studio.core.events import (
     Advised,
     Blocked,
@@ -27,15 +28,13 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
-from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.devices.types import Device, ParentSource
+from studio.engine.devices.types import Device
 from studio.engine.runs.analysis.advice import advice_for
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
-    from studio.recipes.base import Recipe
 
 _QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 _STOP_POLL_MS = 500
@@ -74,7 +73,7 @@ class CurrentTraining(QObject):
         self.is_left = False  # it is being ended because the window closes
         self._stop_poll = QTimer(self)  # active while the run is paused
         self._stop_poll.setInterval(_STOP_POLL_MS)
-        self._stop_poll.timeout.connect(self._stop_if_asked)
+        self._stop_poll.timeout.connect(self._on_stop_poll)
 
     def is_busy(self) -> bool:
         """Whether a run is open."""
@@ -121,25 +120,17 @@ class CurrentTraining(QObject):
         """Why the training can't be stopped; empty when it can."""
         return self._trainer.why_no_stop(self.state) if self._trainer is not None else "Nothing is being trained."
 
-    def start(
-        self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource = None,
-        processes: int = 1,
-    ) -> None:  # fmt: skip
-        """Begin a new run; nothing happens while the window has one.
-
-        processes: how many train it; more than one are processes of their own, each on a device of that kind.
-        """
+    def start(self, request: TrainingRequest) -> None:
+        """Train a new run; do nothing while the window has a run."""
         if self.has_own_run():
             return
         self.withdraw_messages()
-        title = f"{sprites.title} {recipe.name}"
-        if processes > 1:
-            trainer = self._fresh_processes(title, device)
-            events = watch_jobs.keep_new(sprites, recipe, config, device, source, processes)
-            trainer.make_and_launch(title, events, processes, device.kind)
+        title = f"{request.sprites.title} {request.recipe.name}"
+        if request.processes > 1:
+            self._fresh_processes(title, request.device).prepare_and_launch(title, request)
         else:
-            control = self._fresh_control(title, device)
-            self._train_here(control, jobs.train(sprites, recipe, config, device, control, source))
+            control = self._fresh_control(title, request.device)
+            self._train_here(control, jobs.train(request, control))
         self._set_state("starting")
 
     def resume_run(self, path: Path, device: Device, more_min: float = 0.0, processes: int = 1) -> None:
@@ -170,7 +161,7 @@ class CurrentTraining(QObject):
     def stop_watching(self) -> None:
         """Show no more of a run that others train: it goes on."""
         if self.watched is not None and self._trainer is not None:
-            self._trainer.let_go()
+            self._trainer.detach()
             self._trainer = None
             self._set_state("idle")
 
@@ -231,7 +222,7 @@ class CurrentTraining(QObject):
 
     def _fresh_processes(self, title: str, device: Device | None) -> ProcessTrainer:
         self._fresh(title, device)
-        self._trainer = trainer = ProcessTrainer(self._job_queue, self._receive, self)
+        self._trainer = trainer = ProcessTrainer(self._job_queue, self._receive, self._on_run_created, self)
         return trainer
 
     def _train_here(self, control: Control, events: Events) -> None:
@@ -243,7 +234,7 @@ class CurrentTraining(QObject):
         self.event_received.emit(event)
         if isinstance(event, JobEnded):
             if self._trainer is not None:
-                self._trainer.let_go()
+                self._trainer.detach()
             self._trainer = self.control = None
             self._set_state("idle")
         elif self._trainer is not None:
@@ -263,10 +254,8 @@ class CurrentTraining(QObject):
             case HistoryRead():
                 self._recall(event)
             case RunStarted():
-                self.path, self.title = event.path, event.path.name
-            case job_events.RunKept():
-                self.path, self.title = event.path, event.path.name
-            case job_events.RunDescribed():
+                self._on_run_created(event.path)
+            case RunDescribed():
                 self._describe(event.record)
             case CheckpointSaved():
                 self.has_checkpoint = True
@@ -276,6 +265,9 @@ class CurrentTraining(QObject):
                 self.failure = event
             case RunFinished():
                 self.end = event
+
+    def _on_run_created(self, folder: Path) -> None:
+        self.path, self.title = folder, folder.name
 
     def _recall(self, read: HistoryRead) -> None:
         self.advice = advice_for(read.history, read.used_up)
@@ -290,7 +282,7 @@ class CurrentTraining(QObject):
             self.device = Device(record.device, kind, record.device_name, 0, 0)
 
     @Slot()
-    def _stop_if_asked(self) -> None:
+    def _on_stop_poll(self) -> None:
         """Stop the paused run if another process has asked for that: the paused job can't read the request itself."""
         if self.control is not None and self.control.is_paused and self.control.stop:
             self.stop()

@@ -229,7 +229,7 @@ def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monk
     np.testing.assert_array_equal(results.sprite(5)[0], changed.sprites[5])
     click(results.forward)
     np.testing.assert_array_equal(results.sprite(5)[0], second.sprites[5])
-    monkeypatch.setattr("studio.app.background.recent.MOST", 2)
+    monkeypatch.setattr("studio.app.background.model_jobs.MOST_RECENT", 2)
     click(results.back)
     drawn(qtbot, page, page.generate.click)
     click(results.back)

@@ -159,7 +159,7 @@ def test_one_sprite_is_saved_under_a_name_of_its_own(
     (tmp_path / "mine.png").write_text("old")
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS) as saved:
         click(page.results.save_files)
-    assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0].paths == (tmp_path / "mine.png",)
+    assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
     assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from studio.app.background import model_jobs
 from studio.app.pages.lab.map_page import MapPage
 from studio.app.window import Window
 from studio.core import paths
@@ -19,6 +18,7 @@ from studio.core.events import Events
 from studio.engine.control.control import Control
 from studio.engine.devices.types import CodesDecoded
 from studio.engine.models.loading import load_model
+from studio.engine.quality import embedding_map
 from studio.engine.quality.embedding_map import decode
 from studio.engine.training.loop import train_new
 from studio.recipes.autoencoder import Autoencoder
@@ -113,11 +113,11 @@ def test_while_a_sprite_is_drawn_only_the_newest_wish_waits(
     _show(qtbot, page)
     asked: list[float] = []
 
-    def noted(cache: object, source: object, device: object, codes: np.ndarray) -> Events:
+    def noted(model: object, codes: np.ndarray) -> Events:
         asked.append(float(codes[0, 0]))
         yield CodesDecoded(np.zeros((1, 8, 8, 4), np.uint8))
 
-    monkeypatch.setattr(model_jobs, "decode", noted)
+    monkeypatch.setattr(embedding_map, "decode", noted)
     for value in range(20):
         page._map.decode(np.full(8, value, np.float32))
     qtbot.waitUntil(lambda: page._map._decoding is None, timeout=LONG_MS)
@@ -127,7 +127,7 @@ def test_while_a_sprite_is_drawn_only_the_newest_wish_waits(
 def test_a_code_of_another_model_is_not_drawn(qtbot: QtBot, page: MapPage) -> None:
     _show(qtbot, page)
     queue = page._session.job_queue
-    page._map._decoding = queue.start("files", "Drawing for ever", endless(), page._map._receive_decoded)
+    page._map._decoding = queue.start("files", "Drawing for ever", endless(), page._map._on_decode_event)
     page._map.decode(np.zeros(8, np.float32))
     _show(qtbot, page, "classes")
     qtbot.waitUntil(lambda: not queue.running(), timeout=LONG_MS)
@@ -144,7 +144,7 @@ def test_without_decoding_the_page_says_what_can(qtbot: QtBot, page: MapPage) ->
 
 
 def test_a_map_can_be_cancelled(qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_jobs, "make_map", endless)
+    monkeypatch.setattr(embedding_map, "make_map", endless)
     click(page.show_map)
     assert page.cancel.isVisible() and not page.show_map.isVisible()
     click(page.cancel)

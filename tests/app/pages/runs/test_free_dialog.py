@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
@@ -14,8 +15,9 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.background import run_jobs
-from studio.app.background.job_events import RunsRestored, RunsTrashed, Trashed, UndoOffered
+from studio.app.background import trash
+from studio.app.background.job_events import UndoOffered
+from studio.app.background.trash import TrashedRun
 from studio.app.notifications import NoticeBar
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.runs.page import RunsPage
@@ -27,6 +29,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.notes import RunNotes, change_notes, read_notes
 from tests.app.conftest import LONG_MS, click
 
+T = TypeVar("T")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the trash of other systems is the user's own")
 
 
@@ -210,9 +213,14 @@ def test_a_run_goes_to_the_systems_trash_and_comes_back(
     assert not page.session.runs.can_undo() and not list(own_trash.glob("*/*"))
 
 
-def _only(events: list[Event]) -> Event:
-    (event,) = events
-    return event
+def finish(events: Generator[Event, None, T]) -> tuple[list[Event], T]:
+    """Run a job; return its events and its result."""
+    found: list[Event] = []
+    try:
+        while True:
+            found.append(next(events))
+    except StopIteration as end:
+        return found, end.value
 
 
 @linux
@@ -221,20 +229,19 @@ def test_a_home_without_a_data_folder_has_a_trash(
     runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new home/.local/share"))
-    trashed = _only(list(run_jobs.trash_runs(runs[:1])))
-    assert isinstance(trashed, RunsTrashed) and not runs[0].exists()
+    assert finish(trash.trash_runs(runs[:1]))[1] and not runs[0].exists()
     assert (tmp_path / "new home/.local/share/Trash/files/a/run.json").is_file()
 
 
 def test_what_can_not_come_back_stays_in_the_trash(runs: list[Path], own_trash: Path) -> None:
-    trashed = _only(list(run_jobs.trash_runs(runs)))
-    assert isinstance(trashed, RunsTrashed) and [run.path for run in trashed.runs] == runs
+    _, trashed = finish(trash.trash_runs(runs))
+    assert [run.path for run in trashed] == runs
     runs[0].mkdir()
     shutil.rmtree(own_trash / "files" / "b")
-    first, second, restored = run_jobs.restore_runs(trashed.runs)
+    (first, second), restored = finish(trash.restore_runs(trashed))
     assert isinstance(first, Notice) and "something else" in first.title
     assert isinstance(second, Notice) and "not in the trash any more" in second.title
-    assert restored == RunsRestored((runs[2],)) and (runs[2] / "run.json").is_file()
+    assert restored == [runs[2]] and (runs[2] / "run.json").is_file()
     assert (own_trash / "files" / "a" / "run.json").is_file()
 
 
@@ -246,17 +253,17 @@ def test_a_run_that_trains_or_has_vanished_stays_and_the_others_go(
     training.acquire()
     shutil.rmtree(runs[1])
     try:
-        first, second, trashed = run_jobs.trash_runs(runs)
+        (first, second), trashed = finish(trash.trash_runs(runs))
     finally:
         training.release()
     assert isinstance(first, Notice) and "being trained" in first.title and runs[0].is_dir()
     assert isinstance(second, Notice) and "no longer there" in second.title
-    assert trashed == RunsTrashed((Trashed(runs[2], None),))
+    assert trashed == [TrashedRun(runs[2], None)]
 
 
 def test_where_there_is_no_trash_a_run_stays(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _replace_trash(monkeypatch, lambda path: False)
-    told = _only(list(run_jobs.trash_runs(runs[:1])))
+    (told,), _ = finish(trash.trash_runs(runs[:1]))
     assert isinstance(told, Notice) and "can't be moved to the trash" in told.title
     assert "Nothing was removed" in told.hint and (runs[0] / "run.json").is_file()
 
@@ -284,7 +291,7 @@ def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool])
         def fileName(self) -> str:
             return ""
 
-    monkeypatch.setattr(run_jobs, "QFile", File)
+    monkeypatch.setattr(trash, "QFile", File)
 
 
 def test_space_is_freed_by_kinds_that_are_ticked(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:

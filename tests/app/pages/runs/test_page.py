@@ -240,12 +240,12 @@ def test_a_report_of_the_chosen_runs_is_saved(
     actions.set_runs([summarise(run_path)])
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
         actions.report.menu().actions()[0].trigger()
-    assert saved.args[0].paths == (tmp_path / "report.html",)
+    assert saved.args[0] == [tmp_path / "report.html"]
     assert run_path.name in (tmp_path / "report.html").read_text()
     monkeypatch.setattr(dialogs, "for_new_files", lambda *_: tmp_path / "logs")
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
         actions.report.menu().actions()[1].trigger()
-    assert saved.args[0].paths == (tmp_path / "logs" / run_path.name,)
+    assert saved.args[0] == [tmp_path / "logs" / run_path.name]
 
 
 def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
@@ -262,10 +262,10 @@ def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
     with qtbot.waitSignal(actions.train_requested):
         like.trigger()
     assert setup.recipe is not None and setup.recipe.name == "generator" and setup.config is not None
-    assert setup.config.to_json() == found.record.config and setup.parents.of(setup.recipe) is None
+    assert setup.config.to_json() == found.record.config and setup.parents.source_for(setup.recipe) is None
     with qtbot.waitSignal(actions.train_requested):
         start.trigger()
-    assert setup.parents.of(setup.recipe) == own_run
+    assert setup.parents.source_for(setup.recipe) == own_run
     stranger = replace(found, record=replace(found.record, recipe="unheard"))
     actions.set_runs([stranger])
     with qtbot.waitSignal(ready.failed) as failed:

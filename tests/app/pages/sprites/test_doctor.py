@@ -35,7 +35,7 @@ def looked_over(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
 
 def wait_for_the_doctor(qtbot: QtBot, window: Window) -> None:
     opened, doctor = window.session.open_sprites, window.session.doctor
-    qtbot.waitUntil(lambda: bool(opened.result) and not opened.is_busy() and not doctor.is_looking, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: bool(opened.result) and not opened.is_busy() and not doctor.is_checking, timeout=LONG_MS)
 
 
 def choose(window: Window, group: str) -> DoctorView:
@@ -132,7 +132,7 @@ def test_after_a_fix_the_next_finding_is_chosen_and_another_folder_shows_its_spr
     assert abs(view.groups.currentRow() - row) <= 1 and looked_over.sprites.tabs.currentIndex() == 1
     choose(looked_over, "Similar")
     similar = looked_over.sprites.doctor._finding
-    looked_over.session.doctor._look_over()  # the similar ones are found later than the others
+    looked_over.session.doctor._on_imported()  # the similar ones are found later than the others
     wait_for_the_doctor(qtbot, looked_over)
     assert similar is not None and view.groups.currentItem().text().startswith("Similar")
     other = tmp_path / "other"

@@ -270,7 +270,7 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
     qtbot.waitUntil(lambda: not page.session.job_queue.running())
     view = page.cutting
     with monkeypatch.context() as patch:
-        patch.setattr("studio.app.background.sprite_jobs.look_at_sheet", endless)
+        patch.setattr("studio.data.importing.sheet_preview.look_at_sheet", endless)
         page.summary.see_cells.click()
         assert view.problem.text().startswith("Reading")
         cancel(qtbot, page)
@@ -279,7 +279,7 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
     page.summary.see_cells.click()
     seen(qtbot, page)
     with monkeypatch.context() as patch:
-        patch.setattr("studio.app.background.sprite_jobs.find_packed", endless)
+        patch.setattr("studio.data.importing.sheet_preview.find_packed", endless)
         view.form.packed.click()
         assert view.count.text() == "Looking for the sprites…"
         cancel(qtbot, page)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from studio.app.background import job_events
 from studio.app.background.worker import JobPaused
 from studio.app.pages.train.monitor import Monitor
 from studio.app.state.session import Session
@@ -61,7 +60,7 @@ def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> 
     job = session.job_queue.start("files", "Opening a million files", endless(), got.append)
     qtbot.waitUntil(lambda: bool(got), timeout=LONG_MS)
     with qtbot.waitSignal(session.catalog.plots_ready, timeout=10_000):
-        session.catalog._receive(job_events.LibrariesLoaded())
+        session.catalog._on_libraries_loaded(None)
     assert job in session.job_queue.running()
 
 

@@ -203,13 +203,13 @@ def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
     open_sprites(qtbot, ready, sprite_folder)
     ready.catalog.devices = (cpu, replace(cpu, id="other", name="Another"))
     ready.catalog.devices_found.emit()
-    ready.setup.choose_device("cpu")
+    ready.device_choice.choose("cpu")
     with qtbot.waitSignals([ready.catalog.measured] * 2, timeout=LONG_MS):
         ready.setup.measure()
     start_tiny(ready, steps=1_000_000)
     qtbot.waitUntil(lambda: not ready.catalog.is_measuring(), timeout=LONG_MS)
     assert ready.training.is_busy()
-    assert ready.setup.device == cpu
+    assert ready.device_choice.device == cpu
     ready.training.stop()
     wait_idle(qtbot, ready)
     assert ready.training.failure is None

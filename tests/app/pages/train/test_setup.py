@@ -10,13 +10,14 @@ import pytest
 from PySide6.QtWidgets import QRadioButton
 from pytestqt.qtbot import QtBot
 
-from studio.app.background import jobs, model_jobs
+from studio.app.background import model_jobs
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Events
 from studio.engine.devices.types import STARTER, Device
+from studio.engine.quality import outliers
 from studio.engine.runs.folder import Ancestor, RunDir
 from studio.engine.training.parents import starter_info
 from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
@@ -34,7 +35,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
 
         return job
 
-    for module, name in ((jobs, "find_outliers"), (model_jobs, "generate"), (model_jobs, "export")):
+    for module, name in ((outliers, "find_outliers"), (model_jobs, "generate"), (model_jobs, "with_model")):
         monkeypatch.setattr(module, name, noted(name))
     return devices
 
@@ -55,7 +56,7 @@ def test_the_chosen_device_prepares_draws_and_exports(
     other = add_device(session)
     window.show_page("train")
     click(next(radio for radio in picker.findChildren(QRadioButton) if radio.accessibleName() == "Another"))
-    assert session.setup.device == other and window.status._device.text() == "Another"
+    assert session.device_choice.device == other and window.status._device.text() == "Another"
     window.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: "find_outliers" in taken, timeout=LONG_MS)
     start_tiny(session, steps=3)  # on the CPU, to have a model
@@ -75,17 +76,17 @@ def test_the_chosen_device_prepares_draws_and_exports(
 
 def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:
     session, cpu = window.session, cpu_of(window.session)
-    session.setup.choose_device(add_device(session).id)
+    session.device_choice.choose(add_device(session).id)
     assert window.train.setup.picker.selected() == "other"
     session.catalog.devices = (cpu,)
     session.catalog.devices_found.emit()
-    assert session.setup.device == cpu
+    assert session.device_choice.device == cpu
     assert window.train.setup.picker.selected() == "cpu" and window.status._device.text() == cpu.name
 
 
 def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -> None:
     setup, other = ready.setup, add_device(ready)
-    setup.choose_device(other.id)
+    ready.device_choice.choose(other.id)
     setup.choose_recipe("classifier")
     assert setup.config is not None
     config = setup.config.replace(minutes=7.5, batch_size=33)
@@ -95,14 +96,14 @@ def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -
     assert setup.config != config
     setup.choose_recipe("classifier")
     assert setup.config == config
-    setup.keep()
+    setup.store()
     again = Session(Settings())
     again.open()
-    qtbot.waitUntil(lambda: again.setup.config is not None and again.setup.device is not None, timeout=LONG_MS)
-    assert again.setup.device != other  # it is not there
+    qtbot.waitUntil(lambda: again.setup.config is not None and again.device_choice.device is not None, timeout=LONG_MS)
+    assert again.device_choice.device != other  # it is not there
     add_device(again)
     assert again.setup.recipe is not None and again.setup.recipe.name == "classifier"
-    assert again.setup.config == config and again.setup.device == other
+    assert again.setup.config == config and again.device_choice.device == other
     assert again.close()
 
 
@@ -113,7 +114,7 @@ def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: 
     assert setup.problem() == ""
     before = setup.config
     assert before is not None
-    setup.refuse_config("Batch size must be at least 1, not 0.")
+    setup.set_invalid("Batch size must be at least 1, not 0.")
     setup.start()
     assert not ready.training.is_busy() and setup.config == before
     assert setup.problem() == setup.invalid() == "Batch size must be at least 1, not 0."
@@ -155,7 +156,7 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
     recipe, config = again.setup.recipe, again.setup.config
-    assert recipe is not None and str(again.setup.parents.of(recipe)) == "starter"
+    assert recipe is not None and str(again.setup.parents.source_for(recipe)) == "starter"
     assert config is not None and config.to_json()["width"] == 32
     assert again.close()
     session.runs.runs = ()  # both are thrown away
@@ -172,27 +173,27 @@ def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_ch
     setup = ready.setup
     recipe, config = setup.recipe, setup.config
     assert recipe is not None and recipe.name == "generator" and config is not None
-    setup.type_config(config.replace(width=16, weight_decay=0.5))
-    assert setup.parents.of(recipe) is None and setup.preset == ""
+    setup.edit_config(config.replace(width=16, weight_decay=0.5))
+    assert setup.parents.source_for(recipe) is None and setup.preset == ""
     open_sprites(qtbot, ready, sprite_folder)
-    assert setup.parents.of(recipe) == STARTER and setup.config is not None
+    assert setup.parents.source_for(recipe) == STARTER and setup.config is not None
     own = setup.config.to_json()
     assert (own["width"], own["learning_rate"], own["weight_decay"]) == (32, 1e-3, 0.5)
-    setup.keep()
+    setup.store()
     again = Session(Settings())
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
-    assert again.setup.parents.of(recipe) is None and again.setup.config is not None  # until few are open
+    assert again.setup.parents.source_for(recipe) is None and again.setup.config is not None  # until few are open
     own = again.setup.config.to_json()
     assert (own["learning_rate"], own["weight_decay"]) == (config.learning_rate, 0.5)
     assert again.close()
     setup.choose_parent(None)
-    setup.keep()
+    setup.store()
     again = Session(Settings())
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
     open_sprites(qtbot, again, sprite_folder)
-    assert again.setup.parents.of(recipe) is None
+    assert again.setup.parents.source_for(recipe) is None
     assert again.close()
 
 
@@ -201,11 +202,11 @@ def test_the_preset_of_few_sprites_is_chosen_the_next_time_as_it_suits_none(
 ) -> None:
     open_sprites(qtbot, ready, sprite_folder)
     ready.setup.choose_preset("Standard")
-    assert ready.setup.recipe is not None and ready.setup.parents.of(ready.setup.recipe) == STARTER
-    ready.setup.keep()
+    assert ready.setup.recipe is not None and ready.setup.parents.source_for(ready.setup.recipe) == STARTER
+    ready.setup.store()
     again = Session(Settings())
     again.open()
-    qtbot.waitUntil(lambda: again.setup.config is not None and again.setup.device is not None, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: again.setup.config is not None and again.device_choice.device is not None, timeout=LONG_MS)
     assert again.setup.preset == "Standard"
     assert again.close()
 
@@ -228,17 +229,17 @@ def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_o
     setup, record = ready.setup, RunDir(own_run).record()
     recipe = ready.catalog.recipes["generator"]
     starter = replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),))
-    setup.follow(starter)
-    assert setup.parents.of(recipe) == STARTER and setup.config is not None
+    setup.show_run(starter)
+    assert setup.parents.source_for(recipe) == STARTER and setup.config is not None
     assert setup.config.to_json() == record.config  # its own, whatever suits the starter
-    setup.follow(record)
-    assert setup.parents.of(recipe) is None
+    setup.show_run(record)
+    assert setup.parents.source_for(recipe) is None
     open_sprites(qtbot, ready, sprite_folder)
-    assert setup.parents.of(recipe) == STARTER
+    assert setup.parents.source_for(recipe) == STARTER
     setup.choose_parent(None)
-    setup.follow(starter)
+    setup.show_run(starter)
     setup.choose_parent(None)
-    assert setup.parents.of(recipe) is None
+    assert setup.parents.source_for(recipe) is None
 
 
 def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
@@ -246,19 +247,19 @@ def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
 ) -> None:
     setup, record = ready.setup, RunDir(own_run).record()
     setup.choose_preset("Standard")
-    setup.follow(record)
-    setup.follow(record)
+    setup.show_run(record)
+    setup.show_run(record)
     assert setup.config is not None and setup.config.to_json() == record.config and setup.preset == ""
-    assert setup.is_following
-    setup.keep()
+    assert setup.shows_run
+    setup.store()
     assert ready.settings.text("generator preset") == "Standard"
     open_sprites(qtbot, ready, sprite_folder)
     assert setup.preset == "Standard"
-    setup.follow(record)
+    setup.show_run(record)
     changed = setup.config.replace(steps=7)
-    setup.type_config(changed)  # from now on they are the user's
+    setup.edit_config(changed)  # from now on they are the user's
     open_sprites(qtbot, ready, sprite_folder)
-    assert setup.config.steps == 7 and setup.preset == "" and not setup.is_following
+    assert setup.config.steps == 7 and setup.preset == "" and not setup.shows_run
 
 
 def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remembered(
@@ -267,19 +268,19 @@ def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remem
     setup, record = ready.setup, RunDir(own_run).record()
     recipe = ready.catalog.recipes["generator"]
     setup.choose_preset("Standard")
-    setup.take_settings(record)
+    setup.use_settings(record)
     open_sprites(qtbot, ready, sprite_folder)  # few ones, which would start from the starter
     assert setup.config is not None and setup.config.to_json() == record.config
-    assert setup.parents.of(recipe) is None and setup.preset == ""
-    setup.keep()
+    assert setup.parents.source_for(recipe) is None and setup.preset == ""
+    setup.store()
     again = Session(Settings())
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
     open_sprites(qtbot, again, sprite_folder)
-    assert again.setup.parents.of(recipe) == STARTER
+    assert again.setup.parents.source_for(recipe) == STARTER
     assert again.close()
-    setup.take_settings(replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
-    assert setup.parents.of(recipe) == STARTER
+    setup.use_settings(replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
+    assert setup.parents.source_for(recipe) == STARTER
     own = setup.config.to_json()
     assert own["width"] == starter_info().settings["width"] != record.config["width"]
     assert own["batch_size"] == record.config["batch_size"]

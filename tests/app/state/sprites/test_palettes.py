@@ -42,7 +42,7 @@ WARM = Palette(np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 
 def page(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> SpritesPage:
     """The Sprites page alone, with sprites and their colours."""
     page.resize(1100, 1200)
-    with qtbot.waitSignal(page.session.open_sprites.palette_found, timeout=LONG_MS):
+    with qtbot.waitSignal(page.session.open_sprites.colours_counted, timeout=LONG_MS):
         page.session.open_sprites.open_paths([sprite_folder])
     return page
 
@@ -123,7 +123,7 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
 ) -> None:
     view, job_queue = page.summary.palette_view, page.session.job_queue
     with monkeypatch.context() as patch:
-        patch.setattr("studio.app.background.sprite_jobs.find_colour", endless)
+        patch.setattr("studio.app.state.sprites.palettes.find_sprites_with_colour", endless)
         press(view, 3)
         press(view, 5)  # the search for the one before it ends, and says nothing
         with qtbot.waitSignal(job_queue.progressed):
@@ -139,7 +139,7 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
 def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> None:
     view = page.summary.palette_view
     press(view, 3)
-    with qtbot.waitSignal(page.session.open_sprites.palette_found, timeout=LONG_MS):
+    with qtbot.waitSignal(page.session.open_sprites.colours_counted, timeout=LONG_MS):
         page.session.open_sprites.open_paths([sprite_folder / "class1"])
     assert page.grid.visible_count() == 12 and view.swatches._marked == -1
     assert not view._said.isVisible()

@@ -14,6 +14,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.background.jobs import TrainingRequest
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages import run_texts
 from studio.app.state.session import Session
@@ -44,7 +45,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who trains speaks often, and who watches looks often."""
     monkeypatch.setattr("studio.engine.control.server.BEAT_S", 0.02)
     monkeypatch.setattr("studio.engine.control.server._LOOK_S", 0.02)
-    monkeypatch.setattr("studio.app.state.training.trainers._LOOK_MS", 20)
+    monkeypatch.setattr("studio.app.state.training.trainers._POLL_MS", 20)
 
 
 class Elsewhere:
@@ -235,7 +236,7 @@ def test_a_queue_does_not_wait_for_a_run_that_is_only_watched(
 ) -> None:
     far = begin(begun)
     sprites, recipe = make_sprites(), ready.catalog.recipes["generator"]
-    ready.queue.add(sprites, recipe, tiny(ready, steps=2), cpu_of(ready), None)
+    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=2), cpu_of(ready)))
     qtbot.waitUntil(lambda: len(ready.queue.runs) == 1, timeout=LONG_MS)
     ready.watch(far.run)
     wait_for_state(qtbot, ready, "training")
@@ -246,7 +247,7 @@ def test_a_queue_does_not_wait_for_a_run_that_is_only_watched(
 
 def test_a_queued_run_that_others_stop_keeps_its_place(qtbot: QtBot, ready: Session, begun: list[Elsewhere]) -> None:
     sprites, recipe = make_sprites(), ready.catalog.recipes["generator"]
-    ready.queue.add(sprites, recipe, tiny(ready, steps=1_000_000), cpu_of(ready), None)
+    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=1_000_000), cpu_of(ready)))
     qtbot.waitUntil(lambda: len(ready.queue.runs) == 1, timeout=LONG_MS)
     run = ready.queue.runs[0].path
     begun.append(Elsewhere(run, lambda control: train_resumed(run, CPU, control)))
@@ -351,7 +352,8 @@ def launched(begun: list[Elsewhere], monkeypatch: pytest.MonkeyPatch) -> list[El
 
 def start_processes(session: Session, **changes: float) -> None:
     config = tiny(session, "generator", **changes)
-    session.training.start(make_sprites(), session.catalog.recipes["generator"], config, cpu_of(session), processes=2)
+    recipe = session.catalog.recipes["generator"]
+    session.training.start(TrainingRequest(make_sprites(), recipe, config, cpu_of(session), processes=2))
 
 
 def test_processes_train_a_run_that_the_window_makes(qtbot: QtBot, ready: Session, launched: list[Elsewhere]) -> None:
@@ -376,7 +378,7 @@ def test_the_queue_waits_for_processes_of_the_windows_own(
     qtbot: QtBot, ready: Session, launched: list[Elsewhere]
 ) -> None:
     sprites, recipe = make_sprites(), ready.catalog.recipes["generator"]
-    ready.queue.add(sprites, recipe, tiny(ready, steps=2), cpu_of(ready), None)
+    ready.queue.add(TrainingRequest(sprites, recipe, tiny(ready, steps=2), cpu_of(ready)))
     qtbot.waitUntil(lambda: len(ready.queue.runs) == 1, timeout=LONG_MS)
     start_processes(ready, steps=1_000_000)
     wait_for_state(qtbot, ready, "training")
@@ -421,22 +423,22 @@ def test_all_cards_are_offered_where_there_are_several_and_one_is_chosen(
     assert box.isHidden()
     cpu = cpu_of(session)
     cards = tuple(_card(number) for number in range(2))
-    monkeypatch.setattr("studio.app.state.training.setup.can_launch", lambda: True)
-    session.catalog._receive(DevicesFound((*cards, cpu), "cuda:0"))
+    monkeypatch.setattr("studio.app.state.training.device_choice.can_launch", lambda: True)
+    session.catalog._on_device_event(DevicesFound((*cards, cpu), "cuda:0"))
     assert box.isVisible() and box.text() == "Use all 2 cards" and not box.isChecked()
-    assert session.setup.processes(cards[0]) == 1
+    assert session.device_choice.processes(cards[0]) == 1
     usual = session.setup.presets[0][1].batch_size
     box.click()
-    assert session.setup.processes(cards[1]) == 2 and session.setup.processes(cpu) == 1
+    assert session.device_choice.processes(cards[1]) == 2 and session.device_choice.processes(cpu) == 1
     assert session.setup.presets[0][1].batch_size == 2 * usual  # as they suit both
     assert session.settings.text("all_cards") == "yes"
-    session.setup.choose_device("cpu")
+    session.device_choice.choose("cpu")
     assert box.isHidden()
-    session.setup.choose_device("cuda:1")
+    session.device_choice.choose("cuda:1")
     assert box.isVisible() and box.isChecked()
-    monkeypatch.setattr("studio.app.state.training.setup.can_launch", lambda: False)
+    monkeypatch.setattr("studio.app.state.training.device_choice.can_launch", lambda: False)
     session.setup.changed.emit()
-    assert box.isHidden() and session.setup.processes(cards[0]) == 1
+    assert box.isHidden() and session.device_choice.processes(cards[0]) == 1
 
 
 def _card(number: int) -> Device:

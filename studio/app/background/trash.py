@@ -1,60 +1,44 @@
-"""The window's jobs that keep runs in order: what is said of them, what they take on the disk, the trash."""
+"""Jobs that move runs to the system's trash and back."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QFile, QStandardPaths
 
-from studio.app.background.job_events import NotesChanged, RunsRestored, RunsTrashed, Trashed
 from studio.core.errors import StudioError
-from studio.core.events import Events, Notice
+from studio.core.events import Event, Notice
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.maintenance.disk_use import Removable
-from studio.engine.runs.notes import change_notes as write_notes
 
 
-def change_notes(
-    path: Path, name: str | None, note: str | None, starred: bool | None, tags: Sequence[str] | None
-) -> Events:
-    """Say this of a run; what is None stays."""
-    yield NotesChanged(path, write_notes(path, name=name, note=note, starred=starred, tags=tags))
+@dataclass(frozen=True)
+class TrashedRun:
+    """A run in the system's trash. path: its former folder. trash_path: its folder now; None if the system hides it."""
+
+    path: Path
+    trash_path: Path | None
 
 
-def find_space(paths: Sequence[Path], *, with_cache: bool) -> Events:
-    """What of these runs can go, and of the studio's own."""
-    from studio.engine.runs.maintenance.free_space import find_space
+def trash_runs(paths: Sequence[Path]) -> Generator[Event, None, list[TrashedRun]]:
+    """Move runs to the system's trash and return the moved runs; yield a Notice for each run that can't be moved.
 
-    yield from find_space(paths, with_cache=with_cache)
-
-
-def free_space(items: Sequence[Removable]) -> Events:
-    """Remove what was found."""
-    from studio.engine.runs.maintenance.free_space import free_space
-
-    yield from free_space(items)
-
-
-def trash_runs(paths: Sequence[Path]) -> Events:
-    """Move runs to the system's trash: yields a Notice for each that must stay, and RunsTrashed for the others.
-
-    They lie in no place of the studio's own in between: whatever ends the window, the system gives them back.
+    The studio has no trash of its own, so that the runs can be restored even if the window ends meanwhile.
     """
     moved = []
     for path in paths:
         try:
-            moved.append(Trashed(path, _move_to_trash(path)))
+            moved.append(TrashedRun(path, _move_to_trash(path)))
         except StudioError as error:
             yield Notice("error", error.title, error.hint)
-    if moved:
-        yield RunsTrashed(tuple(moved))
+    return moved
 
 
-def restore_runs(trashed: Sequence[Trashed]) -> Events:
-    """Move runs back from the trash: yields a Notice for each that can't be, and RunsRestored for the others."""
+def restore_runs(trashed: Sequence[TrashedRun]) -> Generator[Event, None, list[Path]]:
+    """Move runs back from the trash and return their folders; yield a Notice for each run that can't be moved."""
     restored = []
     for run in trashed:
         try:
@@ -62,8 +46,7 @@ def restore_runs(trashed: Sequence[Trashed]) -> Events:
             restored.append(run.path)
         except StudioError as error:
             yield Notice("error", error.title, error.hint)
-    if restored:
-        yield RunsRestored(tuple(restored))
+    return restored
 
 
 def _move_to_trash(path: Path) -> Path | None:
@@ -88,19 +71,19 @@ def _move_to_trash(path: Path) -> Path | None:
     return place if place != path and place.is_dir() else None
 
 
-def _move_back(run: Trashed) -> None:
+def _move_back(run: TrashedRun) -> None:
     """Raises StudioError."""
-    if run.place is None or not run.place.is_dir():
+    if run.trash_path is None or not run.trash_path.is_dir():
         raise StudioError(f"'{run.path.name}' is not in the trash any more.", "Look for it in the system's trash.")
     if os.path.lexists(run.path):
         raise StudioError(
             f"There is something else at {run.path} by now.", "Move it, then take the run back from the system's trash."
         )
     try:
-        run.place.rename(run.path)
+        run.trash_path.rename(run.path)
     except OSError as error:
         title = f"'{run.path.name}' can't be moved back: {error.strerror or error}."
         raise StudioError(title, "It is still in the system's trash.") from error
-    if run.place.parent.name == "files":  # as freedesktop.org has it: beside them is where each came from
+    if run.trash_path.parent.name == "files":  # as freedesktop.org has it: beside them is where each came from
         with contextlib.suppress(OSError):
-            (run.place.parent.parent / "info" / f"{run.place.name}.trashinfo").unlink()
+            (run.trash_path.parent.parent / "info" / f"{run.trash_path.name}.trashinfo").unlink()

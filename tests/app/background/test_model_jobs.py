@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, generate
-from studio.app.background.recent import recent
+from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, generate, recent
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.core.generators import run_to_end
@@ -105,7 +104,7 @@ def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
 
 
 def test_what_was_drawn_lately_is_held_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.app.background.recent.MOST", 3)
+    monkeypatch.setattr("studio.app.background.model_jobs.MOST_RECENT", 3)
     assert recent([1, 2, 3, 4], lambda one: one) == [2, 3, 4]
     assert recent([1, 50 * 2**20, 20 * 2**20], lambda one: one) == [20 * 2**20]
     assert recent([1, 2**40], lambda one: one) == [2**40]
