@@ -71,7 +71,7 @@ def test_the_chosen_device_prepares_draws_and_exports(
         dialog = window.runs.findChild(ExportDialog)
         assert isinstance(dialog, ExportDialog)
         click(dialog.start)
-    assert taken == dict.fromkeys(("find_outliers", "generate", "export"), other)
+    assert taken == dict.fromkeys(("find_outliers", "generate", "with_model"), other)
 
 
 def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:
