@@ -106,7 +106,9 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"
-        for event in train_new(run, sprites, recipe, config, detection.choose(detection.detect(), "cpu"), Control()):
+        for event in train_new(
+            run, sprites, recipe, config, detection.choose_device(detection.probe_devices(), "cpu"), Control()
+        ):
             if isinstance(event, LossChunk) and event.first_step % 100 < len(event.losses):
                 sys.stdout.write(f"step {event.first_step} of {chosen.steps}: loss {event.losses.mean():.3f}\n")
                 sys.stdout.flush()

@@ -58,7 +58,7 @@ def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
     """
     from studio.engine.devices import detection
 
-    return detection.find(args.device, probe=probe)
+    return detection.find_device(args.device, probe=probe)
 
 
 def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:

@@ -53,7 +53,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     sprites = Rights.known_of([paths.demo_sprites()]).on(imported.sprites)
     kinds = ", ".join(sprites.class_names)
     reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
-    device = detection.find(detection.AUTO)
+    device = detection.find_device(detection.AUTO)
     folder = files.free_path(out or Path("demo-output"))
     folder.mkdir(parents=True)
     reporter.say(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C ends it sooner")

@@ -15,11 +15,11 @@ from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
 from studio.data.importing.single_sprite import fit, read_mask, read_picture, read_silhouette
-from studio.engine.devices.types import FEWEST_LIKED, GenerateSettings
+from studio.engine.devices.types import MIN_LIKED, GenerateSettings
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
-    from studio.engine.sampling.edit import Source
+    from studio.engine.sampling.edit import EditInput
 
 _USUAL_COUNTS = {"start": 16, "like": 16, "between": 6}
 _ENDS = 2
@@ -41,7 +41,7 @@ def add_edit_flags(parser: argparse.ArgumentParser) -> None:
         "the shape of all sprites: the alpha of this picture or, if nothing of it can be seen through, what is white"
     )
     group.add_argument("--silhouette", type=Path, metavar="FILE", help=about)
-    about = f"with --best-of: sprites that you like, {FEWEST_LIKED} or more"
+    about = f"with --best-of: sprites that you like, {MIN_LIKED} or more"
     group.add_argument("--liked", nargs="+", type=Path, metavar="FILE", help=about)
     about = "put sprites of another size on the model's canvas, by whole pixels"
     group.add_argument("--fit", action="store_true", help=about)
@@ -83,7 +83,7 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
 def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
     """Draw from noise, or what begins with the sprites that were named. Raises BadInputError, UsageError."""
     from studio.engine.quality.rerank import best_of
-    from studio.engine.sampling.edit import between, more_like, redraw
+    from studio.engine.sampling.edit import draw_similar, redraw, tween
     from studio.engine.sampling.generate import generate
 
     silhouette = silhouette_of(args)
@@ -93,9 +93,9 @@ def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettin
         return generate(model, settings, silhouette)
     source = _read(_sources_of(args), model, reporter, fitting=args.fit)
     if args.between:
-        return between(model, settings, source)
+        return tween(model, settings, source)
     if args.like:
-        return more_like(model, settings, source)
+        return draw_similar(model, settings, source)
     return redraw(model, settings, source, None if args.keep is None else read_mask(args.keep), silhouette)
 
 
@@ -108,8 +108,8 @@ def about_sources(args: argparse.Namespace) -> Mapping[str, str]:
     return {kind: ", ".join(path.name for path in paths) for kind, paths in names.items() if paths}
 
 
-def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> Source:
-    from studio.engine.sampling.edit import Source
+def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> EditInput:
+    from studio.engine.sampling.edit import EditInput
 
     sprites, side = [], model.spec.size
     for path in paths:
@@ -121,4 +121,4 @@ def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fit
             reporter.say(f"{path.name}: {fitted.how}.")
         sprites.append(fitted.rgba)
     drawn = np.stack(sprites) if sprites else np.zeros((0, side, side, 4), np.uint8)
-    return Source(drawn, np.full(len(sprites), -1))
+    return EditInput(drawn, np.full(len(sprites), -1))

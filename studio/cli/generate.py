@@ -108,14 +108,14 @@ def as_set(
     palette: NDArray[np.uint8] | None = None,
 ) -> SpriteSet:
     """New sprites as they are saved, with what made them. palette: uint8 [K, 3], the one they are drawn in."""
-    from studio.engine.models.provenance import source_text
+    from studio.engine.models.provenance import provenance_json
 
     return SpriteSet(
         made.sprites,
         made.titles,
         classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
         palette=palette,
-        about={"model": made.model, "recipe": model.recipe.name, **about, **provenance([source_text(model)])},
+        about={"model": made.model, "recipe": model.recipe.name, **about, **provenance([provenance_json(model)])},
         columns=columns,
     )
 
@@ -240,7 +240,7 @@ def export(args: argparse.Namespace) -> int:
     if target is None:
         target = path / EXPORTS_FOLDER / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
     # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
-    cpu = dataclasses.replace(detection.find("cpu"), probed=True)
+    cpu = dataclasses.replace(detection.find_device("cpu"), probed=True)
     export_model(load_model(path, args, cpu, reporter), form.name, target, reporter, config)
     return 0
 

@@ -48,7 +48,7 @@ def _learnt(found: SpritesImported, reporter: Reporter) -> SpritesChecked:
     from studio.engine.devices import detection
     from studio.engine.quality.outliers import find_outliers
 
-    device, config = detection.find(detection.AUTO), catalog.recipe().Config()
+    device, config = detection.find_device(detection.AUTO), catalog.recipe().Config()
     return follow(find_outliers(found.sprites, config, device), reporter, SpritesChecked)
 
 

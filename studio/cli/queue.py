@@ -151,9 +151,9 @@ def _device_of(record: RunRecord, reporter: Reporter) -> Device:
     from studio.engine.devices import detection
 
     try:
-        return detection.find(record.device)
+        return detection.find_device(record.device)
     except (UsageError, DeviceError):
-        device = detection.find(detection.AUTO)
+        device = detection.find_device(detection.AUTO)
         reporter.show(Notice("info", f"{record.device_name} is not here; {device.name} is taken."))
         return device
 

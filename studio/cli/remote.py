@@ -15,7 +15,7 @@ from studio.core.shell import command_line
 from studio.engine.control.control import Control
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import RemoteTarget
-from studio.engine.remote.training import train_elsewhere
+from studio.engine.remote.training import train_remotely
 from studio.engine.runs import queue
 from studio.engine.runs.listing import remember
 
@@ -44,10 +44,10 @@ def to_the_end(
     )
     try:
         with stopping(control, words=words, numbers=[signal.SIGINT]) as interruption:
-            events = train_elsewhere(path, place, control, device=device, more_min=more_min)
+            events = train_remotely(path, place, control, device=device, more_min=more_min)
             end = follow(events, reporter, RunFinished)
     except KeyboardInterrupt:
-        if not marker.place_of(path):
+        if not marker.remote_target_of(path):
             what = "It was not started there."
         elif control.stop:
             what = "It may not have heard there that it is to stop."

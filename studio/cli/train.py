@@ -28,8 +28,8 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.control.server import with_run_control
 from studio.engine.devices.types import NOTHING, STARTER, ParentSource
-from studio.engine.remote.marker import raise_if_away
-from studio.engine.remote.training import check
+from studio.engine.remote.marker import raise_if_remote
+from studio.engine.remote.training import check_remote
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember, resume_hint
@@ -148,7 +148,7 @@ def _train_elsewhere(args: argparse.Namespace) -> int:
     from studio.engine.training.create import keep_new
 
     place, reporter = remote.place_of(args), reporter_for(args)
-    check(place)  # before sprites are read
+    check_remote(place)  # before sprites are read
     # It is made on the CPU: what a preset or the choice of precision takes from a device is not asked there.
     new = new_run(argparse.Namespace(**{**vars(args), "device": "cpu"}), reporter)
     with contextlib.closing(keep_new(new)) as making:
@@ -174,7 +174,7 @@ def _drive_elsewhere(
 def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
     from studio.engine.training.loop import train_resumed
 
-    raise_if_away(path)
+    raise_if_remote(path)
     progress = RunDir(path).progress()
     if progress.state == "finished" and not more_min:
         title = f"{path.name} is finished: nothing is left to do."

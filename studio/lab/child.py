@@ -52,7 +52,7 @@ def _messages(experiment: Experiment, bench: ExperimentContext) -> Iterator[Even
     if bench.device.kind == "cpu":
         torch.set_num_threads(bench.config.threads or bench.device.threads or torch.get_num_threads())
     try:
-        with detection.faults(bench.target):
+        with detection.wrap_device_errors(bench.target):
             yield from experiment.run(bench)
         yield Done()
     except Exception as error:  # noqa: BLE001 - a worker's boundary: what gets here is said where the work was asked for

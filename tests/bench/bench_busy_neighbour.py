@@ -28,7 +28,7 @@ import torch
 from torch.nn import functional as F
 
 from studio.core import paths
-from studio.engine.devices.detection import choose, detect
+from studio.engine.devices.detection import choose_device, probe_devices
 from tests.bench.tools import configured, say, ticks_of, told_by, training_command_line
 from tests.data.making import imported
 
@@ -59,7 +59,7 @@ def neighbour(threads: int) -> Iterator[None]:
 
 def rates(chosen: argparse.Namespace) -> tuple[float, float]:
     """Sprites per second of a training, in this process: without its first seconds, and with them."""
-    device = choose(detect(), "cpu")
+    device = choose_device(probe_devices(), "cpu")
     recipe, config = configured(chosen, minutes=chosen.seconds / 60, holdout=0.0, threads=chosen.threads)
     sprites, _ = recipe.select(imported(chosen.sprites).sprites, config)
     ticks = ticks_of(sprites, recipe, config, device)

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable
+from studio.engine.models.exporting import exportable_copy
 from tests.bench.tools import command_line, say
 from tests.exports.c.tools import COMPILERS, Drawing, pointer, write
 from tests.exports.tools import small_model
@@ -43,7 +43,7 @@ def main() -> None:
         for compiler in COMPILERS:
             target = Path(folder) / compiler / "model.c"
             target.parent.mkdir()
-            source = write(as_exportable(model), target)
+            source = write(exportable_copy(model), target)
             looks[compiler] = look_of_c(Drawing.of(source, chosen.size, ("-O3", "-march=native"), compiler))
         best = dict.fromkeys(looks, float("inf"))
         with torch.no_grad():

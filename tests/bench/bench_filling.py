@@ -31,14 +31,14 @@ from studio.core.generators import run_to_end
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine.devices.detection import choose, detect
+from studio.engine.devices.detection import choose_device, probe_devices
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_sprites
-from studio.engine.sampling.generate import as_given, in_parts
+from studio.engine.sampling.generate import draw_in_batches, edit_condition
 from studio.recipes.capabilities import EditsSprites
 from tests.bench.tools import command_line, say
 
@@ -68,7 +68,7 @@ def filled(model: TrainedModel, sprites: Sprites, keep: NDArray[np.bool_], seed:
     how = GenerateSettings(seed=seed)
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        given = as_given(model, sprites.rgba[part], 1.0, how.constraints(), keep[part])
+        given = edit_condition(model, sprites.rgba[part], 1.0, how.constraints(), keep[part])
         labels = torch.from_numpy(sprites.labels[part])
         assert isinstance(model.recipe, EditsSprites)
         return model.recipe.redraw(model.network, given, labels, how.guidance, how.steps, seed, part.start)
@@ -77,7 +77,7 @@ def filled(model: TrainedModel, sprites: Sprites, keep: NDArray[np.bool_], seed:
         whole = np.where(keep[part][..., None], sprites.rgba[part], drawn)
         return to_pixel_art(whole, sprites.labels[part], model.style, keep[part])
 
-    return run_to_end(in_parts(model, len(sprites), how.steps, steps_of, finished))
+    return run_to_end(draw_in_batches(model, len(sprites), how.steps, steps_of, finished))
 
 
 def without_learning(model: TrainedModel) -> TrainedModel:
@@ -114,7 +114,7 @@ def main() -> None:
     for path in args.runs:
         run = RunDir(path)
         record, sprites = run.record(), packed.load(run.data)
-        model = load_model(path, args.checkpoint, choose(detect(), "cpu"))
+        model = load_model(path, args.checkpoint, choose_device(probe_devices(), "cpu"))
         split = split_sprites(record, model.config, sprites)
         learnt, held_out = sprites.take(split.training), sprites.take(split.report[: args.count])
         ruler = PatchSurprisal(learnt.rgba, learnt.groups, learnt.rgba)

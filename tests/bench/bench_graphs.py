@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.devices.detection import find, give_back_memory, memory_in_use
+from studio.engine.devices.detection import empty_cache, find_device, memory_in_use
 from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
@@ -70,12 +70,12 @@ def main() -> None:
     parser.add_argument("--widths", type=int, nargs="+", default=[64, 128])
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 256])
     chosen = parser.parse_args()
-    device, sprites = find(chosen.device, probe=True), made_up()
+    device, sprites = find_device(chosen.device, probe=True), made_up()
     say(f"{device.name}, torch {torch.__version__}, {device.precision}")
     for width in chosen.widths:
         for batch in chosen.batches:
             compare(catalog.recipe(chosen.recipe), sprites, device.id, device.precision, width, batch)
-            give_back_memory(device.torch)
+            empty_cache(device.torch)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from torchvision.transforms.functional import pil_to_tensor
 from studio.core import paths
 from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
-from studio.engine.devices.detection import choose, detect
+from studio.engine.devices.detection import choose_device, probe_devices
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import Ranks
 from studio.engine.steps.batches import to_input
@@ -113,7 +113,7 @@ def engine_rate(
 
 def measure(chosen: argparse.Namespace) -> float:
     """Sprites per second of one side, in this process."""
-    device = choose(detect(), "cpu")
+    device = choose_device(probe_devices(), "cpu")
     recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, optimizer="adamw")
     sprites, _ = recipe.select(imported(chosen.sprites).sprites, config)
     torch.set_num_threads(device.threads)

@@ -23,7 +23,7 @@ def measure(recipe_words: list[str]) -> None:
     prepare_for_training()
     from studio.core import paths
     from studio.engine.control.control import Control
-    from studio.engine.devices.detection import find
+    from studio.engine.devices.detection import find_device
     from studio.engine.distributed.ranks import launched
     from studio.engine.training.loop import train_along
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
@@ -36,9 +36,9 @@ def measure(recipe_words: list[str]) -> None:
     with launched("cpu") as group:
         if group.is_first:
             sprites, _ = recipe.select(imported(paths.demo_sprites()).sprites, config)
-            say(str(engine_rate(sprites, recipe, config, find("cpu"), group)))
+            say(str(engine_rate(sprites, recipe, config, find_device("cpu"), group)))
         else:
-            train_along(find("cpu"), Control(), group)
+            train_along(find_device("cpu"), Control(), group)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
-from studio.engine.devices.detection import choose, detect, find, resolve_precision
+from studio.engine.devices.detection import choose_device, find_device, probe_devices, resolve_precision
 from studio.engine.devices.types import STARTER, GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
@@ -104,7 +104,7 @@ class Judge:
 
 def follow(judge: Judge, recipe: Recipe, config: TrainingConfig, parent: Parent | None, every: int, count: int) -> None:
     """Train on the few, and print a line for each time of judging."""
-    device, control, judging_s, next_step = choose(detect(), "cpu"), Control(), 0.0, every
+    device, control, judging_s, next_step = choose_device(probe_devices(), "cpu"), Control(), 0.0, every
     with tempfile.TemporaryDirectory() as scratch:
         run, start_s = Path(scratch) / "run", time.perf_counter()
         for event in train_new(run, judge.few, recipe, config, device, control, parent):
@@ -132,7 +132,11 @@ def main() -> None:
     parser.add_argument("--drawn", type=int, default=1024)
     parser.add_argument("--with", nargs="*", default=[], dest="settings", metavar="NAME=VALUE")
     chosen = parser.parse_args()
-    sprites, recipe, device = imported(chosen.sprites).sprites, catalog.recipe("generator"), find("cpu", probe=True)
+    sprites, recipe, device = (
+        imported(chosen.sprites).sprites,
+        catalog.recipe("generator"),
+        find_device("cpu", probe=True),
+    )
     parent = load_parent(chosen.parent, recipe) if chosen.parent else None
     features = run_to_end(features_of(sprites, CPU, resolve_precision(device, "auto")))
     known = {item.name: item for item in settings_of(recipe.Config)}

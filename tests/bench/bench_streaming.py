@@ -26,10 +26,10 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     chosen = parser.parse_args()
     prepare_for_training()
-    from studio.engine.devices.detection import choose, detect
+    from studio.engine.devices.detection import choose_device, probe_devices
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
 
-    device = choose(detect(), chosen.device)
+    device = choose_device(probe_devices(), chosen.device)
     recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps)
     ratios = []
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
-from studio.engine.devices.detection import choose, detect, resolve_precision
+from studio.engine.devices.detection import choose_device, probe_devices, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
 from studio.engine.quality.features import features_of
 from studio.recipes.generator import GeneratorConfig
@@ -74,7 +74,7 @@ def run(racer: str, folder: Path, chosen: argparse.Namespace) -> None:
 
 def judged(chosen: argparse.Namespace, training: Sprites, heldout: Sprites) -> list[dict[str, Any]]:
     """The figures of all sprites that were drawn in this race or an earlier one, and of real ones."""
-    precision = resolve_precision(choose(detect(), "cpu"), "auto")
+    precision = resolve_precision(choose_device(probe_devices(), "cpu"), "auto")
     features = run_to_end(features_of(training, torch.device("cpu"), precision))
     real = RealSprites(training, heldout, training)
     results: list[dict[str, Any]] = []

@@ -34,7 +34,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     prepare_for_training()
     from studio.engine import catalog
     from studio.engine.control.control import Control
-    from studio.engine.devices.detection import choose, detect
+    from studio.engine.devices.detection import choose_device, probe_devices
     from studio.engine.devices.types import GenerateSettings
     from studio.engine.models.loading import load_model
     from studio.engine.quality.evaluate import classes_to_draw
@@ -42,7 +42,11 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     from studio.engine.training.loop import train_new
     from tests.data.making import imported
 
-    sprites, recipe, device = imported(folder).sprites, catalog.recipe("generator"), choose(detect(), "cpu")
+    sprites, recipe, device = (
+        imported(folder).sprites,
+        catalog.recipe("generator"),
+        choose_device(probe_devices(), "cpu"),
+    )
     labels = classes_to_draw(sprites, count, seed=0)
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:

@@ -23,7 +23,7 @@ from studio.core.errors import RunError
 from studio.engine.control.protocol import ask, read_live
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import RemoteTarget
-from studio.engine.remote.training import check
+from studio.engine.remote.training import check_remote
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.exports.png import save_files
@@ -170,14 +170,14 @@ def test_a_cut_link_and_a_killed_command_change_nothing(server: Server, tmp_path
     command.until("The link to far is back.")
     wait_until(lambda: RunDir(there).progress().step > 0)
     command.kill()
-    assert marker.place_of(there) == place and not RunDir(there).is_busy()
+    assert marker.remote_target_of(there) == place and not RunDir(there).is_busy()
     server.cut()
     again = Command("resume", there, "--on", place)
     assert again.to_the_end() != DONE and "far can't be reached." in again.said
     server.start()
     last = Command("resume", there, "--on", place)
     assert last.to_the_end() == DONE, last.said
-    assert RunDir(there).progress().state == "finished" and not marker.place_of(there)
+    assert RunDir(there).progress().state == "finished" and not marker.remote_target_of(there)
     for name in ("loss", "grad_norm"):
         learnt = [read_history(run).series[name].values.tolist() for run in (here, there)]
         assert len(learnt[0]) == STEPS and learnt[0] == learnt[1]
@@ -192,15 +192,15 @@ def test_a_cut_link_and_a_killed_command_change_nothing(server: Server, tmp_path
 def test_what_ssh_says_is_understood(server: Server) -> None:
     """The words of the ssh that is installed, whichever that is."""
     place = RemoteTarget("far", str(server.folder))
-    check(place)
+    check_remote(place)
     with pytest.raises(RunError, match="There is no machine"):
-        check(RemoteTarget("nowhere.invalid", "runs"))
+        check_remote(RemoteTarget("nowhere.invalid", "runs"))
     server.make_key("mine", "a passphrase")
     with pytest.raises(RunError, match="lets nobody in"):
-        check(place)
+        check_remote(place)
     server.known.write_text("")
     with pytest.raises(RunError, match="is not known here"):
-        check(place)
+        check_remote(place)
     server.cut()
     with pytest.raises(RunError, match="can't be reached"):
-        check(place)
+        check_remote(place)

@@ -64,7 +64,7 @@ def _trained(folder: Path, recipe: str, factory: pytest.TempPathFactory) -> Path
     run = factory.mktemp("runs") / f"my {recipe}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
-        patch.setattr(detection, "listed", lambda: (CPU,))
+        patch.setattr(detection, "list_devices", lambda: (CPU,))
         assert main(training(folder, run, recipe)) == DONE
     return run
 

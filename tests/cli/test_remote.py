@@ -37,7 +37,7 @@ def test_a_training_there_learns_what_one_here_learns(
     folder: Path, far: FarMachine, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far.has_studio("-m", "studio")
-    monkeypatch.setattr(remote_training, "ROUND_S", 0.5)  # to look takes from the training what it computes with
+    monkeypatch.setattr(remote_training, "POLL_S", 0.5)  # to look takes from the training what it computes with
     here, there = tmp_path / "here", tmp_path / "there, too"
     studio(*training(folder, here, "classifier"))
     out, err = studio(*training(folder, there, "classifier"), "--on", "me@far:runs")
@@ -84,7 +84,7 @@ def test_ctrl_c_stops_it_there_and_once_more_leaves_it_alone(
     )
     assert len(lines) == 1 and "Asking me@far:runs to stop and save the training" in lines[0]
     assert "Ctrl+C again ends this command alone" in lines[0] and f"studio resume {run} --on me@far:runs" in lines[0]
-    assert marker.place_of(run) == "me@far:runs"
+    assert marker.remote_target_of(run) == "me@far:runs"
     assert "is being trained on me@far:runs" in studio("resume", "mine", code=FAILED).err
     press.times, press.then = 1, partial(far.forget, "deaf")  # it may have heard before that it is to stop
     out = studio("resume", "mine", "--on", "me@far:runs", code=INTERRUPTED).out

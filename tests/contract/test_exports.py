@@ -14,7 +14,7 @@ from studio.core.config import Config, settings_of
 from studio.core.errors import ExportError
 from studio.core.events import Exported, Notice, Progress
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable, compare, export
+from studio.engine.models.exporting import check_difference, export, exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.exports.base import ModelExport
 from studio.recipes.base import Recipe
@@ -109,7 +109,7 @@ def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: 
     assert isinstance(done, Exported)
     assert (shown := [event.done for event in of_kind(progress, Progress)]) == sorted(shown)
     assert (shown[0], shown[-1]) == (0, 100)
-    assert done.difference <= form.largest_difference(as_exportable(model), quick(form))
+    assert done.difference <= form.largest_difference(exportable_copy(model), quick(form))
     assert done.paths[0] == tmp_path / f"sub/model{form.suffix}"
     assert set(done.paths) == {
         done.paths[0],
@@ -120,7 +120,7 @@ def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: 
 
 @_of_each_pair
 def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
-    exportable = as_exportable(model)
+    exportable = exportable_copy(model)
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
     before = read_back(form, paths, exportable, quick(form))
     torch.testing.assert_close(before, form.live(exportable, quick(form)), rtol=1e-4, atol=1e-4)  # another program
@@ -145,7 +145,7 @@ def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
         paths[0].write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         try:
             found = read_back(form, paths, exportable, quick(form))
-            compare(
+            check_difference(
                 form, exportable, quick(form), found, paths[0]
             )  # what finds a changed weight where a format has no sums
         except ExportError:
@@ -178,7 +178,7 @@ def test_weights_that_are_not_numbers_are_refused(form: ModelExport, model: Trai
 def test_a_file_that_differs_is_not_left_behind(
     form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exportable, most = as_exportable(model), form.largest_difference(as_exportable(model), quick(form))
+    exportable, most = exportable_copy(model), form.largest_difference(exportable_copy(model), quick(form))
     paths = form.write(exportable, tmp_path / f"other/model{form.suffix}", quick(form))
     found = read_back(form, paths, exportable, quick(form)) * (1 + 2 * most)
     shutil.rmtree(tmp_path / "other")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from studio.core.config import Config
 from studio.engine import catalog
 from studio.engine.control.control import Control
-from studio.engine.models.exporting import as_exportable
+from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.loading import load_model
 from studio.engine.training.loop import train_new
 from studio.exports.script import Script
@@ -54,7 +54,7 @@ def losses_of_both(folder: Path, steps: int, optimizer: str = "muon") -> Losses:
             checkpoint_every_s=1e3,
         )  # fmt: skip
         list(train_new(run, with_numbers(make_sprites()), recipe, config, CPU, Control()))
-        model = as_exportable(load_model(run, "last", CPU))
+        model = exportable_copy(load_model(run, "last", CPU))
         scripts[name] = Script().write(model, run / "exports" / "trial.py", Config())[0]
     done = subprocess.run(
         [sys.executable, "-I", "-c", _ALONE, *map(str, scripts.values())],

@@ -45,7 +45,7 @@ class Memory:
 def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
     """It is freed without the help of Python's garbage collector, which comes when it likes."""
     memory = Memory()
-    monkeypatch.setattr(detection, "give_back_memory", lambda _: memory.was_free.append(memory.is_free()))
+    monkeypatch.setattr(detection, "empty_cache", lambda _: memory.was_free.append(memory.is_free()))
     gc.collect()
     gc.disable()
     yield memory

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from studio.core.errors import ExportError
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable
+from studio.engine.models.exporting import exportable_copy
 from studio.engine.steps.batches import to_input, to_rgba
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
@@ -102,7 +102,7 @@ def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_pool_of_uneven_size_keeps_what_makes_it_right(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("classifier"), size=9))
+    model = exportable_copy(small_model(catalog.recipe("classifier"), size=9))
     (path,) = Onnx().write(model, tmp_path / "model.onnx", OnnxConfig())
     pools = [node for node in onnx.load(path).graph.node if node.op_type == "AveragePool"]
     assert [_attributes(node).get("ceil_mode") for node in pools] == [1, 1]

@@ -26,7 +26,7 @@ from studio.core import paths
 from studio.core.errors import ExportError
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable
+from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import to_rgba
 from studio.exports import web_page
@@ -55,7 +55,7 @@ def model() -> TrainedModel:
 
 @pytest.fixture(scope="module")
 def exportable(model: TrainedModel) -> ExportableModel:
-    return as_exportable(model)
+    return exportable_copy(model)
 
 
 @pytest.fixture(scope="module")

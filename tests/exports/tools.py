@@ -16,7 +16,7 @@ from torch import Tensor
 from studio.core.config import Config, setting
 from studio.data.colour.pixel_art import PixelStyle
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable
+from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, fill
 from studio.recipes.base import Recipe, Spec
@@ -53,7 +53,7 @@ def with_most_slow(names: Sequence[str]) -> list[Any]:
 
 def small_exportable(recipe: str) -> ExportableModel:
     """Such a model of the recipe of that name, as exports get it."""
-    return as_exportable(small_model(catalog.recipe(recipe)))
+    return exportable_copy(small_model(catalog.recipe(recipe)))
 
 
 def read_back(form: ModelExport, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:

@@ -17,7 +17,7 @@ from studio.core.errors import TrainingError
 from studio.core.events import Exported, LossChunk
 from studio.data.sprites import Sprites
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable, export
+from studio.engine.models.exporting import export, exportable_copy
 from studio.engine.models.loading import load_model
 from studio.exports.onnx import OnnxConfig
 from studio.exports.scripts.composing import as_python, compose_cells
@@ -145,7 +145,7 @@ def test_an_exported_loader_imports_torchvision_only_where_it_must(name: str, ne
     model = load_model(tmp_path / "run", "last", CPU)
     *_, done = export(model, "state_dict", tmp_path / "net.pt", Config())
     assert isinstance(done, Exported) and done.difference <= 1e-5
-    loader, script = done.paths[1].read_text(), as_python(compose_cells(as_exportable(model), tmp_path / "trial.py"))
+    loader, script = done.paths[1].read_text(), as_python(compose_cells(exportable_copy(model), tmp_path / "trial.py"))
     for text in (loader, script):
         assert ("torchvision" in text) == (network != TUTORIAL)
     assert callable(runpy.run_path(str(done.paths[1]))["load"])

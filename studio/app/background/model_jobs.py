@@ -83,11 +83,11 @@ class ModelCache:
 
     def learnt_by(self, run: Path) -> tuple[Sprites, NDArray[np.int64]]:
         """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
-        from studio.engine.models.model import learnt_by
+        from studio.engine.models.model import load_training_set
         from studio.engine.runs.folder import RunDir
 
         if self._learnt is None or self._learnt[0] != run:
-            self._learnt = (run, *learnt_by(RunDir(run)))
+            self._learnt = (run, *load_training_set(RunDir(run)))
         return self._learnt[1:]
 
     def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
@@ -186,7 +186,7 @@ def generate(
 
     The cache keeps them as drawn, to be recoloured.
     """
-    from studio.engine.models.provenance import source_text
+    from studio.engine.models.provenance import provenance_json
     from studio.engine.sampling.generate import generate
 
     fills = request is not None and request.keep is not None
@@ -198,7 +198,7 @@ def generate(
         for event in events:
             if isinstance(event, SpritesGenerated):
                 note = _said_of_filling(source, model) if fills else ""
-                drawn = _Drawn(event, model.style, constraints, source_text(model), note)
+                drawn = _Drawn(event, model.style, constraints, provenance_json(model), note)
                 cache.drawn = recent([*cache.drawn, drawn], lambda one: one.made.sprites.nbytes)
                 yield from recolour(cache, colours)
             else:
@@ -218,17 +218,17 @@ def _said_of_filling(source: SavedModel | Control, model: TrainedModel) -> str:
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
-    from studio.engine.sampling.edit import Source, between, more_like, redraw
+    from studio.engine.sampling.edit import EditInput, draw_similar, redraw, tween
 
     known = {name: label for label, name in enumerate(model.spec.class_names)}
-    source = Source(request.sprites, np.array([known.get(name, -1) for name in request.class_names]))
+    source = EditInput(request.sprites, np.array([known.get(name, -1) for name in request.class_names]))
     if request.kind == "best_of":
         from studio.engine.quality.rerank import best_of
 
         return best_of(model, settings, source)
     if request.kind == "redraw":
         return redraw(model, settings, source, request.keep, request.silhouette)
-    return between(model, settings, source) if request.kind == "between" else more_like(model, settings, source)
+    return tween(model, settings, source) if request.kind == "between" else draw_similar(model, settings, source)
 
 
 def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> Events:

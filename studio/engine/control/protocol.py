@@ -63,7 +63,7 @@ def read_live(run: Path) -> Heartbeat | None:
 def write_live(run: Path, live: Heartbeat) -> None:
     """Write live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
     path = run / HEARTBEAT_FILE
-    with RunDir(run).writing():
+    with RunDir(run).wrap_write_errors():
         try:
             _write(path, live)
         except OSError as error:
@@ -97,7 +97,7 @@ def ask(
         before.saves + save,
         before.samples + sample,
     )
-    with RunDir(run).writing():
+    with RunDir(run).wrap_write_errors():
         _write(run / REQUEST_FILE, asked)
 
 

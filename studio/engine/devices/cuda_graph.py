@@ -15,15 +15,15 @@ from typing_extensions import TypeVar
 
 Inputs = TypeVar("Inputs", bound=tuple[Tensor, ...])
 
-_STREAMS = 32  # of a card: torch hands out the same ones, in turns
+_STREAM_POOL_SIZE = 32  # of a card: torch hands out the same ones, in turns
 
 
-def can_record(device: torch.device) -> bool:
+def supports_cuda_graphs(device: torch.device) -> bool:
     """Whether steps may be recorded there: on NVIDIA's cards. AMD's, called so too, were never tried."""
     return device.type == "cuda" and not torch.version.hip
 
 
-class StepGraph(Generic[Inputs]):
+class CapturedStep(Generic[Inputs]):
     """A step that was recorded, with its inputs in memory that others can be put into."""
 
     def __init__(
@@ -40,12 +40,12 @@ class StepGraph(Generic[Inputs]):
         for generator in generators:
             self._graph.register_generator_state(generator)
         device = self._inputs[0].device
-        self.stream = _unshared_stream(device)  # torch's own for this is on the card that was recorded first
+        self.stream = _unused_stream(device)  # torch's own for this is on the card that was recorded first
         # Of other threads nothing is recorded: one may pin memory meanwhile.
         recording = torch.cuda.graph(self._graph, stream=self.stream, capture_error_mode="thread_local")
         with torch.cuda.device(device), recording:
             self._result = step(self._inputs)
-        _recorded.add(self)
+        _captured_steps.add(self)
 
     def replay(self, inputs: Inputs) -> Tensor:
         """Take the step with these inputs, of the same shapes; returns what it gives, without waiting for it."""
@@ -54,17 +54,17 @@ class StepGraph(Generic[Inputs]):
         return self._result.clone()
 
 
-_recorded: weakref.WeakSet[StepGraph[Any]] = weakref.WeakSet()  # those that are still there
+_captured_steps: weakref.WeakSet[CapturedStep[Any]] = weakref.WeakSet()  # those that are still there
 
 
-def _unshared_stream(device: torch.device) -> torch.cuda.Stream:
+def _unused_stream(device: torch.device) -> torch.cuda.Stream:
     """A stream on which none of these graphs was recorded. Raises RuntimeError where there is none.
 
     Matrix products keep memory for each stream, and a graph that goes takes it from all that were recorded on its own
     (https://github.com/pytorch/pytorch/issues/193402): what is then in it, the others go on using.
     """
-    taken = {graph.stream.cuda_stream for graph in _recorded}
-    for _ in range(_STREAMS):
+    taken = {graph.stream.cuda_stream for graph in _captured_steps}
+    for _ in range(_STREAM_POOL_SIZE):
         if (stream := torch.cuda.Stream(device)).cuda_stream not in taken:
             return stream
     raise RuntimeError("Too many graphs were recorded.")

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Events
-from studio.engine.devices.cuda_graph import StepGraph, can_record
+from studio.engine.devices.cuda_graph import CapturedStep, supports_cuda_graphs
 from studio.engine.devices.precision import LossScaler, autocast
 from studio.engine.devices.types import Device, DevicesFound
 
@@ -26,44 +26,51 @@ _log = logging.getLogger(__name__)
 
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
-_RACE_BATCH = 512  # where only a race tells what suits a card: so many that it is the arithmetic that takes the time
-_FASTER = 1.05  # times as fast has to be what is to be called faster
-_CARDS = ("cuda", "xpu")  # of which there may be several; torch calls AMD's 'cuda', too
+_BUSY_BATCH = 512  # where only a race tells what suits a card: so many that it is the arithmetic that takes the time
+_MIN_SPEEDUP = 1.05  # times as fast has to be what is to be called faster
+_GPU_TYPES = ("cuda", "xpu")  # of which there may be several; torch calls AMD's 'cuda', too
 _CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
-_PROBES = 3
+_PROBE_REPEATS = 3
 _WARM_UP_STEPS, _TIMED_STEPS = 2, 3  # of a probe
 # How torch says that a driver or a card refuses, on the first call to it and on later ones.
-_REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
+_DRIVER_ERRORS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
 
 _NAMES = {"cpu": "This computer", "cuda": "The graphics card", "xpu": "The Intel GPU", "mps": "The Apple GPU"}
 # What torch's plain RuntimeErrors hold where it raises no class of their own: memory of MPS, the CPU and the libraries
 # of cards, and libraries that find the card gone before torch does.
-_FULL_HOST = "DefaultCPUAllocator"
-_FULL = ("out of memory", "ALLOC_FAILED", "OUT_OF_DEVICE_MEMORY", _FULL_HOST)
-_LOST = ("CUDA error", "cuDNN error", "HIP error", "MIOpen Error", "level_zero backend failed", "Native API failed")
-_FULL_HINT = (
+_HOST_ALLOCATOR = "DefaultCPUAllocator"
+_OUT_OF_MEMORY = ("out of memory", "ALLOC_FAILED", "OUT_OF_DEVICE_MEMORY", _HOST_ALLOCATOR)
+_DEVICE_LOST = (
+    "CUDA error",
+    "cuDNN error",
+    "HIP error",
+    "MIOpen Error",
+    "level_zero backend failed",
+    "Native API failed",
+)
+_OUT_OF_MEMORY_HINT = (
     "Close other programs or choose another device. In training, a smaller batch size or width needs less memory, too."
 )
-_LOST_HINT = "Start the studio again. Saved checkpoints are kept: resume the run, on the CPU if need be."
+_DEVICE_LOST_HINT = "Start the studio again. Saved checkpoints are kept: resume the run, on the CPU if need be."
 
 
 def find_devices() -> Events:
     """Detect and probe every device; yields one DevicesFound."""
-    devices = detect()
-    yield DevicesFound(devices, choose(devices, AUTO).id)
+    devices = probe_devices()
+    yield DevicesFound(devices, choose_device(devices, AUTO).id)
 
 
-def detect() -> tuple[Device, ...]:
+def probe_devices() -> tuple[Device, ...]:
     """Every card, mps and the CPU, each probed. A device that fails is listed with its reason."""
-    probed = tuple(_probed(device) for device in listed())
+    probed = tuple(_probe(device) for device in list_devices())
     for device in probed:
         _log.info("%s", device)
     return probed
 
 
-def listed() -> tuple[Device, ...]:
+def list_devices() -> tuple[Device, ...]:
     """Every card, mps and the CPU, not probed: probing takes seconds, most of them for what torch imports to train."""
-    found = [_card(kind, index) for kind in _CARDS for index in range(torch.get_device_module(kind).device_count())]
+    found = [_gpu(kind, index) for kind in _GPU_TYPES for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
         found.append(Device("mps", "mps", "Apple GPU", total - torch.mps.current_allocated_memory(), total))
@@ -71,19 +78,19 @@ def listed() -> tuple[Device, ...]:
     return tuple(replace(device, probed=False) for device in found)
 
 
-def find(wanted: str, *, probe: bool = False) -> Device:
-    """`choose` among the devices of this computer; they are probed only for 'auto' among several, or if `probe`.
+def find_device(wanted: str, *, probe: bool = False) -> Device:
+    """`choose_device` among the devices of this computer; they are probed only for 'auto' among several, or if `probe`.
 
     Raises UsageError, DeviceError.
     """
-    found = listed()
+    found = list_devices()
     if wanted == AUTO and sum(not device.problem for device in found) > 1:
-        return choose(detect(), AUTO)
-    chosen = choose(found, wanted)
-    return _working(chosen) if probe else chosen
+        return choose_device(probe_devices(), AUTO)
+    chosen = choose_device(found, wanted)
+    return _require_working(chosen) if probe else chosen
 
 
-def choose(devices: tuple[Device, ...], wanted: str) -> Device:
+def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
     """The device of that id ('cuda' means 'cuda:0'), or the fastest for 'auto'. Raises UsageError or DeviceError."""
     usable = [device for device in devices if not device.problem]
     if wanted == AUTO:
@@ -106,33 +113,35 @@ def resolve_precision(device: Device, wanted: str) -> str:
     """
     if wanted not in (AUTO, "fp16"):
         return wanted
-    suits = _working(device).precision
+    suits = _require_working(device).precision
     if wanted == "fp16" != suits:
         raise DeviceError(f"{device.name} is no faster in fp16.", "Let the precision be auto.")
     return suits
 
 
 @contextlib.contextmanager
-def faults(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
+def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
     """Turn what torch says of a device that is full or lost into a DeviceError (`full` if full); other errors pass."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         said = str(error)
-        if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _FULL):
-            of_the_host = isinstance(error, MemoryError) or _FULL_HOST in said
-            title = f"{_NAMES['cpu'] if of_the_host else _named(device)} has no memory left."
-            raise full(title, _FULL_HINT) from error
-        if isinstance(error, torch.AcceleratorError) or said.startswith(_LOST):
-            lost = _NAMES["cuda"] if device.type == "cpu" else _named(device)  # a card lost before ends work there, too
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _OUT_OF_MEMORY):
+            of_the_host = isinstance(error, MemoryError) or _HOST_ALLOCATOR in said
+            title = f"{_NAMES['cpu'] if of_the_host else _device_title(device)} has no memory left."
+            raise full(title, _OUT_OF_MEMORY_HINT) from error
+        if isinstance(error, torch.AcceleratorError) or said.startswith(_DEVICE_LOST):
+            lost = (
+                _NAMES["cuda"] if device.type == "cpu" else _device_title(device)
+            )  # a card lost before ends work there, too
             title = f"{lost} has stopped working: {_first_line(error).rstrip('.')}."
-            raise DeviceError(title, _LOST_HINT) from error
+            raise DeviceError(title, _DEVICE_LOST_HINT) from error
         raise
 
 
 def synchronize(device: torch.device) -> None:
     """Wait until the device has finished its queued work, so that it can be timed."""
-    if device.type in _CARDS:
+    if device.type in _GPU_TYPES:
         torch.get_device_module(device).synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
@@ -140,7 +149,7 @@ def synchronize(device: torch.device) -> None:
 
 def memory_in_use(device: torch.device) -> int:
     """Bytes held on the device; for the CPU, what the process holds."""
-    if device.type in _CARDS:
+    if device.type in _GPU_TYPES:
         return int(torch.get_device_module(device).memory_allocated(device))
     if device.type == "mps":
         return int(torch.mps.current_allocated_memory())
@@ -149,7 +158,7 @@ def memory_in_use(device: torch.device) -> int:
 
 def memory_free(device: torch.device) -> int:
     """Bytes that are free on the device; for the CPU, those that programs can have without others being moved out."""
-    if device.type in _CARDS:
+    if device.type in _GPU_TYPES:
         torchs = torch.get_device_module(device)
         kept = torchs.memory_reserved(device) - torchs.memory_allocated(device)  # by torch, for what comes next
         return int(_free_and_total(device)[0] + kept)
@@ -158,7 +167,7 @@ def memory_free(device: torch.device) -> int:
     return limits.usable_memory().free_bytes
 
 
-def give_back_memory(device: torch.device) -> None:
+def empty_cache(device: torch.device) -> None:
     """Release the memory that torch caches on the device to other programs."""
     with contextlib.suppress(RuntimeError):  # a device that was lost has none to give, and was reported
         if device.type != "cpu":
@@ -171,7 +180,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
-    optimizer = torch.optim.AdamW(network.parameters(), fused=True, capturable=can_record(device))
+    optimizer = torch.optim.AdamW(network.parameters(), fused=True, capturable=supports_cuda_graphs(device))
     scaler = LossScaler(network, [optimizer], precision, device)
     sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)
 
@@ -197,9 +206,9 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
     for _ in range(_WARM_UP_STEPS):
         seconds(step)
     take = step
-    if can_record(device):
+    if supports_cuda_graphs(device):
         try:
-            take = StepGraph(step, (sprites,)).replay  # as trainings do
+            take = CapturedStep(step, (sprites,)).replay  # as trainings do
         except RuntimeError as error:  # they can do without
             _log.warning("A step can't be recorded.", exc_info=error)
     fastest_s = min(seconds(take) for _ in range(_TIMED_STEPS))
@@ -208,33 +217,33 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
     return 1 / fastest_s
 
 
-def _working(device: Device) -> Device:
+def _require_working(device: Device) -> Device:
     """The device, probed if it was not before. Raises DeviceError when it does not work."""
     if device.probed:
         return device
-    probed = _probed(device)
+    probed = _probe(device)
     _log.info("%s", probed)
-    return choose((probed,), probed.id)
+    return choose_device((probed,), probed.id)
 
 
-def _probed(device: Device) -> Device:
+def _probe(device: Device) -> Device:
     """Probe fp32 and bf16 in turn, best of _PROBES each: other programs must not decide which is faster."""
     device = replace(device, probed=True)
     if device.problem:
         return device
     fp32 = bf16 = 0.0
-    for _ in range(_PROBES):
+    for _ in range(_PROBE_REPEATS):
         try:
             fp32 = max(fp32, probe_step(device.torch, "fp32"))
         except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
             return replace(device, problem=f"A training step failed: {_first_line(error)}")
-        bf16 = max(bf16, _speed(device.torch, "bf16"))
+        bf16 = max(bf16, _steps_per_s(device.torch, "bf16"))
     found = replace(device, mixed="bf16" if bf16 else "", steps_per_s=max(fp32, bf16))
-    if bf16 and _computes_in_bf16(device.torch):
+    if bf16 and _has_bf16_units(device.torch):
         return replace(found, precision="bf16")
     if device.kind != "cpu":
         return _with_fastest_precision(found)
-    return replace(found, precision="bf16" if bf16 > _FASTER * fp32 else "fp32")
+    return replace(found, precision="bf16" if bf16 > _MIN_SPEEDUP * fp32 else "fp32")
 
 
 def _with_fastest_precision(device: Device) -> Device:
@@ -243,24 +252,24 @@ def _with_fastest_precision(device: Device) -> Device:
     bf16 is preferred to a faster fp16, as it needs no loss scaling.
     """
     speeds = dict.fromkeys(("fp32", "bf16", "fp16"), 0.0)
-    for _ in range(_PROBES):
+    for _ in range(_PROBE_REPEATS):
         for precision, speed in speeds.items():
-            speeds[precision] = max(speed, _speed(device.torch, precision, _RACE_BATCH))
-    give_back_memory(device.torch)
+            speeds[precision] = max(speed, _steps_per_s(device.torch, precision, _BUSY_BATCH))
+    empty_cache(device.torch)
     for mixed in ("bf16", "fp16"):
-        if speeds[mixed] > _FASTER * speeds["fp32"] > 0:
+        if speeds[mixed] > _MIN_SPEEDUP * speeds["fp32"] > 0:
             return replace(device, precision=mixed, mixed=mixed)
     return device
 
 
-def _speed(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
+def _steps_per_s(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
     """Steps per second; 0 where the precision does not work or gives results that are not finite."""
     with contextlib.suppress(RuntimeError, NotImplementedError):
         return probe_step(device, precision, batch_size)
     return 0.0
 
 
-def _computes_in_bf16(device: torch.device) -> bool:
+def _has_bf16_units(device: torch.device) -> bool:
     """Whether the hardware has bf16 (Ampere and later, some x86 CPUs), so that bf16 need not be timed.
 
     The probe's steps are so small that launching kernels dominates on such a card, and mixed precision launches more;
@@ -272,7 +281,7 @@ def _computes_in_bf16(device: torch.device) -> bool:
     return device.type == "cpu" and any(torch.cpu.get_capabilities().get(name) for name in _CPU_BF16)
 
 
-def _card(kind: str, index: int) -> Device:
+def _gpu(kind: str, index: int) -> Device:
     """The card of that index. With a driver too old or a card that hangs, the first query raises."""
     device = torch.device(kind, index)
     maker = "Intel" if kind == "xpu" else "AMD" if torch.version.hip else "NVIDIA"
@@ -280,7 +289,7 @@ def _card(kind: str, index: int) -> Device:
     try:
         name = torch.get_device_module(kind).get_device_name(index).strip() or name
         free, total = memory_free(device), _free_and_total(device)[1]
-    except _REFUSALS as error:
+    except _DRIVER_ERRORS as error:
         problem = f"It does not answer: {_first_line(error)}"
     return Device(str(device), kind, name, free, total, problem=problem)
 
@@ -298,8 +307,8 @@ def _free_and_total(device: torch.device) -> tuple[int, int]:
     return free, total
 
 
-def _named(device: torch.device) -> str:
-    return _NAMES[device.type] + (f" ({device})" if device.type in _CARDS else "")
+def _device_title(device: torch.device) -> str:
+    return _NAMES[device.type] + (f" ({device})" if device.type in _GPU_TYPES else "")
 
 
 def _first_line(error: Exception) -> str:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-_FIRST_SCALE = 2.0**16
-_SCALE_GROWS_AFTER = 2000  # finite steps
+_INITIAL_SCALE = 2.0**16
+_SCALE_GROWTH_INTERVAL = 2000  # finite steps
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
@@ -23,7 +23,7 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
 
 
 @functools.cache
-def skips_on_found_inf(device: torch.device) -> bool:
+def honours_found_inf(device: torch.device) -> bool:
     """Return whether torch's fused AdamW leaves weights alone when `found_inf` is 1.
 
     The kernel for Apple GPUs ignored `found_inf` until mid-2026: try a step of one weight instead of asking versions.
@@ -89,11 +89,11 @@ class LossScaler:
         self._state: dict[str, Tensor] = {}  # fp16 only: the scale, and the number of steps since it last changed
         if precision == "fp16":
             self.skip_step = torch.zeros((), device=device)
-            self._state["scale"] = torch.full((), _FIRST_SCALE, device=device)
+            self._state["scale"] = torch.full((), _INITIAL_SCALE, device=device)
             self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
         for optimizer in optimizers:
             optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # as torch's GradScaler does
-            if optimizer.defaults.get("fused") and not skips_on_found_inf(device):
+            if optimizer.defaults.get("fused") and not honours_found_inf(device):
                 undo = _StepUndo(self.skip_step)
                 optimizer.register_step_pre_hook(undo.keep)
                 optimizer.register_step_post_hook(undo.restore)
@@ -122,14 +122,14 @@ class LossScaler:
         self._note_divergence(loss, grad_norm)
         found_inf = overflow.float()
         torch.maximum(self._has_diverged, found_inf, out=self.skip_step)
-        torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWS_AFTER)
+        torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWTH_INTERVAL)
 
-    def tensors(self) -> dict[str, Tensor]:
+    def state_tensors(self) -> dict[str, Tensor]:
         """What a checkpoint keeps of it; empty but in fp16."""
         return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take back, out of `tensors`, what `tensors()` gave; where it is missing or not needed it stays as it is."""
+        """Load the state from `tensors` and remove it there; missing entries keep their current value."""
         for name in ("scale", "sound"):
             value = tensors.pop(f"{type(self).__name__}/{name}", None)
             if value is not None and name in self._state:

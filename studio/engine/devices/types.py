@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 NOTHING: Final = "nothing"
-MOST_SPRITES: Final = 10_000  # that a single request draws
-FEWEST_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
+MAX_SPRITES: Final = 10_000  # that a single request draws
+MIN_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None
 
@@ -112,7 +112,7 @@ class CodesDecoded(Event):
 class GenerateSettings(Config):
     """What to generate."""
 
-    count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=MOST_SPRITES)
+    count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=MAX_SPRITES)
     class_name: str = setting("", "The class to draw; empty takes all classes in turn.", label="Class")
     in_proportion: bool = setting(
         False, "Draw the classes as often as the sprites learnt from have them, instead of all in turn."

@@ -297,7 +297,7 @@ def launched(device: str) -> Iterator[Group]:
     if own.type == "cuda":
         torch.cuda.set_device(own)
     else:  # torchrun's one thread is too few for what the first process does before all of them train
-        torch.set_num_threads(detection.find("cpu").threads)
+        torch.set_num_threads(detection.find_device("cpu").threads)
     store, number, count = next(rendezvous("env://"))
     group = Group(store, number, count, here, str(own))
     if group.has_ended():  # one that leaves at once would cut the others off while they come together

@@ -30,7 +30,7 @@ from studio.recipes.base import Batch, BatchRng, Recipe
 from studio.recipes.capabilities import DrawsFromNoise
 
 _COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
-_UNDECIDED = 0.01  # of the numbers of sprites, at most
+_MAX_UNDECIDED = 0.01  # of the numbers of sprites, at most
 
 
 def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
@@ -45,19 +45,19 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     """
     form = find_plugin(catalog.model_exports(), format_name, "export format")
     config = form.Config() if config is None else config
-    _check(form, model)
-    with detection.faults(model.device):
-        exportable, about = as_exportable(model), provenance.card_of(model)
+    _check_format(form, model)
+    with detection.wrap_device_errors(model.device):
+        exportable, about = exportable_copy(model), provenance.model_card(model)
     yield _progress(0, "copying the model")
-    wanted = _named(form, exportable, target)
-    chosen = _free(form, wanted, config)
+    wanted = _with_suffix(form, exportable, target)
+    chosen = _unused_path(form, wanted, config)
     yield _progress(_COPIED_PERCENT, "writing the file")
     with files.staged(chosen) as draft:  # the final names appear when the files are verified
         with files.wrap_export_errors(chosen):
             drafts = form.write(exportable, draft, config)
         found = yield from _read_back(form, drafts, exportable, config)
         yield _progress(_COMPARED_PERCENT, "comparing with the live model")
-        difference = compare(form, exportable, config, found, chosen)
+        difference = check_difference(form, exportable, config, found, chosen)
         cards = () if about is None else provenance.write_card(about, tuple(drafts))
         moved = files.publish((*drafts, *cards), chosen.parent)
     paths, card = moved[: len(drafts)], moved[len(drafts) :]
@@ -90,11 +90,11 @@ def _read_back(
             yield _progress(_WRITTEN_PERCENT + share * (_COMPARED_PERCENT - _WRITTEN_PERCENT), what)
 
 
-def as_exportable(model: TrainedModel) -> ExportableModel:
+def exportable_copy(model: TrainedModel) -> ExportableModel:
     """A copy of the model in float32 on the CPU, with all that exports need to know of it."""
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
-    source, network_class = provenance.source_of(model), recipe.network_class(config)
+    source, network_class = provenance.model_provenance(model), recipe.network_class(config)
 
     def outputs(candidate: nn.Module) -> Tensor:
         with torch.no_grad():
@@ -157,7 +157,7 @@ def _training_code(model: TrainedModel, source: Source | None) -> TrainingCode:
     return TrainingCode(config, data, (*own, *shared), loss)
 
 
-def _check(form: ModelExport, model: TrainedModel) -> None:
+def _check_format(form: ModelExport, model: TrainedModel) -> None:
     """Raises ExportError where this format can't be written here, or not of this model."""
     if missing := form.missing():
         raise ExportError(f"{form.title} can't be written yet.", missing)
@@ -165,7 +165,7 @@ def _check(form: ModelExport, model: TrainedModel) -> None:
         raise ExportError(f"This model can't be exported as {form.title}.", problem)
 
 
-def compare(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:
+def check_difference(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:
     """The largest difference of `found` from what the live model gives, as a share of the largest of that; of sprites,
     undecided pixels left out.
 
@@ -178,7 +178,7 @@ def compare(form: ModelExport, model: ExportableModel, config: Config, found: Te
     largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()
     apart = ((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).flatten().sort().values
     # Where two colours are as likely, the last bits choose, and other programs have other last bits.
-    undecided = int(len(apart) * _UNDECIDED) if model.makes == "sprites" else 0
+    undecided = int(len(apart) * _MAX_UNDECIDED) if model.makes == "sprites" else 0
     difference = float(apart[len(apart) - 1 - undecided])
     if difference > most:
         differs, allowed = (f"{100 * share:.2g} %" for share in (difference, most))
@@ -187,22 +187,22 @@ def compare(form: ModelExport, model: ExportableModel, config: Config, found: Te
     return difference
 
 
-def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
+def _with_suffix(form: ModelExport, model: ExportableModel, target: Path) -> Path:
     """The file to write: in a folder one named after the run, and always with the format's ending."""
     if target.is_dir():
         return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 
-def _beside(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
+def _written_paths(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
     """The files that are written with `target`: those of its format, and its card."""
     return *form.companions(target, config), *card_paths(target)
 
 
-def _free(form: ModelExport, wanted: Path, config: Config) -> Path:
+def _unused_path(form: ModelExport, wanted: Path, config: Config) -> Path:
     """`wanted`, or the first numbered name for which neither the file nor what is written with it is there."""
     candidate, number = files.free_path(wanted), 2
-    while any(path.exists() for path in _beside(form, candidate, config)):
+    while any(path.exists() for path in _written_paths(form, candidate, config)):
         candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))
         number += 1
     return candidate

@@ -19,7 +19,7 @@ from studio.recipes.base import Recipe, Spec
 from studio.recipes.capabilities import Distils
 
 
-def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
+def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
     """The precision of a run that goes on or is used: where it began its own, whatever a new probe finds the faster."""
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision
@@ -36,11 +36,11 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     spec = Spec(record.size, record.class_names, record.target_names)
-    chosen, info, tensors, notices = load_weights(run, checkpoint, recipe)
+    chosen, info, tensors, notices = load_average_weights(run, checkpoint, recipe)
     network = recipe.build(config, spec).eval().requires_grad_(False)
     checkpoints.load_into(network, tensors, chosen.name)
     target = device.torch
-    precision = precision_of(record, device, config.precision)
+    precision = precision_for(record, device, config.precision)
     distilled = None
     if DISTILLED in info.sha256 and isinstance(recipe, Distils):
         try:
@@ -50,7 +50,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
             checkpoints.load_into(distilled, tensors, chosen.name)
         except DamagedError as error:
             notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))
-    with detection.faults(target):
+    with detection.wrap_device_errors(target):
         network = network.to(target).to(memory_format=torch.channels_last)
         distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(
@@ -59,14 +59,14 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     )  # fmt: skip
 
 
-def load_weights(
+def load_average_weights(
     run: RunDir, wanted: str, recipe: Recipe
 ) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
     """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
-    found, damaged = _look_over(run)
-    notices = [_passed_over(f"Checkpoint {path.name} is damaged.") for path in damaged]
+    found, damaged = _require_checkpoints(run)
+    notices = [_fallback_notice(f"Checkpoint {path.name} is damaged.") for path in damaged]
     while True:
-        chosen, info = _choose(run, found, wanted, recipe)
+        chosen, info = _pick_checkpoint(run, found, wanted, recipe)
         try:
             with wrap_read_errors(chosen):
                 return chosen, info, checkpoints.load_tensors(chosen, info, "average"), notices
@@ -74,7 +74,7 @@ def load_weights(
             if wanted not in ("best", "last"):
                 raise
             if chosen.exists():  # else it has just been removed, as there is a newer one
-                notices.append(_passed_over(error.title))
+                notices.append(_fallback_notice(error.title))
             found.remove((chosen, info))
             if not found:
                 raise checkpoints.no_valid_checkpoint_error(run.path.name) from error
@@ -83,7 +83,7 @@ def load_weights(
 def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
     """The checkpoint of a run that 'best', 'last' or a step stands for at present. Raises RunError, UsageError."""
     run = RunDir(path)
-    return _choose(run, _look_over(run)[0], checkpoint, catalog.recipe(run.record().recipe))
+    return _pick_checkpoint(run, _require_checkpoints(run)[0], checkpoint, catalog.recipe(run.record().recipe))
 
 
 def checkpoint_names(path: Path) -> list[str]:
@@ -104,10 +104,10 @@ def distilled_names(path: Path) -> list[str]:
         found = checkpoints.list_checkpoints(run.checkpoints)
     recipe = catalog.recipe(run.record().recipe)
     wanted = ["best", "last", *(str(info.step) for _, info in found)] if found else []
-    return [name for name in wanted if DISTILLED in _choose(run, found, name, recipe)[1].sha256]
+    return [name for name in wanted if DISTILLED in _pick_checkpoint(run, found, name, recipe)[1].sha256]
 
 
-def _look_over(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
+def _require_checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
     """The checkpoints of a run, of which there is one at least, and those that are damaged. Raises RunError."""
     with wrap_read_errors(run.checkpoints):
         found, damaged = checkpoints.scan(run.checkpoints)
@@ -118,11 +118,13 @@ def _look_over(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
     return found, damaged
 
 
-def _passed_over(title: str) -> Notice:
+def _fallback_notice(title: str) -> Notice:
     return Notice("warning", title, "Another checkpoint is used.")
 
 
-def _choose(run: RunDir, found: checkpoints.Checkpoints, wanted: str, recipe: Recipe) -> tuple[Path, CheckpointInfo]:
+def _pick_checkpoint(
+    run: RunDir, found: checkpoints.Checkpoints, wanted: str, recipe: Recipe
+) -> tuple[Path, CheckpointInfo]:
     if wanted == "last":
         return found[-1]
     if wanted == "best":

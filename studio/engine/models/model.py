@@ -47,7 +47,7 @@ class TrainedModel:
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
     """Write the style of those of the sprites that the run learns from. Raises UnwritableError."""
     with wrap_write_errors(run.path):
-        files.write_atomic(run.path / STYLE_FILE, json.dumps(_style_learnt(record, sprites).to_json()).encode())
+        files.write_atomic(run.path / STYLE_FILE, json.dumps(_training_style(record, sprites).to_json()).encode())
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
@@ -56,11 +56,11 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
         with wrap_read_errors(run.path / STYLE_FILE):
             text = (run.path / STYLE_FILE).read_bytes()
     except FileNotFoundError:
-        return _style_learnt(record, packed.load(run.data))
+        return _training_style(record, packed.load(run.data))
     try:
         kept = records.parse(text, dict[str, Any])
         if "soft_alpha" in kept:  # an older version's, which knew no levels of alpha
-            return _style_learnt(record, packed.load(run.data))
+            return _training_style(record, packed.load(run.data))
         style = PixelStyle.from_json(kept)
         if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
             raise ValueError("it does not fit the classes of the run")
@@ -71,17 +71,17 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
     return style
 
 
-def learnt_by(run: RunDir) -> tuple[Sprites, Indices]:
+def load_training_set(run: RunDir) -> tuple[Sprites, Indices]:
     """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
     sprites = packed.load(run.data)
-    return sprites, _learnt(run.record(), sprites)
+    return sprites, _training_indices(run.record(), sprites)
 
 
-def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
+def _training_style(record: RunRecord, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
-    return measure_style(subsample(sprites, _learnt(record, sprites)))
+    return measure_style(subsample(sprites, _training_indices(record, sprites)))
 
 
-def _learnt(record: RunRecord, sprites: Sprites) -> Indices:
+def _training_indices(record: RunRecord, sprites: Sprites) -> Indices:
     config = catalog.recipe(record.recipe).Config.from_json(record.config)
     return split_sprites(record, config, sprites).training

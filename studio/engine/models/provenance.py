@@ -18,7 +18,7 @@ from studio.core.events import Check, Events, Progress, Verified
 from studio.core.formatting import number
 from studio.data.store import packed
 from studio.engine import catalog
-from studio.engine.models.loading import load_weights
+from studio.engine.models.loading import load_average_weights
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.runs.history import read_history
@@ -28,23 +28,23 @@ from studio.exports import cards, notes, png
 from studio.exports.cards import Card, Copies, Source
 from studio.exports.sprites.formats import sprite_exports
 
-_PICTURES = (".png", ".apng")
+_PNG_SUFFIXES = (".png", ".apng")
 
 
-def source_of(model: TrainedModel) -> Source | None:
+def model_provenance(model: TrainedModel) -> Source | None:
     """What a model comes from; None for one of no run. Raises RunError."""
     if model.run is None:
         return None
-    return provenance_at(RunDir(model.run), model.step, digest_of(model.network.state_dict()))
+    return provenance_at(RunDir(model.run), model.step, weights_sha256(model.network.state_dict()))
 
 
-def source_text(model: TrainedModel) -> str:
+def provenance_json(model: TrainedModel) -> str:
     """The same as JSON, for files and for who keeps what was drawn; empty for a model of no run. Raises RunError."""
-    source = source_of(model)
+    source = model_provenance(model)
     return "" if source is None else source.to_json()
 
 
-def digest_of(weights: Mapping[str, Tensor]) -> str:
+def weights_sha256(weights: Mapping[str, Tensor]) -> str:
     """SHA-256 of a state dict, whatever file it is in: of the names in their order, the shapes and the numbers."""
     digest = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
@@ -54,9 +54,9 @@ def digest_of(weights: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def card_of(model: TrainedModel) -> Card | None:
+def model_card(model: TrainedModel) -> Card | None:
     """The card of a model, without files; None for one of no run. Raises RunError."""
-    source = source_of(model)
+    source = model_provenance(model)
     if source is None or model.run is None:
         return None
     record = RunDir(model.run).record()
@@ -73,14 +73,14 @@ def card_of(model: TrainedModel) -> Card | None:
 
 def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
     """Write the card of these files, the main one first, beside it: the JSON and the page. Raises ExportError."""
-    (target, page_path), sums = cards.card_paths(paths[0]), _sums(paths)
+    (target, page_path), sums = cards.card_paths(paths[0]), _file_hashes(paths)
     page = cards.page_of(dataclasses.replace(card, files=sums))
     whole = dataclasses.replace(card, files={**sums, page_path.name: hashlib.sha256(page).hexdigest()})
     files.export_together({target: whole.to_json(), page_path: page})
     return target, page_path
 
 
-def _sums(paths: tuple[Path, ...]) -> dict[str, str]:
+def _file_hashes(paths: tuple[Path, ...]) -> dict[str, str]:
     try:
         return {path.name: cards.sha256_of(path) for path in paths}
     except OSError as error:
@@ -97,16 +97,16 @@ def verify(path: Path, run: Path | None = None) -> Events:
     sources, checks = _read_origin(path)
     yield Progress(1, 2, "looking at the run")
     for source in sources:
-        compared = run or _known_run(source)
+        compared = run or _find_run(source)
         if compared is None:
             checks.append(Check(f"The run '{source.run}', which it says it comes from, is not known here.", None))
         else:
-            checks += _of_run(source, RunDir(compared))
+            checks += _check_run(source, RunDir(compared))
     yield Progress(2, 2, "looked at")
     yield Verified(path, tuple(checks))
 
 
-def _known_run(source: Source) -> Path | None:
+def _find_run(source: Source) -> Path | None:
     """The run that is meant, where the studio knows it."""
     for listed in list_runs(remembered_runs()):
         assert isinstance(listed, RunsListed)
@@ -121,25 +121,25 @@ def _read_origin(path: Path) -> tuple[list[Source], list[Check]]:
     """Return the sources that a file names, and the checks of its bytes. Raises BadInputError."""
     suffix = path.suffix.lower()
     form = next((form for form in sprite_exports().values() if form.has_note and form.suffix == suffix), None)
-    if suffix in _PICTURES:
-        return _of_sprites(path, *png.sources_of(path))
+    if suffix in _PNG_SUFFIXES:
+        return _check_sprite_file(path, *png.sources_of(path))
     if form is None:
-        return _of_export(path)
+        return _check_export(path)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise BadInputError(f"{path.name} can't be read.", f"{error.strerror or error}.") from error
     told = notes.provenance_in(form.note_in(data))
-    return _of_sprites(path, notes.parse_sources(path.name, told), notes.is_whole(data))
+    return _check_sprite_file(path, notes.parse_sources(path.name, told), notes.is_whole(data))
 
 
-def _of_sprites(path: Path, sources: list[Source], is_whole: bool) -> tuple[list[Source], list[Check]]:
+def _check_sprite_file(path: Path, sources: list[Source], is_whole: bool) -> tuple[list[Source], list[Check]]:
     said = "is as it was saved" if is_whole else "was changed after it was saved"
     return sources, [Check(f"{path.name} {said}.", is_whole)]
 
 
-def _of_export(path: Path) -> tuple[list[Source], list[Check]]:
-    card_path = _card_beside(path)
+def _check_export(path: Path) -> tuple[list[Source], list[Check]]:
+    card_path = _find_card(path)
     try:
         card = cards.read_card(card_path)
     except DamagedError as error:
@@ -159,7 +159,7 @@ def _of_export(path: Path) -> tuple[list[Source], list[Check]]:
     return [card.source], checks
 
 
-def _card_beside(path: Path) -> Path:
+def _find_card(path: Path) -> Path:
     """The card that a file is, or that names it. Raises BadInputError."""
     if path.name.endswith(cards.JSON_ENDING):
         return path
@@ -175,14 +175,14 @@ def _card_beside(path: Path) -> Path:
     if path.suffix.lower() in {form.suffix for form in catalog.model_exports().values()}:
         title = f"{path.name} has no card beside it."
         raise BadInputError(title, f"Its card is {path.name}{cards.JSON_ENDING}: keep the two together.")
-    *others, last = sorted({*_PICTURES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
+    *others, last = sorted({*_PNG_SUFFIXES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
     raise BadInputError(
         f"Files such as {path.name} hold no note of their origin.",
         f"Sprites have the note in {', '.join(others)} and {last} files, exported models in the card beside them.",
     )
 
 
-def _of_run(source: Source, run: RunDir) -> Iterator[Check]:
+def _check_run(source: Source, run: RunDir) -> Iterator[Check]:
     """Whether something comes from this run. Raises RunError, BadInputError."""
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
@@ -194,16 +194,16 @@ def _of_run(source: Source, run: RunDir) -> Iterator[Check]:
     said = "are those that the model learnt from" if is_data else "are not those that the model learnt from"
     yield Check(f"The sprites of the run {said}.", is_data)
     if source.weights_sha256:
-        yield _of_weights(source, run)
+        yield _check_weights(source, run)
 
 
-def _of_weights(source: Source, run: RunDir) -> Check:
+def _check_weights(source: Source, run: RunDir) -> Check:
     at = f"the checkpoint at step {number(source.step)}"
     try:
-        _, _, weights, _ = load_weights(run, str(source.step), catalog.recipe(run.record().recipe))
+        _, _, weights, _ = load_average_weights(run, str(source.step), catalog.recipe(run.record().recipe))
     except UsageError:
         return Check(f"The run has not kept {at}: its weights can't be compared.", None)
     except (DamagedError, RunError) as error:
         return Check(f"{at[0].upper()}{at[1:]} can't be compared: {error.title}", False)
-    is_same = digest_of(weights) == source.weights_sha256
+    is_same = weights_sha256(weights) == source.weights_sha256
     return Check(f"The weights are {'' if is_same else 'not '}those of {at}.", is_same)

@@ -53,7 +53,7 @@ def look_for_copies(
     variant_of = np.zeros(len(sprites), np.int64)
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
-        with batch_size.room():
+        with batch_size.halve_if_full():
             known = _flat(training.rgba[indices[part]], device)
             for which, variant in enumerate(variants):
                 distances, found = _nearest(variant, known, batch_size.count)
@@ -67,7 +67,7 @@ def look_for_copies(
     others = np.full(len(sprites), np.inf, np.float32)
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
-        with batch_size.room():
+        with batch_size.halve_if_full():
             known, same_group = _flat(training.rgba[indices[part]], device), groups[place][:, None] == groups[part]
             others = np.minimum(others, _nearest(chosen, known, batch_size.count, same_group)[0])
         yield Progress(len(variants) * len(indices) + part.stop, total, "sprites compared")

@@ -24,11 +24,11 @@ from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
 from studio.engine.devices.types import CodesDecoded, MapReady
-from studio.engine.models.model import TrainedModel, learnt_by
+from studio.engine.models.model import TrainedModel, load_training_set
 from studio.engine.quality.features import features_of
 from studio.engine.quality.outliers import how_far, nearest_of
 from studio.engine.runs.folder import RunDir
-from studio.engine.sampling.generate import name_of
+from studio.engine.sampling.generate import model_label
 from studio.engine.steps.batches import on_device, subsample, to_input, to_rgba
 from studio.recipes.capabilities import Decodes, Encodes
 
@@ -45,11 +45,11 @@ def make_map(model: TrainedModel, run: Path) -> Events:
 
     Raises UsageError where there are too few sprites, RunError, BadInputError, DeviceError.
     """
-    everything, learnt = learnt_by(RunDir(run))
+    everything, learnt = load_training_set(RunDir(run))
     if len(everything) < FEWEST:
         raise UsageError(f"{run.name} has too few sprites for a map.", f"{FEWEST} are the fewest.")
     sprites = _some(everything)
-    with detection.faults(model.device):
+    with detection.wrap_device_errors(model.device):
         if isinstance(model.recipe, Encodes):
             features = yield from _encoded(model, model.recipe, sprites)
         else:
@@ -59,7 +59,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
     apart = how_far(distances)
     positions, explained = principal_plane(features)
     yield MapReady(
-        name_of(model), sprites, len(everything), features, positions, explained, spacing_of(positions), neighbours,
+        model_label(model), sprites, len(everything), features, positions, explained, spacing_of(positions), neighbours,
         apart, np.argsort(-apart, kind="stable")[:_MOST_ODD], isinstance(model.recipe, Decodes),
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
 def decode(model: TrainedModel, codes: Floats) -> Events:
     """The sprites of codes float32 [N, D], in true pixels: yields one CodesDecoded. Raises DeviceError."""
     assert isinstance(model.recipe, Decodes)
-    with detection.faults(model.device), torch.no_grad(), autocast(model.device.type, model.precision):
+    with detection.wrap_device_errors(model.device), torch.no_grad(), autocast(model.device.type, model.precision):
         x = model.recipe.decode(model.network, torch.from_numpy(codes).to(model.device))
     made = to_rgba(x).numpy()
     yield CodesDecoded(to_pixel_art(made, np.full(len(made), -1), model.style))
@@ -137,7 +137,7 @@ def _encoded(model: TrainedModel, recipe: Encodes, sprites: Sprites) -> Generato
     parts: list[Floats] = []
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
     for part in batch_size.slices(len(sprites)):
-        with batch_size.room(), torch.no_grad(), autocast(model.device.type, model.precision):
+        with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
             x = to_input(on_device(sprites.rgba[part], model.device))
             parts.append(recipe.encode(model.network, x).float().cpu().numpy())
         yield Progress(part.stop, len(sprites), "sprites seen")

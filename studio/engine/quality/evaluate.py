@@ -93,22 +93,24 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     if model.recipe.makes != "sprites":
         if not len(real.heldout):
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
-        with detection.faults(model.device):
+        with detection.wrap_device_errors(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
-        yield from save_evaluation(run, CheckpointEvaluation.of_heldout(figures, len(real.heldout), len(real.training)))
+        yield from save_evaluation(
+            run, CheckpointEvaluation.from_validation(figures, len(real.heldout), len(real.training))
+        )
         yield figures
         return
     _check_counts(real)
     title = f"{model.title}, step {model.step:,}"
     labels = classes_to_draw(real.training, settings.count, settings.seed)
-    with detection.faults(model.device):
+    with detection.wrap_device_errors(model.device):
         features = yield from features_of(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
         judged = yield from judge(title, new, labels, real, features)
         of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
     found = replace(judged, figures={**judged.figures, "new": of_new})
-    yield from save_evaluation(run, CheckpointEvaluation.of_new(found, model.step, settings.to_json()))
+    yield from save_evaluation(run, CheckpointEvaluation.from_generator(found, model.step, settings.to_json()))
     yield found
 
 
@@ -139,7 +141,7 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites, batch_size: Aut
     count = _looks(heldout, model.recipe)
     found = None
     while found is None:
-        with batch_size.room(), torch.no_grad(), autocast(model.device.type, model.precision):
+        with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
             batches = heldout.plain_batches(batch_size.count, count)
             found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
@@ -165,7 +167,7 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
         sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
-    with detection.faults(model.device):
+    with detection.wrap_device_errors(model.device):
         features = yield from features_of(real.training, model.device, model.precision)
         yield (yield from judge(title, sprites, None, real, features))
 

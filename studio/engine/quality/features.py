@@ -119,7 +119,7 @@ class SpriteFeatures:
     def _raw(self, rgba: Rgba) -> Tensor:
         batch_size, found = AutoBatchSize(self.device, _AT_ONCE, rgba.shape[1]), list[Tensor]()
         for part in batch_size.slices(len(rgba)):
-            with batch_size.room():
+            with batch_size.halve_if_full():
                 found.append(self.network(to_input(on_device(rgba[part], self.device))))
         return torch.cat(found).float()
 
@@ -179,7 +179,7 @@ def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generato
         batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
         x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
         x, kind = corrupted(x, rng)
-        batch_size.gradients(network, partial(_add_gradients, network, x, y, kind, precision))
+        batch_size.accumulate_gradients(network, partial(_add_gradients, network, x, y, kind, precision))
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()

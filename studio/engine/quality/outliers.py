@@ -41,7 +41,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     if len(training) >= FEWEST and len(sprites) <= MOST_CHECKED:
         target, precision = device.torch, detection.resolve_precision(device, config.precision)
         parts = []
-        with detection.faults(target):
+        with detection.wrap_device_errors(target):
             features = yield from features_of(training, target, precision)
             for start in range(0, len(sprites), _AT_ONCE):
                 parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))

@@ -12,32 +12,32 @@ from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
 from studio.data.colour.palette import to_oklab
-from studio.engine.devices.types import FEWEST_LIKED, MOST_SPRITES, GenerateSettings
+from studio.engine.devices.types import MAX_SPRITES, MIN_LIKED, GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.features import fixed_features
-from studio.engine.sampling.edit import Source
+from studio.engine.sampling.edit import EditInput
 from studio.engine.sampling.generate import Labels, generate
 
 _SHRINKAGE = 0.5  # of the covariance towards its diagonal: there may be fewer sprites than features
 
 
 def best_of(
-    model: TrainedModel, settings: GenerateSettings, liked: Source, silhouette: NDArray[np.uint8] | None = None
+    model: TrainedModel, settings: GenerateSettings, liked: EditInput, silhouette: NDArray[np.uint8] | None = None
 ) -> Events:
     """Draw `settings.best_of` times the wanted number of sprites, and keep those most like the liked ones.
 
     Larger requests than MOST_SPRITES are drawn in parts, to limit the memory; each part keeps its best sprites.
     Yields Progress after each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
-    if len(liked.sprites) < FEWEST_LIKED:
+    if len(liked.sprites) < MIN_LIKED:
         raise UsageError(
             f"The best of many are those like sprites that you liked: {len(liked.sprites)} are too few.",
-            f"Keep or name {FEWEST_LIKED} or more, or take all as they come.",
+            f"Keep or name {MIN_LIKED} or more, or take all as they come.",
         )
     if settings.corner_tiles:
         raise UsageError("Corner tiles are a set: there is no best of them.", "Draw them without.")
     found, best_of = list[SpritesGenerated](), settings.best_of
-    for part in _parts(settings.count, MOST_SPRITES // best_of, len(model.spec.class_names)):
+    for part in _parts(settings.count, MAX_SPRITES // best_of, len(model.spec.class_names)):
         many, first = settings.replace(count=len(part) * best_of), part.start * best_of
         for event in generate(model, many, silhouette, first):
             if isinstance(event, SpritesGenerated):
@@ -58,7 +58,7 @@ def _parts(count: int, most: int, classes: int) -> list[range]:
     return [range(start, min(count, start + length)) for start in range(0, count, length)]
 
 
-def likeness(sprites: Rgba, labels: Labels, liked: Source) -> NDArray[np.float64]:
+def likeness(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
     """How much each of these sprites uint8 [N, S, S, 4] has of what sets the liked ones apart from them: float64 [N].
 
     By linear discriminant analysis on features and colours, both seen from the mean of a sprite's class, so that a

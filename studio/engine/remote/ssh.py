@@ -22,24 +22,24 @@ from studio.core.errors import RunError, UnwritableError, UsageError
 from studio.core.shell import command_line
 from studio.core.versions import versions_in, versions_line
 
-_SSH = (
+_SSH_COMMAND = (
     "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5",
     "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=auto", "-o", "ControlPersist=60",
 )  # fmt: skip
-_REFUSED = 255  # ssh's exit code when it has not got through
-_CUT = (_REFUSED, 10, 12, 30, 35)  # rsync's when the link is lost: sockets, the data stream, timeouts
-_FINE = (0, 24)  # 24: a file vanished while it was sent; the next time tells
-_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
+_SSH_FAILED = 255  # ssh's exit code when it has not got through
+_RSYNC_LOST = (_SSH_FAILED, 10, 12, 30, 35)  # rsync's when the link is lost: sockets, the data stream, timeouts
+_RSYNC_OK = (0, 24)  # 24: a file vanished while it was sent; the next time tells
+_DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_STUDIO, _NO_RSYNC = 3, 4
 # -s: file names need no quotes for the remote shell. --modify-window=-1: compare times to the nanosecond; otherwise
 # rsync skips a new version of equal length that was written within the same second.
 _RSYNC_FLAGS = ("-s", "--modify-window=-1")
 RENAME_LAST = "--delay-updates"  # rename all files at the end
 _PROBE_RSYNC = (*_RSYNC_FLAGS, RENAME_LAST, "--version")  # fails on macOS's own rsync, works on GNU rsync 3.1.3
-HOMEBREW = ("/opt/homebrew/bin/rsync", "/usr/local/bin/rsync")  # not on every login shell's PATH
+HOMEBREW_RSYNC = ("/opt/homebrew/bin/rsync", "/usr/local/bin/rsync")  # not on every login shell's PATH
 FIND_STUDIO = 'studio="$1/.venv/bin/studio"; [ -x "$studio" ] || studio=studio\n'
 # Print the studio's version and the path of an rsync with these flags; without one, the version of the first rsync.
-_SAY_VERSIONS = f"""\
+_VERSIONS_SCRIPT = f"""\
 {FIND_STUDIO}
 command -v "$studio" >/dev/null 2>&1 || exit {_NO_STUDIO}
 first=$(command -v rsync)
@@ -54,8 +54,8 @@ echo "rsync=$rsync"
 """
 _RSYNC_FOUND = re.compile(r"^rsync=(/.*)$", re.MULTILINE)
 # The remote login shell may be csh or fish: the script goes through stdin, because csh accepts no quoted line breaks.
-_READ_SCRIPT = "exec sh -c 'script=$(cat) && exec sh {flags} \"$script\" </dev/null'"
-_PLACE = re.compile(  # neither user nor host begins with '-', which ssh would take for an option
+_RUN_STDIN = "exec sh -c 'script=$(cat) && exec sh {flags} \"$script\" </dev/null'"
+_TARGET = re.compile(  # neither user nor host begins with '-', which ssh would take for an option
     r"(?P<user>[^-\s:\[\]][^\s:\[\]]*@)?(?:\[(?P<address>[^\s\]]+)\]|(?P<name>[^-\s@:\[\]][^\s@:\[\]]*))(?::(?P<folder>.*))?",
     re.DOTALL,
 )
@@ -77,7 +77,7 @@ class RemoteTarget:
 
         An IPv6 address stands in brackets: 'user@[fe80::1]:folder'.
         """
-        parts = _PLACE.fullmatch(text)
+        parts = _TARGET.fullmatch(text)
         address, name, folder = (parts["address"], parts["name"], parts["folder"] or "") if parts else ("", "", "")
         is_ambiguous = name and (folder.startswith(":") or _is_ipv6(f"{name}:{folder}"))
         if parts is None or is_ambiguous or (address and not _is_ipv6(address)):
@@ -99,7 +99,7 @@ class RemoteTarget:
         return host if self.folder == "." else f"{host}:{self.folder}"
 
 
-class LinkLostError(RunError):
+class ConnectionLostError(RunError):
     """The other machine can't be reached, for now perhaps."""
 
 
@@ -108,7 +108,7 @@ class SshConnection:
 
     def __init__(self, place: RemoteTarget, sockets: Path) -> None:
         self.place = place
-        self._ssh = [*_SSH, "-o", f"ControlPath={sockets / 's'}"]
+        self._ssh = [*_SSH_COMMAND, "-o", f"ControlPath={sockets / 's'}"]
         self._rsync_there = "rsync"
 
     def check(self) -> None:
@@ -117,12 +117,12 @@ class SshConnection:
         if noise := _last_line(self.run("").decode(errors="replace")):
             hint = f"It printed: {noise} Let its start-up files print in interactive shells only."
             raise RunError(f"The login shell on {place.host} prints text of its own.", hint)
-        code, said, problem = self._run(_SAY_VERSIONS, place.folder, *HOMEBREW, login=True)
+        code, said, problem = self._run(_VERSIONS_SCRIPT, place.folder, *HOMEBREW_RSYNC, login=True)
         if code == _NO_STUDIO:
             hint = f"Install it in {place.folder}/.venv there, or where a login shell finds the command 'studio'."
             raise RunError(f"There is no studio on {place.host}.", hint)
         if code == _NO_RSYNC:
-            raise _no_rsync(place.host, problem, " there")
+            raise _no_rsync_error(place.host, problem, " there")
         text = said.decode(errors="replace")
         here, there = versions_in(versions_line()), versions_in(text)
         if there is None:
@@ -148,17 +148,17 @@ class SshConnection:
     def send(self, run: Path, rules: Sequence[str]) -> None:
         """Make the run's folder there as it is here, as far as rsync's filter `rules` go. Raises RunError."""
         code, problem = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._folder_of(run)])
-        if any(words in problem for words in _FULL):
+        if any(words in problem for words in _DISK_FULL):
             raise RunError(f"The disk of {self.place.host} is full.", "Free some space there; nothing is lost here.")
-        if code not in _FINE:
+        if code not in _RSYNC_OK:
             raise command_error(self.place, problem)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
         """Copy new files of the run from the machine, by rsync's filter `rules`; delete nothing. Raises RunError."""
         code, problem = self._rsync([*rules, "--", self._folder_of(run), f"{run.absolute()}/"])
-        if full := next((words for words in _FULL if words in problem), ""):
+        if full := next((words for words in _DISK_FULL if words in problem), ""):
             raise UnwritableError(run, full)
-        if code not in _FINE:
+        if code not in _RSYNC_OK:
             raise command_error(self.place, problem)
 
     def close(self) -> None:
@@ -171,10 +171,10 @@ class SshConnection:
     def _run(self, script: str, *arguments: str, login: bool = False) -> tuple[int, bytes, str]:
         """Run a shell script on the machine; return its exit code, output and errors. Raises LinkLostError."""
         whole = f"set -- {shlex.join(arguments)}\n{script}"
-        words = _READ_SCRIPT.format(flags="-lc" if login else "-c")
+        words = _RUN_STDIN.format(flags="-lc" if login else "-c")
         code, said, problem = self._call([*self._ssh, "--", self.place.host, words], os.fsencode(whole))
-        if code == _REFUSED:
-            raise _lost(self.place, problem)
+        if code == _SSH_FAILED:
+            raise _connection_error(self.place, problem)
         return code, said, problem
 
     def _rsync(self, words: Sequence[str]) -> tuple[int, str]:
@@ -182,8 +182,8 @@ class SshConnection:
         there = shlex.quote(self._rsync_there)
         flags = ["-rt", *_RSYNC_FLAGS, f"--rsync-path={there}", "-e", shlex.join(self._ssh)]
         code, _, problem = self._call(["rsync", *flags, *words])
-        if code in _CUT and not any(words in problem for words in _FULL):
-            raise _lost(self.place, problem)
+        if code in _RSYNC_LOST and not any(words in problem for words in _DISK_FULL):
+            raise _connection_error(self.place, problem)
         return code, problem
 
     def _call(self, words: Sequence[str], given: bytes = b"") -> tuple[int, bytes, str]:
@@ -208,7 +208,7 @@ def connect(place: RemoteTarget) -> Iterator[SshConnection]:
         raise RunError(title, "Install OpenSSH's client and rsync.")
     if subprocess.run(["rsync", *_PROBE_RSYNC], capture_output=True, check=False).returncode:
         version = subprocess.run(["rsync", "--version"], capture_output=True, check=False).stdout
-        raise _no_rsync("This machine", version.decode(errors="replace").partition("\n")[0])
+        raise _no_rsync_error("This machine", version.decode(errors="replace").partition("\n")[0])
     with tempfile.TemporaryDirectory(prefix="studio-") as sockets:
         link = SshConnection(place, Path(sockets))
         try:
@@ -217,7 +217,7 @@ def connect(place: RemoteTarget) -> Iterator[SshConnection]:
             link.close()
 
 
-def _no_rsync(where: str, version: str, there: str = "") -> RunError:
+def _no_rsync_error(where: str, version: str, there: str = "") -> RunError:
     """Return the error for a machine without a usable rsync. version: first line of `rsync --version`, may be empty."""
     found = f" It has: {_last_line(version)}" if version.strip() else ""
     hint = f"Install it{there}; on macOS: brew install rsync.{found}"
@@ -232,18 +232,18 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-def _lost(place: RemoteTarget, problem: str) -> LinkLostError:
+def _connection_error(place: RemoteTarget, problem: str) -> ConnectionLostError:
     """Why ssh has not got through, as far as it says so in words that are known."""
     host, typed = place.host, command_line("ssh", place.host)
     if "Could not resolve hostname" in problem:
-        return LinkLostError(f"There is no machine {host}.", "Look after its name, and after the network.")
+        return ConnectionLostError(f"There is no machine {host}.", "Look after its name, and after the network.")
     if "Host key verification failed" in problem:
         hint = f"Type '{typed}' once, and compare the fingerprint on the screen with the machine's."
-        return LinkLostError(f"{host} is not known here, or is another machine than it was.", hint)
+        return ConnectionLostError(f"{host} is not known here, or is another machine than it was.", hint)
     if "Permission denied" in problem:
         hint = f"'{typed}' must get in without a question: give a key that has a passphrase to the agent, by ssh-add."
-        return LinkLostError(f"{host} lets nobody in.", hint)
-    return LinkLostError(f"{host} can't be reached.", _last_line(problem))
+        return ConnectionLostError(f"{host} lets nobody in.", hint)
+    return ConnectionLostError(f"{host} can't be reached.", _last_line(problem))
 
 
 def command_error(place: RemoteTarget, problem: str) -> RunError:

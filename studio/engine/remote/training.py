@@ -28,7 +28,7 @@ from studio.engine.control.control import Control
 from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files, read_asked, write_live
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.remote import marker
-from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, LinkLostError, RemoteTarget, SshConnection, connect
+from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, ConnectionLostError, RemoteTarget, SshConnection, connect
 from studio.engine.runs import evaluation
 from studio.engine.runs.folder import (
     HEARTBEAT_FILE,
@@ -42,30 +42,34 @@ from studio.engine.runs.folder import (
 )
 from studio.engine.runs.history import HistoryRead
 
-ROUND_S = 3.0  # from one look at the other machine to the next
+POLL_S = 3.0  # from one look at the other machine to the next
 RETRY_S = 5.0  # where the link is lost
-_GLANCE_S = 0.25  # between looks at what is asked here
-_DONE, _STOPPED, _KILLED = 0, 130, 137  # exit codes of `studio resume`
+_REQUEST_POLL_S = 0.25  # between looks at what is asked here
+_EXIT_DONE, _EXIT_STOPPED, _EXIT_KILLED = 0, 130, 137  # exit codes of `studio resume`
 
 # Of rsync. What people have added to a run's folder, and what belongs to processes, is neither sent nor brought home.
 _FOLDERS = ("/samples/", "/samples/*.png", "/checkpoints/", "/checkpoints/step-*/", "/checkpoints/step-*/*")
-_GOES = [
+_SEND_RULES = [
     *(f"--exclude=/{name}" for name in (RECORD_FILE, HEARTBEAT_FILE, REQUEST_FILE, "elsewhere.*", "notes.json")),
     "--exclude=.tmp-*",
     *(f"--include={name}" for name in ("/*.json", "/*.jsonl", "/*.safetensors", *_FOLDERS)),
     "--exclude=*",
 ]
-_GOES_LAST = [f"--include=/{RECORD_FILE}", "--exclude=*"]  # it makes the folder a run
+_SEND_LAST_RULES = [f"--include=/{RECORD_FILE}", "--exclude=*"]  # it makes the folder a run
 # Without --delete: an emptied folder on the other machine would empty the local folder. `_rotate` removes files here.
-_COMES = [
+_FETCH_RULES = [
     RENAME_LAST, "--exclude=.tmp-*",
     *(f"--include={name}" for name in ("/state.json", "/confusion.json", *_FOLDERS)),
     "--exclude=*",
 ]  # fmt: skip
-_COMES_LAST = ["--inplace", f"--include=/{METRICS_FILE}", "--exclude=*"]  # in place: who watches reads on where he was
+_FETCH_LAST_RULES = [
+    "--inplace",
+    f"--include=/{METRICS_FILE}",
+    "--exclude=*",
+]  # in place: who watches reads on where he was
 
-_MAKE = 'mkdir -p "$1/$2"'
-_START = f"""\
+_MAKE_FOLDER_SCRIPT = 'mkdir -p "$1/$2"'
+_START_SCRIPT = f"""\
 {FIND_STUDIO}
 run="$1/$2"; shift 2
 rm -f "$run/{HEARTBEAT_FILE}" "$run/{REQUEST_FILE}" "$run/elsewhere.exit"
@@ -75,7 +79,7 @@ echo $! >"$run/elsewhere.pid"
 """
 # A process id may be another's by now, after a restart of the machine, or still be that of one that has died: where
 # there is /proc it tells. A process that is just becoming another program has no words there.
-_LOOK = f"""\
+_STATE_SCRIPT = f"""\
 cd "$1/$2" 2>/dev/null || {{ echo "missing"; exit 0; }}
 pid=$(cat elsewhere.pid 2>/dev/null)
 is_there() {{
@@ -89,25 +93,25 @@ if [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"
 elif [ -z "$pid" ]; then echo "untrained"
 elif is_there; then echo "trains"
 elif [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"  # just now
-else echo "ended {_KILLED}"
+else echo "ended {_EXIT_KILLED}"
 fi
 echo checkpoints/* samples/*
 cat {HEARTBEAT_FILE} 2>/dev/null
 exit 0
 """
-_PUT_ASKED = f'printf %s "$3" >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{REQUEST_FILE}"'
-_CHECKPOINT, _SAMPLES = re.compile(r"checkpoints/step-(\d+)"), re.compile(r"samples/(\d+)\.png")
-_READ = 'cat "$1/$2/$3" 2>/dev/null || true'
-_LAST_WORDS = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
+_PUT_REQUEST_SCRIPT = f'printf %s "$3" >"$1/$2/.asked" && mv "$1/$2/.asked" "$1/$2/{REQUEST_FILE}"'
+_CHECKPOINT_PATH, _SAMPLE_PATH = re.compile(r"checkpoints/step-(\d+)"), re.compile(r"samples/(\d+)\.png")
+_READ_FILE_SCRIPT = 'cat "$1/$2/$3" 2>/dev/null || true'
+_LOG_TAIL_SCRIPT = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
 
 
-def check(place: RemoteTarget) -> None:
+def check_remote(place: RemoteTarget) -> None:
     """Raise RunError unless a run can be trained there."""
     with connect(place) as link:
         link.check()
 
 
-def train_elsewhere(
+def train_remotely(
     path: Path, place: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
 ) -> Events:
     """Train a run of this machine on another one, or follow it where it still trains there, until it has ended and is
@@ -116,8 +120,8 @@ def train_elsewhere(
     device, more_min: for `studio resume` there. `control.stop` stops it there. While the link is lost it is tried again
     for ever, and Halted says that the disk here is full. Raises RunError, TrainingError.
     """
-    if marker.place_of(path) != str(place):
-        marker.raise_if_away(path)
+    if marker.remote_target_of(path) != str(place):
+        marker.raise_if_remote(path)
     run = RunDir(path)
     run.acquire()
     try:
@@ -131,7 +135,7 @@ def train_elsewhere(
         run.release()
 
 
-class _There(msgspec.Struct, frozen=True):
+class _RemoteState(msgspec.Struct, frozen=True):
     """State of the run on the other machine, as _LOOK prints it.
 
     exit_code: of the process that trained the run; None during a training and before the first training.
@@ -151,7 +155,7 @@ class _There(msgspec.Struct, frozen=True):
         return not self.trains and self.exit_code is None
 
     @classmethod
-    def parse(cls, said: bytes) -> _There:
+    def parse(cls, said: bytes) -> _RemoteState:
         """Parse the output of _LOOK."""
         state, _, rest = said.partition(b"\n")
         names, _, record = rest.partition(b"\n")
@@ -164,13 +168,13 @@ class _There(msgspec.Struct, frozen=True):
             has_folder=word != "missing",
             trains=word == "trains",
             exit_code=int(code) if code.isdecimal() else None,
-            steps=_numbers(found, _CHECKPOINT),
-            samples=_numbers(found, _SAMPLES),
+            steps=_steps_in(found, _CHECKPOINT_PATH),
+            samples=_steps_in(found, _SAMPLE_PATH),
             live=live,
         )
 
 
-def _numbers(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
+def _steps_in(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
     return frozenset(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
 
 
@@ -193,7 +197,7 @@ class RemoteTraining:
 
         Returns whether it is to be followed.
         """
-        path, is_out = self._run.path, bool(marker.place_of(self._run.path))
+        path, is_out = self._run.path, bool(marker.remote_target_of(self._run.path))
         self._raise_unless_ours()
         found = self._look()
         with wrap_write_errors(path):
@@ -207,18 +211,18 @@ class RemoteTraining:
             yield Notice("info", f"{self._name} comes home from {self._place}.")
             self._fetch(found)
             if self._run.progress().state == "finished" and not more_min:
-                self._exit_code = _DONE
+                self._exit_code = _EXIT_DONE
                 return False
         yield Notice("info", f"{self._name} is sent to {self._place}.", f"Here it is in {path}.")
         self._send()
         clear_control_files(path)
         if self._control.stop:  # meanwhile
             self._run.write_progress(msgspec.structs.replace(self._run.progress(), state="stopped"))
-            self._exit_code = _STOPPED
+            self._exit_code = _EXIT_STOPPED
             return False
-        marker.mark(path, self._place)
+        marker.mark_remote(path, self._place)
         more = ("--more-minutes", f"{more_min:g}") if more_min else ()
-        self._link.run(_START, self._name, "--device", device, *more, login=True)
+        self._link.run(_START_SCRIPT, self._name, "--device", device, *more, login=True)
         return True
 
     def follow(self) -> Events:
@@ -229,7 +233,7 @@ class RemoteTraining:
         while self._exit_code is None:
             try:
                 found = self._exchange()
-            except LinkLostError as lost:
+            except ConnectionLostError as lost:
                 yield from self._say_cut(lost)
                 self._wait(RETRY_S)
                 continue
@@ -244,21 +248,21 @@ class RemoteTraining:
                 yield Notice("info", f"The link to {self._link.place.host} is back.")
             yield from self._news(found)
             if found.exit_code is None:
-                self._wait(ROUND_S)
+                self._wait(POLL_S)
             self._exit_code = found.exit_code
 
     def end(self) -> RunFinished:
         """How it has ended: the run is home again. Raises TrainingError, RunError."""
         path, progress = self._run.path, self._run.progress()
         clear_control_files(path)
-        marker.unmark(path)
+        marker.unmark_remote(path)
         match progress.state:
-            case "finished" | "stopped" as reason if self._exit_code in (_DONE, _STOPPED):
+            case "finished" | "stopped" as reason if self._exit_code in (_EXIT_DONE, _EXIT_STOPPED):
                 return RunFinished(reason, progress.step, progress.elapsed_s, path)
             case "failed":
                 raise TrainingError(f"{self._name} has failed on {self._place}.", progress.message)
         title = f"{self._name} has ended on {self._place} before its time."
-        if self._exit_code == _KILLED:
+        if self._exit_code == _EXIT_KILLED:
             raise RunError(title, "It was killed, or the machine was restarted. What it saved last is here: resume it.")
         raise RunError(title, self._last_words)
 
@@ -276,7 +280,7 @@ class RemoteTraining:
 
     def _raise_unless_ours(self) -> None:
         """Raise RunError where another run is in its place."""
-        there = self._link.run(_READ, self._name, RECORD_FILE)
+        there = self._link.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
         with wrap_read_errors(self._run.path / RECORD_FILE):
             here = (self._run.path / RECORD_FILE).read_bytes()
         if there not in (b"", here):
@@ -292,21 +296,21 @@ class RemoteTraining:
             title = f"{self._name} is still being trained on {self._place}."
             raise RunError(title, "It can be given more time when it has ended.")
 
-    def _look(self) -> _There:
-        return _There.parse(self._link.run(_LOOK, self._name))
+    def _look(self) -> _RemoteState:
+        return _RemoteState.parse(self._link.run(_STATE_SCRIPT, self._name))
 
     def _send(self) -> None:
-        self._link.run(_MAKE, self._name)
-        self._link.send(self._run.path, _GOES)
-        self._link.send(self._run.path, _GOES_LAST)
+        self._link.run(_MAKE_FOLDER_SCRIPT, self._name)
+        self._link.send(self._run.path, _SEND_RULES)
+        self._link.send(self._run.path, _SEND_LAST_RULES)
 
-    def _fetch(self, found: _There) -> None:
+    def _fetch(self, found: _RemoteState) -> None:
         """Copy new files here; metrics.jsonl comes last, because its lines name the other files."""
-        self._link.fetch(self._run.path, _COMES)
+        self._link.fetch(self._run.path, _FETCH_RULES)
         self._rotate(found)
-        self._link.fetch(self._run.path, _COMES_LAST)
+        self._link.fetch(self._run.path, _FETCH_LAST_RULES)
 
-    def _rotate(self, found: _There) -> None:
+    def _rotate(self, found: _RemoteState) -> None:
         """Rotate the local checkpoints and sample pictures as a local training would.
 
         Keep those that the other machine still has: the next round would copy them again.
@@ -315,11 +319,11 @@ class RemoteTraining:
         from studio.engine.runs import checkpoints
 
         best_by = catalog.recipe(self._run.record().recipe).best_by
-        with self._run.writing():
+        with self._run.wrap_write_errors():
             checkpoints.rotate(self._run.checkpoints, best_by, in_use=found.steps)
             self._run.thin_samples(in_use=found.samples)
 
-    def _exchange(self) -> _There:
+    def _exchange(self) -> _RemoteState:
         """Read the state of the run on the other machine, pass requests on, and copy new files here.
 
         The state is read first: a training that had ended by then has written all its files.
@@ -329,14 +333,14 @@ class RemoteTraining:
         if found.is_gone:
             return found
         if self._can_ask and (wanted := self._wanted()) != self._asked:
-            self._link.run(_PUT_ASKED, self._name, msgspec.json.encode(wanted).decode())
+            self._link.run(_PUT_REQUEST_SCRIPT, self._name, msgspec.json.encode(wanted).decode())
             self._asked = wanted
         self._fetch(found)
         if found.live is not None and found.exit_code is None:
             with contextlib.suppress(UnwritableError):  # the progress on show is late; the next round tries again
                 write_live(self._run.path, found.live)
-        if found.exit_code not in (None, _DONE, _STOPPED):
-            self._last_words = self._link.run(_LAST_WORDS, self._name).decode(errors="replace").strip()
+        if found.exit_code not in (None, _EXIT_DONE, _EXIT_STOPPED):
+            self._last_words = self._link.run(_LOG_TAIL_SCRIPT, self._name).decode(errors="replace").strip()
         return found
 
     def _wanted(self) -> ControlRequest:
@@ -344,7 +348,7 @@ class RemoteTraining:
         asked = read_asked(self._run.path, self._asked)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
-    def _news(self, found: _There) -> Events:
+    def _news(self, found: _RemoteState) -> Events:
         """The training's events since the last time, and why it can't go on there."""
         for event in self._watcher.look():
             if isinstance(event, RunStarted):
@@ -358,7 +362,7 @@ class RemoteTraining:
             yield Notice("error", f"{self._place}: {halted}", "It goes on there once that is mended.")
         self._halted = halted
 
-    def _say_cut(self, lost: LinkLostError) -> Iterator[Notice]:
+    def _say_cut(self, lost: ConnectionLostError) -> Iterator[Notice]:
         """Once for each time."""
         self._can_ask = False
         if not self._is_cut:
@@ -370,4 +374,4 @@ class RemoteTraining:
         """Until the next round, or until something is asked here that can be handed on."""
         end_s = time.monotonic() + seconds
         while time.monotonic() < end_s and not (self._can_ask and self._wanted() != self._asked):
-            time.sleep(_GLANCE_S)
+            time.sleep(_REQUEST_POLL_S)

@@ -35,14 +35,14 @@ class CheckpointEvaluation:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_new(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> CheckpointEvaluation:
+    def from_generator(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> CheckpointEvaluation:
         """Of a generator, by its new sprites."""
         new, real = found.figures["new"], found.figures["real"]
         counts = found.heldout_count, found.training_count, found.count
         return cls(step, _now(), _to_floats(new), _to_floats(real), *counts, settings)
 
     @classmethod
-    def of_heldout(cls, found: Validated, heldout_count: int, training_count: int) -> CheckpointEvaluation:
+    def from_validation(cls, found: Validated, heldout_count: int, training_count: int) -> CheckpointEvaluation:
         """Of what draws nothing, by the sprites that were held out."""
         figures, baseline = _to_floats(found.metrics), _to_floats(found.baseline)
         return cls(found.step, _now(), figures, baseline, heldout_count, training_count)
@@ -74,7 +74,7 @@ def remove_evaluations_after(run: RunDir, step: int) -> None:
 
 
 def _write(run: RunDir, found: Sequence[CheckpointEvaluation]) -> None:
-    with run.writing():
+    with run.wrap_write_errors():
         files.write_atomic(run.path / _FILE, json.dumps([asdict(each) for each in found], indent=2).encode())
 
 

@@ -194,7 +194,7 @@ class RunDir:
             raise RunError(
                 f"{self.path.name} was made by an older version of the studio.", "Train anew to use it here."
             )
-        with self._naming(RECORD_FILE):
+        with self._wrap_parse_errors(RECORD_FILE):
             return records.convert(values, RunRecord)
 
     def progress(self) -> RunProgress:
@@ -205,7 +205,7 @@ class RunDir:
             return RunProgress("training", 0, 0.0, {})
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def wrap_write_errors(self) -> Iterator[None]:
         """Turn disk errors into UnwritableError while the block writes to this folder.
 
         Raises RunGoneError if the run is gone, because a write would bring back a folder that no list of runs shows.
@@ -216,17 +216,17 @@ class RunDir:
 
     def write_progress(self, progress: RunProgress) -> None:
         """Replace state.json. Raises UnwritableError."""
-        with self.writing():
+        with self.wrap_write_errors():
             self._write_json(PROGRESS_FILE, msgspec.to_builtins(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""
-        with self.writing():
+        with self.wrap_write_errors():
             files.append_line(self.path / METRICS_FILE, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
         """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
-        with self.writing():
+        with self.wrap_write_errors():
             files.append_line(self.path / METRICS_FILE, "")  # a crash may have cut the last line short
         self.append({"resumed": step, "device": device})
 
@@ -234,7 +234,7 @@ class RunDir:
         """Replace confusion.json, if there is a matrix: in metrics.jsonl they'd add up. Raises UnwritableError."""
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
-            with self.writing():
+            with self.wrap_write_errors():
                 files.write_atomic(self.path / CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
     def save_samples(self, samples: SamplesReady) -> Path:
@@ -245,7 +245,7 @@ class RunDir:
         target = self.samples / f"{samples.step:08d}.png"
         text = PngInfo()
         text.add_text(CAPTIONS, json.dumps(samples.captions))
-        with self.writing():
+        with self.wrap_write_errors():
             with files.atomic_path(target, durable=False) as temporary:
                 picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
                 picture.save(temporary, format="PNG", pnginfo=text)
@@ -258,7 +258,7 @@ class RunDir:
         for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
             files.remove(found[step])
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what a crash left half-written."""
         for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
             files.sweep_temporaries(folder)
@@ -290,11 +290,11 @@ class RunDir:
         """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
         with wrap_read_errors(self.path / name):
             text = files.retry_in_use((self.path / name).read_bytes)
-        with self._naming(name):
+        with self._wrap_parse_errors(name):
             return records.parse(text, kind)
 
     @contextlib.contextmanager
-    def _naming(self, name: str) -> Iterator[None]:
+    def _wrap_parse_errors(self, name: str) -> Iterator[None]:
         """Turn what is wrong with a record into a DamagedError that names it."""
         try:
             yield

@@ -71,7 +71,7 @@ def change_notes(
         notes = dataclasses.replace(notes, name="")
     check_notes(notes)
     if notes != before:
-        with RunDir(run).writing():
+        with RunDir(run).wrap_write_errors():
             text = json.dumps(dataclasses.asdict(notes), indent=2, ensure_ascii=False)
             files.write_atomic(run / _FILE, text.encode("utf-8", "replace"))
     return notes

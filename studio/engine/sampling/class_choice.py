@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from studio.core.errors import UsageError
 from studio.core.names import nfc
 
-_MOST_CLASSES_SAID = 30
+_MAX_LISTED = 30
 _HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
 
 
@@ -25,10 +25,10 @@ def find_class(names: Sequence[str], wanted: str) -> int:
     matches = [index for index, other in enumerate(known) if other == name]
     matches = matches or [index for index, other in enumerate(known) if other.rpartition("/")[2] == name]
     if not matches:
-        raise UsageError(f"The model knows no class {wanted!r}.", f"It knows: {_listed(names)}.")
+        raise UsageError(f"The model knows no class {wanted!r}.", f"It knows: {_list_classes(names)}.")
     if len(matches) > 1:
         title = f"{len(matches)} classes of the model are called {wanted!r}."
-        raise UsageError(title, f"Give the full name: {_listed([names[index] for index in matches])}.")
+        raise UsageError(title, f"Give the full name: {_list_classes([names[index] for index in matches])}.")
     return matches[0]
 
 
@@ -64,6 +64,6 @@ def _quoted(name: str) -> str:
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_CLASSES_SAID
-    return ", ".join(names[:_MOST_CLASSES_SAID]) + (f" and {more} more" if more > 0 else "")
+def _list_classes(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -30,17 +30,17 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
-from studio.engine.sampling.generate import Labels, draw, in_precision, in_proportion
+from studio.engine.sampling.generate import Labels, draw, proportional_labels, run_in_precision
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
 from studio.recipes.capabilities import Distils, Student
 
-_A_ROUND = 128  # sprites that are drawn, before their paths are learnt
+_ROUND_SPRITES = 128  # sprites that are drawn, before their paths are learnt
 _PASSES = 4  # over the paths of a round
 _BATCH = 64  # paths
 _RATE, _WARM_UP = 1e-3, 20  # steps; the rate falls to zero over the second half
 _HALFLIFE_SPRITES = 2_000
 _COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites, of noise that nothing was learnt from
-_ALIKE = 16  # levels of 255
+_MAX_COLOUR_DISTANCE = 16  # levels of 255
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class DistilSettings(Config):
     count: int = setting(
         4096, "How many sprites are drawn to learn from: more take longer and come nearer to the usual ones.",
         unit="sprites",
-        low=_A_ROUND, high=1_000_000,
+        low=_ROUND_SPRITES, high=1_000_000,
     )  # fmt: skip
     seed: int = setting(0, "Of the noise that they are drawn from.", low=0, high=2**31 - 2)
 
@@ -68,34 +68,34 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     yield from model.notices
     if not isinstance(model.recipe, Distils):
         raise UsageError(f"A {model.recipe.name} draws nothing that could be drawn faster.", "Choose a generator.")
-    with detection.faults(model.device):
-        student = yield from _taught(model, settings)
+    with detection.wrap_device_errors(model.device):
+        student = yield from _train_student(model, settings)
         checkpoints.check_finite(student.state_dict(), "The distilled network")
         model.distilled = student
-        found = _compared(model)
+        found = _benchmark(model)
     run.acquire()
     try:
-        with run.writing():
+        with run.wrap_write_errors():
             checkpoints.add_distilled(run.checkpoints, model.step, student.state_dict())
     finally:
         run.release()
     yield found
 
 
-def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
+def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
     """A network in eval mode that follows the model's paths in strides. Yields Progress."""
-    rounds = -(-settings.count // _A_ROUND)
-    learner = _Learner(model, rounds)
+    rounds = -(-settings.count // _ROUND_SPRITES)
+    learner = _StudentTrainer(model, rounds)
     rng = torch.Generator().manual_seed(settings.seed)
-    for first in range(0, rounds * _A_ROUND, _A_ROUND):
-        labels = in_proportion(model.style.class_counts, _A_ROUND, first)
+    for first in range(0, rounds * _ROUND_SPRITES, _ROUND_SPRITES):
+        labels = proportional_labels(model.style.class_counts, _ROUND_SPRITES, first)
         paths = list[Tensor]()
-        for part in _paths(model, labels, settings.seed, first):
+        for part in _teacher_paths(model, labels, settings.seed, first):
             paths.append(part)
             yield Progress(learner.step, learner.steps, "steps")
         path, classes = torch.cat(paths), torch.from_numpy(labels).to(model.device)
         for _ in range(_PASSES):
-            for chosen in torch.randperm(_A_ROUND, generator=rng).to(model.device).split(_BATCH):
+            for chosen in torch.randperm(_ROUND_SPRITES, generator=rng).to(model.device).split(_BATCH):
                 for _ in learner.follow(path[chosen], classes[chosen]):
                     yield Progress(learner.step, learner.steps, "steps")
     average = learner.average.network
@@ -103,13 +103,13 @@ def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, N
     return average
 
 
-class _Learner:
+class _StudentTrainer:
     """The network that learns, and how many of all `steps` it has taken. average: of its weights; that is kept."""
 
     def __init__(self, model: TrainedModel, rounds: int) -> None:
         assert isinstance(model.recipe, Distils)
         self.network = model.recipe.student(model.network).train()
-        self.step, self.steps = 0, rounds * _PASSES * (_A_ROUND // _BATCH) * self.network.steps
+        self.step, self.steps = 0, rounds * _PASSES * (_ROUND_SPRITES // _BATCH) * self.network.steps
         self.average = EMA(self.network, _HALFLIFE_SPRITES)
         self._model = model
         self._precision = "fp32" if model.precision == "fp16" else model.precision  # its loss would have to be scaled
@@ -136,7 +136,7 @@ class _Learner:
                 ((reached - end).square().mean() / way * (len(start) / len(x))).backward()
                 parts.append(reached.detach())
 
-        self._batch_size.gradients(self.network, add_gradients)
+        self._batch_size.accumulate_gradients(self.network, add_gradients)
         self._update()
         return torch.cat(parts)
 
@@ -152,30 +152,30 @@ class _Learner:
         self.average.update()
 
 
-def _paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
+def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
     """The model's paths of new sprites, part by part: float32 [n, strides + 1, 4, S, S] on its device."""
     assert isinstance(model.recipe, Distils)
     batch_size, guidance = AutoBatchSize(model.device, _BATCH, model.spec.size), GenerateSettings().guidance
     for part in batch_size.slices(len(labels)):
         states = None
-        with batch_size.room():
+        with batch_size.halve_if_full():
             chosen = torch.from_numpy(labels[part]).to(model.device)
             path = model.recipe.trajectory(model.network, chosen, guidance, seed, first + part.start)
-            states = torch.stack(list(in_precision(model, path)), 1)
+            states = torch.stack(list(run_in_precision(model, path)), 1)
         if states is not None:
             yield states
 
 
-def _compared(model: TrainedModel) -> Distilled:
+def _benchmark(model: TrainedModel) -> Distilled:
     """How fast the distilled network draws beside the one that taught it, and how like its sprites are."""
-    labels = in_proportion(model.style.class_counts, _COMPARED)
-    usual_s, usual = _timed(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False))
-    quick_s, quick = _timed(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False, quick=True))
-    alike = np.abs(usual.astype(int) - quick.astype(int)).max(-1) <= _ALIKE
+    labels = proportional_labels(model.style.class_counts, _COMPARED)
+    usual_s, usual = _time_drawing(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False))
+    quick_s, quick = _time_drawing(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False, quick=True))
+    alike = np.abs(usual.astype(int) - quick.astype(int)).max(-1) <= _MAX_COLOUR_DISTANCE
     return Distilled(model.step, _COMPARED / quick_s, _COMPARED / usual_s, float(alike.mean()))
 
 
-def _timed(model: TrainedModel, labels: Labels, how: GenerateSettings) -> tuple[float, Rgba]:
+def _time_drawing(model: TrainedModel, labels: Labels, how: GenerateSettings) -> tuple[float, Rgba]:
     """Seconds, and what was drawn in them: the second time, when the device is warm."""
     run_to_end(draw(model, labels, how))
     start_s = time.perf_counter()

@@ -20,21 +20,21 @@ from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import (
     Labels,
-    as_conditions,
-    as_given,
     check_constraints,
-    in_parts,
-    name_of,
-    wanted_classes,
+    chosen_classes,
+    class_tensor,
+    draw_in_batches,
+    edit_condition,
+    model_label,
 )
 from studio.engine.steps.batches import on_device, to_input
 from studio.recipes.capabilities import BlendsSprites, Capability, EditsSprites
 
-MOST_BETWEEN = 64
-_UNCHANGED = 40  # of 255 levels: a pixel that comes out this near to what it was was hardly meant to change
-_FEW_UP_TO, _ANY_FROM = 0.3, 0.6  # strengths: see `_changes`
-_PARENTS = 2  # of a sprite that is to be like several
-_CANT: dict[Capability, str] = {
+MAX_TWEENS = 64
+_MIN_CHANGE = 40  # of 255 levels: a pixel that comes out this near to what it was was hardly meant to change
+_LIMITED_UP_TO, _UNLIMITED_FROM = 0.3, 0.6  # strengths: see `_visible_changes`
+_BLENDED_SPRITES = 2  # of a sprite that is to be like several
+_ABILITY_TEXTS: dict[Capability, str] = {
     "vary": "start from a sprite",
     "fill": "fill in a part of a sprite",
     "blend": "draw between sprites",
@@ -43,7 +43,7 @@ _CANT: dict[Capability, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class EditInput:
     """Sprites to begin with: uint8 [M, S, S, 4] and the class of each, int64 [M], -1 where it is not known."""
 
     sprites: Rgba
@@ -53,7 +53,7 @@ class Source:
 def redraw(
     model: TrainedModel,
     settings: GenerateSettings,
-    source: Source,
+    source: EditInput,
     keep: NDArray[np.bool_] | None = None,
     silhouette: NDArray[np.uint8] | None = None,
 ) -> Events:
@@ -85,65 +85,65 @@ def redraw(
     without = settings.constraints().apply(source.sprites, kept_of_each)
     is_new = (begun_with[..., 3] > 0) & (without[..., 3] == 0)  # by the silhouette alone
     if settings.strength == 0:
-        yield SpritesGenerated(begun_with[places], labels, name_of(model), settings.seed, np.ones_like(stays))
+        yield SpritesGenerated(begun_with[places], labels, model_label(model), settings.seed, np.ones_like(stays))
         return
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        given = as_given(model, begun_with[places[part]], settings.strength, constraints, stays[part])
-        classes = as_conditions(model, labels[part], shares)
+        given = edit_condition(model, begun_with[places[part]], settings.strength, constraints, stays[part])
+        classes = class_tensor(model, labels[part], shares)
         return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
         before = begun_with[places[part]]
         if settings.strength < 1:
-            stays[part] |= ~is_new[places[part]] & ~_changes(before, drawn, ~stays[part], settings.strength)
+            stays[part] |= ~is_new[places[part]] & ~_visible_changes(before, drawn, ~stays[part], settings.strength)
         drawn = np.where(stays[part][..., None], before, drawn)
         made = to_pixel_art(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
         return constraints.apply(made, stays[part])
 
-    with detection.faults(model.device):
-        made = yield from in_parts(model, settings.count, settings.steps, steps_of, finished)
-    yield SpritesGenerated(made, labels, name_of(model), settings.seed, stays)
+    with detection.wrap_device_errors(model.device):
+        made = yield from draw_in_batches(model, settings.count, settings.steps, steps_of, finished)
+    yield SpritesGenerated(made, labels, model_label(model), settings.seed, stays)
 
 
-def between(model: TrainedModel, settings: GenerateSettings, ends: Source) -> Events:
+def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> Events:
     """The first sprite, so many that lead to the second, and that one: yields Progress, then one SpritesGenerated.
 
     The same ends give the same sprites whatever the seed is. Raises UsageError, DeviceError.
     """
     if len(ends.sprites) != 2:
         raise UsageError(f"These are {len(ends.sprites)} sprites to draw between.", "Give two.")
-    if settings.count > MOST_BETWEEN:
-        raise UsageError(f"{settings.count:,} sprites between two are too many.", f"Take {MOST_BETWEEN} or fewer.")
+    if settings.count > MAX_TWEENS:
+        raise UsageError(f"{settings.count:,} sprites between two are too many.", f"Take {MAX_TWEENS} or fewer.")
     angles = np.linspace(0, np.pi / 2, settings.count + 2)[1:-1]  # even steps between noises, which are at right angles
     shares = np.stack([np.cos(angles), np.sin(angles)], 1)
-    drawn, labels = yield from _blended(model, settings, ends, shares / shares.sum(1, keepdims=True))
+    drawn, labels = yield from _blend(model, settings, ends, shares / shares.sum(1, keepdims=True))
     keep = np.zeros((settings.count + 2, *drawn.shape[1:3]), bool)
     keep[[0, -1]] = True
     sprites = np.concatenate([ends.sprites[:1], drawn, ends.sprites[1:]])
     labels = np.concatenate([ends.labels[:1], labels, ends.labels[1:]])
-    yield SpritesGenerated(sprites, labels, name_of(model), settings.seed, keep)
+    yield SpritesGenerated(sprites, labels, model_label(model), settings.seed, keep)
 
 
-def more_like(model: TrainedModel, settings: GenerateSettings, source: Source) -> Events:
+def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditInput) -> Events:
     """New sprites that have something of two of these each: yields Progress, then one SpritesGenerated.
 
     Raises UsageError, DeviceError.
     """
     count = len(source.sprites)
-    if count < _PARENTS:
+    if count < _BLENDED_SPRITES:
         raise UsageError("More like one sprite are its variations.", "Choose two sprites or more.")
     shares = np.zeros((settings.count, count))
     for place, row in enumerate(shares):
         rng = np.random.default_rng((settings.seed, place))
         share = rng.uniform(0.2, 0.8)
-        row[rng.choice(count, _PARENTS, replace=False)] = share, 1 - share
-    drawn, labels = yield from _blended(model, settings, source, shares)
-    yield SpritesGenerated(drawn, labels, name_of(model), settings.seed)
+        row[rng.choice(count, _BLENDED_SPRITES, replace=False)] = share, 1 - share
+    drawn, labels = yield from _blend(model, settings, source, shares)
+    yield SpritesGenerated(drawn, labels, model_label(model), settings.seed)
 
 
-def _blended(
-    model: TrainedModel, settings: GenerateSettings, source: Source, shares: NDArray[np.float64]
+def _blend(
+    model: TrainedModel, settings: GenerateSettings, source: EditInput, shares: NDArray[np.float64]
 ) -> Generator[Progress, None, tuple[Rgba, Labels]]:
     """A sprite for each row of shares [N, M] of the sprites, with the class of which it has most."""
     _check(model, settings, "blend", source)
@@ -151,10 +151,10 @@ def _blended(
     assert isinstance(recipe, BlendsSprites)  # `_check` has asked for the capability
     if settings.mix:
         raise UsageError("Sprites between others have the classes of those.", "Leave out the mixture.")
-    wanted = wanted_classes(model, settings)
+    wanted = chosen_classes(model, settings)
     of_source = source.labels if wanted is None else np.full(len(source.labels), wanted.labels[0])
     labels = of_source[shares.argmax(1)]
-    known, sprites = as_conditions(model, of_source, None), _as_input(source.sprites, model)
+    known, sprites = class_tensor(model, of_source, None), _input_tensor(source.sprites, model)
     rows = torch.from_numpy(shares).float().to(model.device)
 
     def steps_of(part: slice) -> Iterator[Tensor]:
@@ -164,17 +164,17 @@ def _blended(
         made = to_pixel_art(drawn, labels[part], model.style) if settings.true_pixels else drawn
         return settings.constraints().apply(made)
 
-    with detection.faults(model.device):
-        made = yield from in_parts(model, len(shares), settings.steps, steps_of, finished)
+    with detection.wrap_device_errors(model.device):
+        made = yield from draw_in_batches(model, len(shares), settings.steps, steps_of, finished)
     return made, labels
 
 
-def _check(model: TrainedModel, settings: GenerateSettings, ability: Capability, source: Source) -> None:
+def _check(model: TrainedModel, settings: GenerateSettings, ability: Capability, source: EditInput) -> None:
     """Raise UsageError where that is not how to begin, the model can't do it, or the sprites are not of its size."""
     if settings.corner_tiles:
         raise UsageError("A set of corner tiles begins with noise.", "Leave out the sprite, or --corner-tiles.")
     if ability not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't {_CANT[ability]}.", "Choose a model of another kind.")
+        raise UsageError(f"{model.title} can't {_ABILITY_TEXTS[ability]}.", "Choose a model of another kind.")
     height, width = source.sprites.shape[1:3]
     if (height, width) != (model.spec.size, model.spec.size):
         side = model.spec.size
@@ -194,20 +194,20 @@ def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
 
 
 def _classes(
-    model: TrainedModel, settings: GenerateSettings, source: Source
+    model: TrainedModel, settings: GenerateSettings, source: EditInput
 ) -> tuple[Labels, NDArray[np.float32] | None]:
     """The class of each new sprite, the one asked for or that of what it begins with, and shares where mixed."""
-    wanted = wanted_classes(model, settings)
+    wanted = chosen_classes(model, settings)
     if wanted is None:
         return source.labels[np.arange(settings.count) % len(source.labels)], None
     return wanted.labels, wanted.shares
 
 
-def _as_input(sprites: Rgba, model: TrainedModel) -> Tensor:
+def _input_tensor(sprites: Rgba, model: TrainedModel) -> Tensor:
     return to_input(on_device(sprites, model.device))
 
 
-def _changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
+def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
     """Which pixels change from uint8 [N, S, S, 4] to what was drawn of them: bool [N, S, S].
 
     Those of which the eye sees it, over black: at a low strength a smaller share of the pixels that could be seen than
@@ -215,10 +215,10 @@ def _changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength:
     second pixel is another is no variation, but speckled.
     """
     apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)
-    changes = (apart > _UNCHANGED * (1 - strength)) & may_change
+    changes = (apart > _MIN_CHANGE * (1 - strength)) & may_change
     around = np.lib.stride_tricks.sliding_window_view(np.pad(apart, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
     by_region = np.where(changes, around.mean((-2, -1)), -1.0)
-    share = float(np.interp(strength, (0, _FEW_UP_TO, _ANY_FROM), (0, _FEW_UP_TO, 1)))
+    share = float(np.interp(strength, (0, _LIMITED_UP_TO, _UNLIMITED_FROM), (0, _LIMITED_UP_TO, 1)))
     seen = (before[..., 3] > 0) & may_change
     for sprite, count in enumerate(seen.sum((1, 2)).tolist()):
         most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)

@@ -31,9 +31,9 @@ from studio.recipes.capabilities import Distils, DrawsMaps, EditCondition, Edits
 
 Labels = NDArray[np.int64]
 
-_AT_ONCE = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
-_DRAWN = "sprites drawn"
-_SEEN_AT_ONCE = 256
+_DRAW_BATCH = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
+_PROGRESS_UNIT = "sprites drawn"
+_PREDICT_BATCH = 256
 
 
 class SolverSettings(Protocol):
@@ -69,13 +69,13 @@ def generate(
             raise UsageError("Corner tiles go on beyond their borders: they have no silhouette.", "Draw one of both.")
         yield from _corner_tiles(model, settings)
         return
-    wanted = wanted_classes(model, settings, first)
+    wanted = chosen_classes(model, settings, first)
     in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)
     labels = in_turn if wanted is None else wanted.labels
-    with detection.faults(model.device):
+    with detection.wrap_device_errors(model.device):
         shares, constraints = None if wanted is None else wanted.shares, settings.constraints(silhouette)
         made = yield from draw(model, labels, settings, shares=shares, constraints=constraints, first=first)
-    yield SpritesGenerated(made, labels, name_of(model), settings.seed)
+    yield SpritesGenerated(made, labels, model_label(model), settings.seed)
 
 
 def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
@@ -86,15 +86,17 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     recipe = model.recipe
     if not isinstance(recipe, DrawsMaps):
         raise UsageError(f"{model.title} can't draw tiles that fit each other.", "Choose a model of another kind.")
-    classes = _classes_of_corners(model, settings)
+    classes = _corner_classes(model, settings)
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
     second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
     shares = {classes[0]: 1 - second, classes[1]: second}
-    with detection.faults(model.device):
+    with detection.wrap_device_errors(model.device):
         states = recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
-        for step, state in enumerate(in_precision(model, states), 1):
+        for step, state in enumerate(run_in_precision(model, states), 1):
             yield Progress(
-                min(step, settings.steps) * corner_tiles.TILE_COUNT // settings.steps, corner_tiles.TILE_COUNT, _DRAWN
+                min(step, settings.steps) * corner_tiles.TILE_COUNT // settings.steps,
+                corner_tiles.TILE_COUNT,
+                _PROGRESS_UNIT,
             )
             x = state
         made = to_rgba(x).numpy()
@@ -103,12 +105,12 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     tiles = run_to_end(recolour_sprites(drawn, labels, model.style, choice, constraints=settings.constraints()))
     first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
     titles = tuple(f"{first}-{other} {''.join(map(str, row))}" for row in kinds.astype(int).tolist())
-    yield SpritesGenerated(tiles, labels, name_of(model), settings.seed, titles=titles)
+    yield SpritesGenerated(tiles, labels, model_label(model), settings.seed, titles=titles)
 
 
-def _classes_of_corners(model: TrainedModel, settings: GenerateSettings) -> list[int]:
+def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
     """The two classes. Raises UsageError where there are not two, and for what corner tiles can't be."""
-    wanted = wanted_classes(model, settings)
+    wanted = chosen_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
         raise UsageError("The corners of tiles are of two classes.", "Mix two, such as 'grass:1,water:1'.")
@@ -123,7 +125,7 @@ def _classes_of_corners(model: TrainedModel, settings: GenerateSettings) -> list
     return [int(label) for label in np.flatnonzero(shares)]
 
 
-def name_of(model: TrainedModel) -> str:
+def model_label(model: TrainedModel) -> str:
     """What a model is called beside what it drew."""
     return f"{model.title}, step {model.step:,}"
 
@@ -144,7 +146,7 @@ def draw(
     drawing with a model that has no distilled network, and for a construction that the model can't draw.
     """
     if how.quick:
-        _check_quick(model, how)
+        _require_student(model, how)
     is_constructed = check_constraints(model, constraints)
     if is_constructed and how.quick:
         raise UsageError("The distilled network draws nothing by construction.", "Draw without it.")
@@ -152,10 +154,10 @@ def draw(
     recipe = model.recipe
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        classes = as_conditions(model, labels[part], shares)
+        classes = class_tensor(model, labels[part], shares)
         if not is_constructed or not isinstance(recipe, EditsSprites):
-            return drawing_steps(model, classes, how, first + part.start)
-        given = as_given(model, nothing.repeat(len(classes), 0), 1.0, constraints)
+            return solver_states(model, classes, how, first + part.start)
+        given = edit_condition(model, nothing.repeat(len(classes), 0), 1.0, constraints)
         return recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, first + part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
@@ -163,7 +165,7 @@ def draw(
         return constraints.apply(made)
 
     steps = model.distilled.steps if how.quick and model.distilled is not None else how.steps
-    return (yield from in_parts(model, len(labels), steps, steps_of, finished, stop_after))
+    return (yield from draw_in_batches(model, len(labels), steps, steps_of, finished, stop_after))
 
 
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
@@ -184,7 +186,7 @@ def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
     return mirrors or meets or alpha is not None
 
 
-def as_given(
+def edit_condition(
     model: TrainedModel,
     sprites: Rgba,
     strength: float,
@@ -204,14 +206,14 @@ def as_given(
     return EditCondition(x, strength, mask, constraints.mirror_axes, constraints.seamless_axes, fixed)
 
 
-def as_conditions(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:
+def class_tensor(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:
     """What a recipe draws by, on the model's device: classes int64 [N], or shares of them float32 [N, K]."""
     if shares is not None:
         return torch.from_numpy(shares).expand(len(labels), -1).to(model.device)
     return torch.from_numpy(labels).to(model.device)
 
 
-def in_parts(
+def draw_in_batches(
     model: TrainedModel,
     count: int,
     steps: int,
@@ -225,28 +227,28 @@ def in_parts(
     of those as they were drawn, uint8 [n, S, S, 4]. stop_after: as in `draw`.
     """
     made: list[Rgba] = []
-    batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
+    batch_size = AutoBatchSize(model.device, _DRAW_BATCH, model.spec.size)
     for part in batch_size.slices(count):
-        with batch_size.room():
-            for step, x in enumerate(in_precision(model, steps_of(part)), 1):
+        with batch_size.halve_if_full():
+            for step, x in enumerate(run_in_precision(model, steps_of(part)), 1):
                 share = min(step, steps) / steps
-                yield Progress(round(part.start + share * len(x)), count, _DRAWN)
+                yield Progress(round(part.start + share * len(x)), count, _PROGRESS_UNIT)
                 if step == stop_after:
                     break
             if step < steps:  # no more are to be taken
-                yield Progress(part.stop, count, _DRAWN)
+                yield Progress(part.stop, count, _PROGRESS_UNIT)
             made.append(finished(to_rgba(x).numpy(), part))
     return np.concatenate(made)
 
 
-def drawing_steps(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
+def solver_states(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
     """The recipe's `draw`: x after each of its steps, the sprites last."""
     if how.quick and model.distilled is not None:
-        return _in_strides(model, model.distilled, labels, how.seed, first)
+        return _student_states(model, model.distilled, labels, how.seed, first)
     return model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
 
 
-def _in_strides(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
+def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
     assert isinstance(model.recipe, Distils)
     x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)
     for number in range(student.steps):
@@ -254,7 +256,7 @@ def _in_strides(model: TrainedModel, student: Student, labels: Tensor, seed: int
         yield x
 
 
-def in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
+def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
     """What a recipe's generator yields, computed without gradients in the model's precision."""
     while True:
         # Grad mode and autocast belong to the thread, not to this generator: enter them anew at each step.
@@ -278,9 +280,9 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
             f"These sprites are not {model.spec.size} pixels wide and high.", "Import them at the model's size."
         )
     found: list[Tensor] = []
-    batch_size = AutoBatchSize(model.device, _SEEN_AT_ONCE, model.spec.size)
+    batch_size = AutoBatchSize(model.device, _PREDICT_BATCH, model.spec.size)
     for part in batch_size.slices(len(rgba)):
-        with batch_size.room(), torch.no_grad(), autocast(model.device.type, model.precision):
+        with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
             x = to_input(on_device(rgba[part], model.device))
             found.append(model.recipe.predict(model.network, x).cpu())
         yield Progress(sum(map(len, found)), len(rgba), "sprites looked at")
@@ -289,7 +291,7 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
 
 
-def _check_quick(model: TrainedModel, how: SolverSettings) -> None:
+def _require_student(model: TrainedModel, how: SolverSettings) -> None:
     """Raise UsageError where the model has no distilled network, or one that was taught otherwise."""
     usual = GenerateSettings()
     if model.distilled is None:
@@ -300,14 +302,14 @@ def _check_quick(model: TrainedModel, how: SolverSettings) -> None:
         raise UsageError(title, "Leave out --guidance and --steps, or draw without --quick.")
 
 
-def in_proportion(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
+def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
     """Classes int64 [count] as often as these counts say, spread evenly, from the place `first` on."""
     shares = np.cumsum(class_counts) / sum(class_counts)
     return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
 
 
 @dataclass(frozen=True, eq=False)
-class WantedClasses:
+class ChosenClasses:
     """The class of each sprite that was asked for, int64 [N], and where they are mixed, the share of all: float32 [K].
 
     The labels of mixtures are those of the class that has the most of it.
@@ -317,18 +319,18 @@ class WantedClasses:
     shares: NDArray[np.float32] | None = None
 
 
-def wanted_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> WantedClasses | None:
+def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:
     """Return the classes that the settings name; None if they name no class. first: as in `generate`.
 
     Raises UsageError for an unknown class, a malformed mixture, and a mixture that the model can't draw.
     """
     if settings.mix:
         shares = _mixture(model, settings.mix)
-        return WantedClasses(np.full(settings.count, shares.argmax()), shares)
+        return ChosenClasses(np.full(settings.count, shares.argmax()), shares)
     if settings.class_name:
-        return WantedClasses(np.full(settings.count, find_class(model.spec.class_names, settings.class_name), np.int64))
+        return ChosenClasses(np.full(settings.count, find_class(model.spec.class_names, settings.class_name), np.int64))
     if settings.in_proportion:
-        return WantedClasses(in_proportion(model.style.class_counts, settings.count, first))
+        return ChosenClasses(proportional_labels(model.style.class_counts, settings.count, first))
     return None
 
 

@@ -76,14 +76,14 @@ class _Snapper:
         rgba = self._snapped(film.rgba)
         sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)
         if kind == "GIF" and not sprite_exports()["gif"].notes(sprites):
-            return _named(file, "GIF"), _contents("gif", sprites)
+            return _file_name(file, "GIF"), _encode("gif", sprites)
         if film.durations_ms:
-            return _named(file, "PNG"), _contents("apng", sprites)
+            return _file_name(file, "PNG"), _encode("apng", sprites)
         if kind in _LOSSLESS:
             packed = io.BytesIO()
             Image.fromarray(rgba[0]).save(packed, kind, **_LOSSLESS[kind])
-            return _named(file, kind), packed.getvalue()
-        return _named(file, "PNG"), encoded(rgba[0])
+            return _file_name(file, kind), packed.getvalue()
+        return _file_name(file, "PNG"), encoded(rgba[0])
 
     def _aseprite(self, ase: AseFile) -> bytes:
         """Return an Aseprite file with all layers merged into one. Raises Refused."""
@@ -98,7 +98,7 @@ class _Snapper:
         tags = [(tag.name, tag.first, min(tag.last, last), tag.direction) for tag in ase.tags if tag.first <= last]
         durations = [frame.duration_ms for frame in ase.frames]
         classes = [""] * len(rgba)
-        return _contents("aseprite", SpriteSet(rgba, classes=classes, own_durations_ms=durations, tags=tags))
+        return _encode("aseprite", SpriteSet(rgba, classes=classes, own_durations_ms=durations, tags=tags))
 
     def _copy_parts(self, file: SourceFile, source: Source) -> None:
         """Write each picture inside a file as a PNG, in a folder named after the file."""
@@ -159,11 +159,11 @@ def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Ite
         yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)
 
 
-def _named(file: SourceFile, kind: str) -> str:
+def _file_name(file: SourceFile, kind: str) -> str:
     """Return the file's name, with a suffix of this picture format."""
     return file.file_name if file.suffix in KIND_SUFFIXES[kind] else f"{file.stem}{KIND_SUFFIXES[kind][0]}"
 
 
-def _contents(form: str, sprites: SpriteSet) -> bytes:
+def _encode(form: str, sprites: SpriteSet) -> bytes:
     (data,) = sprite_exports()[form].contents(sprites, Path(form)).values()
     return data

@@ -140,7 +140,7 @@ class BenchmarkTrainer:
             total.zero_()
             self._add_gradients(chosen, most, total, watch)
 
-        self._room.gradients(self.network, add_gradients)
+        self._room.accumulate_gradients(self.network, add_gradients)
         self._scaler.unscale_gradients()
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_grad_norm)
         self._scaler.update(total, norm)

@@ -39,7 +39,7 @@ def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) 
 
     Raises DeviceError.
     """
-    with detection.faults(device.torch):
+    with detection.wrap_device_errors(device.torch):
         yield from _measured(recipe, config, spec, device)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from studio.core.errors import DeviceError
 from studio.core.events import Event, Notice
 from studio.engine.devices import detection
-from studio.engine.devices.cuda_graph import StepGraph, can_record
+from studio.engine.devices.cuda_graph import CapturedStep, supports_cuda_graphs
 from studio.engine.steps.batches import RawBatch
 
 _log = logging.getLogger(__name__)
@@ -33,8 +33,8 @@ class GraphedStep:
         """network: that learns. notices: where a Notice of a failure is put. is_wanted: whether to record at all."""
         self._device, self._network, self._notices = device, network, notices
         self.rng = torch.Generator(device)
-        self._is_wanted = is_wanted and can_record(device)
-        self._graph: StepGraph[RawBatch] | None = None
+        self._is_wanted = is_wanted and supports_cuda_graphs(device)
+        self._graph: CapturedStep[RawBatch] | None = None
         self._stage, self._taken = 0, 0  # steps as they are in this stage
         self._step_bytes = 0  # that a step takes for itself
         self.is_recording = False
@@ -77,7 +77,7 @@ class GraphedStep:
             return
         self.is_recording = True
         try:
-            self._graph = StepGraph(step, chosen, (self.rng,))
+            self._graph = CapturedStep(step, chosen, (self.rng,))
         except (RuntimeError, DeviceError) as error:
             self._is_wanted = False
             self.rng = torch.Generator(self._device)  # the other one still takes itself to be recorded

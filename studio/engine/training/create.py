@@ -29,10 +29,10 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import LossScaler
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Ranks, StartCommand
-from studio.engine.models.loading import precision_of
+from studio.engine.models.loading import precision_for
 from studio.engine.models.model import load_style, save_style
 from studio.engine.quality.evaluate import heldout_batch_size
-from studio.engine.remote.marker import raise_if_away
+from studio.engine.remote.marker import raise_if_remote
 from studio.engine.runs import checkpoints, evaluation, queue
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, remove_failed_starts
@@ -171,7 +171,7 @@ def resumed_training(
     more_min: minutes that it trains from there on, whatever it was to train for; 0: what is left of that. Raises
     RunError, BadInputError, UsageError.
     """
-    raise_if_away(path)
+    raise_if_remote(path)
     run = RunDir(path)
     record = run.record()
     recipe = catalog.recipe(record.recipe)
@@ -182,7 +182,7 @@ def resumed_training(
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
         config = _extended(config, extended_min)
         with wrap_write_errors(path):
-            run.sweep()
+            run.remove_leftovers()
         sprites, _ = yield from with_progress(packed.load_in_slices(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
@@ -272,7 +272,7 @@ def _assemble(
     if device.kind == "cpu":
         torch.set_num_threads(ranks.threads(config.threads or device.threads))
     target = device.torch
-    precision = precision or precision_of(record, device, config.precision)
+    precision = precision or precision_for(record, device, config.precision)
     split = split_sprites(record, config, sprites)
     heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
@@ -325,7 +325,7 @@ def _load_newest(training: Training) -> None:
             damaged.append(found.pop()[0])
     if not found and damaged:
         raise checkpoints.no_valid_checkpoint_error(training.record.name)
-    with training.run.writing():
+    with training.run.wrap_write_errors():
         for broken in damaged:
             checkpoints.quarantine(broken)
             training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))

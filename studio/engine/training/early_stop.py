@@ -22,7 +22,7 @@ class EarlyEnd:
     def advice(self) -> Advised | None:
         """The advice on which it is to end now; None while it is to go on."""
         is_early = MIN_BUDGET_SHARE <= self._training.used_up() < 1
-        return self._adviser.to_end if self._is_wanted and is_early else None
+        return self._adviser.stop_advice if self._is_wanted and is_early else None
 
     def warn(self) -> Events:
         """Yield a Notice, once, when nothing will tell whether it is good enough."""

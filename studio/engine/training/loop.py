@@ -79,9 +79,9 @@ def train_along(device: Device, control: Control, ranks: Group) -> None:
     target = device.torch
     while (said := ranks.receive_command(control)) is not None:
         if isinstance(said, StartCommand):  # else it is the end of a training that was not finite
-            with detection.faults(target):
+            with detection.wrap_device_errors(target):
                 _follow(worker_training(said, device, ranks), control, ranks)
-            detection.give_back_memory(target)
+            detection.empty_cache(target)
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:
@@ -268,7 +268,7 @@ def _run_with_recovery(
         prepare = functools.partial(Training.split_micro_batches, why=was_full)
     kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
-        with detection.faults(target):
+        with detection.wrap_device_errors(target):
             training = yield from start
         ranks.remember(path)
         if kept is not None:  # what this process has learnt of the device is not on disk
@@ -291,7 +291,7 @@ def _run_with_recovery(
         finally:
             kept = training.recovery, training.heldout_batch_size
             del training
-            detection.give_back_memory(target)
+            detection.empty_cache(target)
         start = resumed_training(path, device, ranks=ranks)
 
 
@@ -304,7 +304,7 @@ def _run_locked(training: Training, prepare: Callable[[Training], None], control
         at_the_end.callback(_let_go, training, control, quality)
         at_the_end.push(functools.partial(_record_failure, training))
         prepare(training)
-        with detection.faults(training.device), training.ranks.faults():
+        with detection.wrap_device_errors(training.device), training.ranks.faults():
             training.join()
             yield from clock.timed(train(training, control, clock, quality))
 

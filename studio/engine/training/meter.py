@@ -256,7 +256,7 @@ def _keep(training: Training, measured: QualityMeasured) -> None:
 
 
 def _keep_figures(training: Training, step: int, figures: Mapping[str, float]) -> None:
-    with training.run.writing():
+    with training.run.wrap_write_errors():
         add_metrics(training.run.checkpoints, step, figures)
 
 

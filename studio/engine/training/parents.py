@@ -20,7 +20,7 @@ from studio.core.errors import DamagedError, UsageError
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.devices.types import STARTER, ParentSource
-from studio.engine.models.loading import load_weights
+from studio.engine.models.loading import load_average_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
@@ -94,7 +94,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     record = run.record()
     if record.recipe != recipe.name:
         raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
-    chosen, info, weights, _ = load_weights(run, "best", recipe)
+    chosen, info, weights, _ = load_average_weights(run, "best", recipe)
     checkpoints.check_finite(weights, chosen.name)
     licence = Rights.of(record.data_origin).licence
     itself = Ancestor(

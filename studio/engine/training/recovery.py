@@ -91,7 +91,7 @@ class SideWork:
     def skip_if_full(self, what: str) -> Iterator[None]:
         """Around work that is called `what`: a DeviceFullError ends the work, not the training."""
         try:
-            with detection.faults(self._device):
+            with detection.wrap_device_errors(self._device):
                 yield
             return
         except DeviceFullError as error:
@@ -104,5 +104,5 @@ class SideWork:
     def give_back_memory(self) -> None:
         """Release the memory of skipped work to other programs: once its error is gone, which kept it in use."""
         if self._holds_memory:
-            detection.give_back_memory(self._device)
+            detection.empty_cache(self._device)
             self._holds_memory = False

@@ -162,21 +162,21 @@ class Training:
         if self.logged_step != self.step:
             self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
             self.logged_step = self.step
-        with self.run.writing():
+        with self.run.wrap_write_errors():
             checkpoints.remove_quarantined(self.run.checkpoints)
             checkpoints.rotate(self.run.checkpoints, self.recipe.best_by, in_use=(self.measuring_step,))
         return checkpoints.checkpoint_path(self.run.checkpoints, self.step)
 
     def checkpoints_found(self) -> checkpoints.Checkpoints:
         """The run's checkpoints, the oldest first. Raises UnwritableError."""
-        with self.run.writing():
+        with self.run.wrap_write_errors():
             return checkpoints.list_checkpoints(self.run.checkpoints)
 
     def add_figures(self) -> None:
         """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""
         if self.is_validated():
             assert self.validated is not None
-            with self.run.writing():
+            with self.run.wrap_write_errors():
                 checkpoints.add_metrics(self.run.checkpoints, self.step, self.validated.metrics)
             self.run.save_confusion(self.validated)
             self.write_state("training")
@@ -191,9 +191,9 @@ class Training:
         parts = {
             "model": self.network.state_dict(),
             "average": self.ema.network.state_dict(),
-            "optimizer": checkpoints.optimizer_tensors(self.optimizers) | self.scaler.tensors(),
+            "optimizer": checkpoints.optimizer_tensors(self.optimizers) | self.scaler.state_tensors(),
         }
-        with self.run.writing():
+        with self.run.wrap_write_errors():
             checkpoints.save(self.run.checkpoints, info, parts)
         self.checkpoint_number, self.saved_step = self.checkpoint_number + 1, self.step
 

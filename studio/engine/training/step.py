@@ -67,7 +67,7 @@ class StepRunner:
         training, config, recorder = self._training, self._training.config, self._recorder
         seed = step_seed(config.seed, training.step)
         training.ema.begin_step((training.step + 1) * config.batch_size, config.batch_size)
-        with detection.faults(training.device, full=StepTooLargeError):
+        with detection.wrap_device_errors(training.device, full=StepTooLargeError):
             rows = training.ranks.rows(config.batch_size)
             chosen = training.train_set.chosen(training.step, config.batch_size, rows)
             if not training.takes_plain_steps():
@@ -97,7 +97,7 @@ class StepRunner:
         training = self._training
         while True:
             try:
-                with detection.faults(training.device, full=StepTooLargeError):
+                with detection.wrap_device_errors(training.device, full=StepTooLargeError):
                     return _forward_backward(training, chosen, self._recorder.rng)
             except StepTooLargeError as error:
                 if self._recorder.is_recording or not training.ranks.is_alone:
@@ -108,7 +108,7 @@ class StepRunner:
                     training.split_micro_batches(error.title)
             # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
             training.network.zero_grad(set_to_none=True)
-            detection.give_back_memory(training.device)
+            detection.empty_cache(training.device)
             self._recorder.rng.manual_seed(step_seed(training.config.seed, training.step))
 
 

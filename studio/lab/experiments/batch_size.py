@@ -112,7 +112,7 @@ def _measure(
     """Time steps of a size; yields Progress, returns None where it doesn't fit. Raises DeviceFullError."""
     torchs = torch.get_device_module(bench.target)
     has_peak = hasattr(torchs, "reset_peak_memory_stats")
-    detection.give_back_memory(bench.target)
+    detection.empty_cache(bench.target)
     if has_peak:
         torchs.reset_peak_memory_stats(bench.target)
     training = bench.training(precision, is_recorded=True, batch_size=size)  # as long as a run's steps

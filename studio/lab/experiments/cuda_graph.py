@@ -11,7 +11,7 @@ from studio.core.errors import DeviceFullError
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, number, percent, rate
 from studio.engine.devices import detection
-from studio.engine.devices.cuda_graph import can_record
+from studio.engine.devices.cuda_graph import supports_cuda_graphs
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
@@ -87,7 +87,7 @@ class CudaGraph(Experiment):
     plain = _CODE
 
     def obstacle(self, device: Device) -> str:
-        return "" if can_record(device.torch) else "Only NVIDIA's cards have CUDA graphs."
+        return "" if supports_cuda_graphs(device.torch) else "Only NVIDIA's cards have CUDA graphs."
 
     def run(self, bench: ExperimentContext) -> Events:
         precision, found = bench.precision(), list[_Measured]()
@@ -109,7 +109,7 @@ def _measure(
     bench: ExperimentContext, precision: str, size: int, seconds: float
 ) -> Generator[Progress, None, _Measured]:
     """Both in turns, for so many seconds: what else the computer does meets both alike. Raises DeviceFullError."""
-    detection.give_back_memory(bench.target)
+    detection.empty_cache(bench.target)
     plain, graph = (
         bench.training(precision, is_recorded=is_recorded, batch_size=size) for is_recorded in (False, True)
     )

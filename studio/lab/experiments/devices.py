@@ -77,13 +77,16 @@ class Devices(Experiment):
 
     def run(self, bench: ExperimentContext) -> Events:
         kinds = [
-            (device, precision) for device in detection.listed() if not device.problem for precision in _of(device)
+            (device, precision)
+            for device in detection.list_devices()
+            if not device.problem
+            for precision in _of(device)
         ]
         found, failed = list[_Measured](), list[str]()
         for place, (device, precision) in enumerate(kinds):
             yield Progress(place, len(kinds), f"devices and precisions; {device.name} in {precision}")
             try:
-                with detection.faults(device.torch):
+                with detection.wrap_device_errors(device.torch):
                     found.append((yield from _measure(bench, device, precision, bench.seconds / len(kinds))))
             except DeviceError as error:
                 failed.append(f"{device.name} in {precision}: {error.title}")

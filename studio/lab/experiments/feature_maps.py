@@ -75,7 +75,7 @@ class FeatureMaps(Experiment):
         commonest = int(bench.sprites.class_counts().argmax())
         shown = bench.sprites.take([int(np.argmax(bench.sprites.labels == commonest))])
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
-        with detection.faults(model.device):
+        with detection.wrap_device_errors(model.device):
             seen, look = _looked_at(model, batch)
             stages = list(_stages(model.network, look))
             stages = [stages[place] for place in evenly(len(stages), _STAGES)]

@@ -16,7 +16,7 @@ from studio.core.formatting import count, percent
 from studio.core.pictures import tile
 from studio.engine.devices import detection
 from studio.engine.devices.types import GenerateSettings
-from studio.engine.sampling.generate import in_precision
+from studio.engine.sampling.generate import run_in_precision
 from studio.engine.steps.batches import to_rgba
 from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot
@@ -76,9 +76,9 @@ class FromNoise(Experiment):
         for guidance in (1.0, _USUAL.guidance):
             way = _Way(guidance)
             hook = model.network.register_forward_pre_hook(way.count_looks)
-            with detection.faults(model.device):
+            with detection.wrap_device_errors(model.device):
                 steps = model.recipe.draw(model.network, labels, guidance, _USUAL.steps, _USUAL.seed)
-                for x in in_precision(model, steps):
+                for x in run_in_precision(model, steps):
                     way.add(x)
                     done = len(ways) * _USUAL.steps + len(way.states)
                     yield Progress(min(done, 2 * _USUAL.steps), 2 * _USUAL.steps, "steps taken")

@@ -87,7 +87,7 @@ class Hardest(Experiment):
 
     def run(self, bench: ExperimentContext) -> Events:
         model = yield from bench.loaded_model()
-        with detection.faults(model.device):
+        with detection.wrap_device_errors(model.device):
             order, losses = yield from _losses(model, bench.sprites, _SHARE * bench.seconds)
             found = _Found(bench.sprites.take(order), losses, _depends_on_noise(model))
             if model.recipe.makes != "sprites":

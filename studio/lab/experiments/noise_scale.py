@@ -22,7 +22,7 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count, number, percent
 from studio.engine.devices import detection
 from studio.engine.models.loading import find_checkpoint
-from studio.engine.models.model import TrainedModel, learnt_by
+from studio.engine.models.model import TrainedModel, load_training_set
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, wrap_read_errors
 from studio.engine.steps.batches import DeviceSprites, RawBatch, step_seed
@@ -75,7 +75,7 @@ class NoiseScale(Experiment):
 
     def run(self, bench: ExperimentContext) -> Events:
         model = yield from bench.loaded_model()
-        with detection.faults(model.device):
+        with detection.wrap_device_errors(model.device):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
             while passed_s < bench.seconds or gradients.batches < _BLOCKS:
                 gradients.look()
@@ -175,7 +175,7 @@ class _Gradients:
         network = model.recipe.build(model.config, model.spec)
         with wrap_read_errors(path):
             checkpoints.load_into(network, checkpoints.load_tensors(path, info, "model"), path.name)
-        sprites, learnt = learnt_by(run)
+        sprites, learnt = load_training_set(run)
         self._model, self._network = model, network.to(model.device).to(memory_format=torch.channels_last).train()
         self._weights = [weight for weight in network.parameters() if weight.requires_grad]
         self._data = _WithReplacement(sprites, model.device, model.config.seed, learnt)

@@ -202,7 +202,7 @@ def test_few_large_sprites_are_as_much_at_once_as_many_small_ones() -> None:
 def test_a_part_without_room_comes_again_and_the_others_stay_small() -> None:
     batch_size, done = AutoBatchSize(DEVICE, 8), list[tuple[int, int]]()
     for part in batch_size.slices(10):
-        with batch_size.room():
+        with batch_size.halve_if_full():
             if part.stop - part.start > 3:
                 raise MemoryError
             done.append((part.start, part.stop))
@@ -231,7 +231,7 @@ def test_what_did_not_fit_is_free_before_it_is_tried_again(memory: Memory) -> No
     batch_size = AutoBatchSize(DEVICE, 4)
 
     def tried(part: slice) -> None:
-        with batch_size.room():
+        with batch_size.halve_if_full():
             memory.full()
 
     with pytest.raises(DeviceFullError):

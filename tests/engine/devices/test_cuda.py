@@ -31,7 +31,7 @@ CARD = torch.device("cuda")
 
 @pytest.fixture(scope="module")
 def card() -> Device:
-    return detection.find("cuda", probe=True)
+    return detection.find_device("cuda", probe=True)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
@@ -58,7 +58,9 @@ def test_a_run_is_trained_with_its_rate_its_average_and_its_stages(
     config = recipe.small.replace(steps=60, batch_size=16, lr_warmup_steps=10, flip=True, holdout=0.2)
     losses, weights = [], []
     for name, records in (("recorded", True), ("plain", False)):
-        monkeypatch.setattr(graphed_step, "can_record", cuda_graph.can_record if records else lambda device: False)
+        monkeypatch.setattr(
+            graphed_step, "supports_cuda_graphs", cuda_graph.supports_cuda_graphs if records else lambda device: False
+        )
         path = run_path.with_name(name)
         events = list(train_new(path, sprites, recipe, config, card, Control()))
         assert of_kind(events, RunFinished)[0].step == 60 and of_kind(events, SamplesReady)

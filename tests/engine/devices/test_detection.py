@@ -12,9 +12,9 @@ import torch
 from studio.core import limits
 from studio.core.errors import DeviceError, UsageError
 from studio.engine.devices import detection
-from studio.engine.devices.detection import choose, detect, find, find_devices, resolve_precision
+from studio.engine.devices.detection import choose_device, find_device, find_devices, probe_devices, resolve_precision
 from studio.engine.devices.types import Device, DeviceMeasured, DevicesFound
-from studio.engine.models.loading import precision_of
+from studio.engine.models.loading import precision_for
 from studio.engine.steps.benchmark import measure
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
@@ -65,17 +65,17 @@ def test_fault_36_a_containers_limits_are_the_cpus(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(psutil, "cpu_count", lambda logical: 32)
     monkeypatch.setattr(limits, "usable_cpus", lambda: 3)
     monkeypatch.setattr(limits, "usable_memory", lambda: limits.Memory(2_000, 500))
-    cpu = detect()[-1]
+    cpu = probe_devices()[-1]
     assert (cpu.cores, cpu.threads, cpu.memory_total_bytes, cpu.memory_free_bytes) == (3, 3, 2_000, 500)
     assert detection.memory_free(torch.device("cpu")) == 500  # by which sprites are placed
 
 
 def test_a_device_that_fails_its_probe_is_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     probes(monkeypatch, fp32=None)
-    cpu = detect()[-1]
+    cpu = probe_devices()[-1]
     assert cpu.problem == "A training step failed: no kernel image is available"
     with pytest.raises(DeviceError):
-        choose((cpu,), "auto")
+        choose_device((cpu,), "auto")
 
 
 def test_a_card_whose_driver_refuses_is_listed_and_leaves_the_cpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,32 +83,32 @@ def test_a_card_whose_driver_refuses_is_listed_and_leaves_the_cpu_alone(monkeypa
     stand_in(monkeypatch, "cuda")
     monkeypatch.setattr(torch.cuda, "get_device_name", Mock(side_effect=RuntimeError(f"{too_old}\nPlease update it.")))
     probes(monkeypatch)
-    card, *_, cpu = detect()
+    card, *_, cpu = probe_devices()
     assert (card.id, card.name, card.problem) == ("cuda:0", "NVIDIA GPU 0", f"It does not answer: {too_old}")
-    assert choose((card, cpu), "auto") is cpu and choose((card, cpu), "cpu") is cpu
+    assert choose_device((card, cpu), "auto") is cpu and choose_device((card, cpu), "cpu") is cpu
 
 
 def test_auto_takes_the_fastest_that_works() -> None:
-    assert choose((SLOW, FAST, BROKEN), "auto") is FAST
-    assert choose((SLOW, FAST, BROKEN), "cpu") is SLOW
-    assert choose((SLOW, FAST, BROKEN), "cuda") is FAST
+    assert choose_device((SLOW, FAST, BROKEN), "auto") is FAST
+    assert choose_device((SLOW, FAST, BROKEN), "cpu") is SLOW
+    assert choose_device((SLOW, FAST, BROKEN), "cuda") is FAST
 
 
 def test_nothing_is_probed_where_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     probed = probes(monkeypatch)
     cpu, card = replace(CPU, probed=False), Device("cuda:0", "cuda", "a card", 1, 1, problem="It does not answer")
-    monkeypatch.setattr(detection, "listed", lambda: (card, cpu))
-    assert find("auto").id == find("cpu").id == "cpu" and not probed.mock_calls
+    monkeypatch.setattr(detection, "list_devices", lambda: (card, cpu))
+    assert find_device("auto").id == find_device("cpu").id == "cpu" and not probed.mock_calls
     with pytest.raises(UsageError, match="no device named 'tpu'"):
-        find("tpu")
+        find_device("tpu")
     for name in ("cuda", "cuda:0"):
         with pytest.raises(DeviceError, match="a card does not work"):
-            find(name)
-    assert find("cpu", probe=True).probed and probed.mock_calls
+            find_device(name)
+    assert find_device("cpu", probe=True).probed and probed.mock_calls
     probed.reset_mock()
-    monkeypatch.setattr(detection, "listed", lambda: (replace(cpu, id="cpu:1", kind="card"), cpu))
-    assert find("cpu") == cpu and not probed.mock_calls
-    assert find("auto").probed and probed.mock_calls
+    monkeypatch.setattr(detection, "list_devices", lambda: (replace(cpu, id="cpu:1", kind="card"), cpu))
+    assert find_device("cpu") == cpu and not probed.mock_calls
+    assert find_device("auto").probed and probed.mock_calls
 
 
 @pytest.mark.parametrize(("bf16", "precision"), [(2.0, "bf16"), (0.5, "fp32")])
@@ -116,15 +116,15 @@ def test_a_device_that_was_not_probed_computes_in_the_same_precision(
     monkeypatch: pytest.MonkeyPatch, bf16: float, precision: str
 ) -> None:
     probed = probes(monkeypatch, bf16=bf16)
-    device = next(device for device in detection.listed() if device.kind == "cpu")
+    device = next(device for device in detection.list_devices() if device.kind == "cpu")
     assert not device.probed
     record: Any = SimpleNamespace(device="cpu", device_name=device.name, precision="fp16")
-    assert precision_of(record, device, "auto") == "fp16"  # where it began
+    assert precision_for(record, device, "auto") == "fp16"  # where it began
     assert resolve_precision(device, "fp32") == "fp32" and not probed.mock_calls
     record.device = "cuda:0"
-    assert precision_of(record, device, "auto") == precision and probed.mock_calls
-    assert precision == resolve_precision(detection._probed(device), "auto")
-    monkeypatch.setattr(detection, "_probed", lambda device: replace(device, problem="It is lost", probed=True))
+    assert precision_for(record, device, "auto") == precision and probed.mock_calls
+    assert precision == resolve_precision(detection._probe(device), "auto")
+    monkeypatch.setattr(detection, "_probe", lambda device: replace(device, problem="It is lost", probed=True))
     with pytest.raises(DeviceError, match="does not work"):
         resolve_precision(device, "auto")
 
@@ -138,7 +138,7 @@ def test_precision_is_what_was_asked_for_or_the_faster_and_a_run_begun_in_fp16_g
     with pytest.raises(DeviceError, match="no faster in fp16"):
         resolve_precision(FAST, "fp16")
     record: Any = SimpleNamespace(device="cuda:7", device_name="an old card", precision="fp16")
-    assert precision_of(record, FAST, "fp16") == "bf16"
+    assert precision_for(record, FAST, "fp16") == "bf16"
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_card_takes_the_precision_that_it_is_made_for_or_that_is_finite_and_fa
     stand_in(monkeypatch, "cuda", get_device_capability=capability)
     monkeypatch.setattr(torch.version, "hip", hip)
     probes(monkeypatch, bf16=bf16, fp16=fp16)
-    card, *_, cpu = detect()
+    card, *_, cpu = probe_devices()
     assert resolve_precision(card, "auto") == card.precision == precision and card.mixed == mixed
     assert cpu.precision != "fp16"  # which nobody has asked for there
 
@@ -191,7 +191,7 @@ def test_a_card_that_tells_no_name_is_called_after_its_maker(
     stand_in(monkeypatch, kind, get_device_name=told)
     monkeypatch.setattr(torch.version, "hip", hip)
     probes(monkeypatch)
-    assert detect()[0].name == name
+    assert probe_devices()[0].name == name
 
 
 @pytest.mark.parametrize("kind", ["cuda", "xpu"])
@@ -201,15 +201,15 @@ def test_a_card_is_listed_and_used(monkeypatch: pytest.MonkeyPatch, kind: str) -
     monkeypatch.setattr(torchs, "synchronize", calls.wait)
     monkeypatch.setattr(torchs, "empty_cache", calls.give_back)
     probes(monkeypatch)
-    card, *_, cpu = detect()
-    assert (card.id, card.kind, card.name) == (f"{kind}:0", kind, "a card") and choose((card, cpu), kind) is card
+    card, *_, cpu = probe_devices()
+    assert (card.id, card.kind, card.name) == (f"{kind}:0", kind, "a card") and choose_device((card, cpu), kind) is card
     assert (card.memory_free_bytes, card.memory_total_bytes) == (2_400, 10_000)  # what torch keeps is free
     target = card.torch
     assert detection.memory_in_use(target) == 300
     calls.reset_mock()
     for device in (target, torch.device("cpu")):
         detection.synchronize(device)
-        detection.give_back_memory(device)
+        detection.empty_cache(device)
     assert calls.mock_calls == [call.wait(target), call.give_back()]
 
 
@@ -218,7 +218,7 @@ def test_an_intel_driver_that_does_not_tell_what_is_free_is_no_hindrance(monkeyp
     stand_in(monkeypatch, "xpu", get_device_properties=SimpleNamespace(total_memory=10_000), memory_reserved=700)
     monkeypatch.setattr(torch.xpu, "mem_get_info", Mock(side_effect=refused))
     probes(monkeypatch)
-    gpu = detect()[0]
+    gpu = probe_devices()[0]
     assert not gpu.problem and (gpu.memory_free_bytes, gpu.memory_total_bytes) == (10_000, 10_000)
 
 
@@ -229,7 +229,7 @@ def test_a_cpu_made_for_bf16_takes_it_whichever_wins_on_a_busy_machine(
 ) -> None:
     probes(monkeypatch, **{"fp32": 0.8, "bf16": 0.8, precision: 1.0})
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {capability: True})
-    assert resolve_precision(detect()[-1], "auto") == ("bf16" if made_for_it else precision)
+    assert resolve_precision(probe_devices()[-1], "auto") == ("bf16" if made_for_it else precision)
 
 
 def test_kept_memory_is_given_back_unless_the_card_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +237,7 @@ def test_kept_memory_is_given_back_unless_the_card_is_lost(monkeypatch: pytest.M
     monkeypatch.setattr(torch.cuda, "empty_cache", lost)
     monkeypatch.setattr(torch.mps, "empty_cache", given_back)
     for name in ("cuda:0", "mps", "cpu"):
-        detection.give_back_memory(torch.device(name))
+        detection.empty_cache(torch.device(name))
     assert lost.call_count == given_back.call_count == 1
 
 
@@ -261,13 +261,13 @@ LOST = torch.AcceleratorError("CUDA error: unspecified launch failure\nCUDA kern
     ],
 )  # fmt: skip
 def test_what_torch_says_of_a_full_or_a_lost_device_becomes_words(device: str, error: Exception, title: str) -> None:
-    with pytest.raises(DeviceError) as caught, detection.faults(torch.device(device)):
+    with pytest.raises(DeviceError) as caught, detection.wrap_device_errors(torch.device(device)):
         raise error
     assert caught.value.title == title and caught.value.__cause__ is error
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), detection.faults(torch.device("cuda:0")):
+    with pytest.raises(RuntimeError, match="shapes"), detection.wrap_device_errors(torch.device("cuda:0")):
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 

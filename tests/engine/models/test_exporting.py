@@ -15,7 +15,7 @@ from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.events import Exported
 from studio.engine import catalog
-from studio.engine.models.exporting import as_exportable, compare, export
+from studio.engine.models.exporting import check_difference, export, exportable_copy
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel
 from studio.exports.safetensors import Safetensors
 from tests.exports.tools import Rounded, RoundedConfig, small_model
@@ -26,12 +26,12 @@ def _priced() -> tuple[ExportableModel, Tensor]:
     model = small_model(catalog.recipe("regression"))
     for name, numbers in {"mean": [1e5, 0.5], "deviation": [30.0, 0.1]}.items():
         model.network.get_buffer(name).copy_(torch.tensor(numbers))
-    exportable = as_exportable(model)
+    exportable = exportable_copy(model)
     return exportable, exportable.outputs(exportable.network)
 
 
 def _difference(model: ExportableModel, found: Tensor) -> float:
-    return compare(Safetensors(), model, Config(), found, Path("prices.pt"))
+    return check_difference(Safetensors(), model, Config(), found, Path("prices.pt"))
 
 
 def test_large_numbers_may_differ_by_their_last_digit() -> None:
@@ -121,7 +121,7 @@ def test_what_has_to_be_installed_or_can_not_be_held_is_said(
 def test_pixels_that_tip_over_between_two_colours_are_no_mistake_unless_they_are_many(
     wrong: float, is_taken: bool
 ) -> None:
-    model = as_exportable(small_model(catalog.recipe("generator")))
+    model = exportable_copy(small_model(catalog.recipe("generator")))
     found = model.outputs(model.network).clone()
     places = torch.randperm(found.numel(), generator=torch.Generator().manual_seed(0))[: int(wrong * found.numel())]
     found.view(-1)[places] += 1.0

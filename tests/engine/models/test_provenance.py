@@ -20,7 +20,7 @@ from studio.data.rights import Rights
 from studio.data.store import packed
 from studio.engine.models.exporting import export
 from studio.engine.models.loading import load_model
-from studio.engine.models.provenance import digest_of, source_of, verify
+from studio.engine.models.provenance import model_provenance, verify, weights_sha256
 from studio.engine.runs.analysis.film import timelapse
 from studio.engine.runs.folder import RunDir
 from studio.exports import cards, png
@@ -54,7 +54,7 @@ def verified(path: Path, run: Path | None = None) -> Verified:
 
 def picture(run: Path, path: Path, step: int = 6) -> Path:
     """A sprite of the run's newest model, saved; another step is not true."""
-    source = source_of(load_model(run, "last", CPU))
+    source = model_provenance(load_model(run, "last", CPU))
     assert source is not None and source.step == 6
     source = dataclasses.replace(source, step=step)
     rgba = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 4), np.uint8)
@@ -124,7 +124,7 @@ def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["gif", "aseprite", "godot"])
 def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_path: Path) -> None:
-    source = source_of(load_model(run, "last", CPU))
+    source = model_provenance(load_model(run, "last", CPU))
     assert source is not None
     about = {"model": 'my "model"\nProvenance: none', "Seed": "7", **cards.provenance([source.to_json()] * 2)}
     sprites = SpriteSet(make_sprites().rgba[:3], classes=["a", "a", "b"], about=about)
@@ -214,14 +214,14 @@ def test_a_file_without_a_card_is_refused(run: Path, tmp_path: Path) -> None:
 
 def test_exports_carry_what_the_run_is_known_by(run: Path, tmp_path: Path) -> None:
     model = load_model(run, "last", CPU)
-    source = source_of(model)
+    source = model_provenance(model)
     assert source is not None and (source.licence, source.credits) == (RIGHTS.licence, RIGHTS.credits)
     with safe_open(exported(run, "safetensors", tmp_path / "model").paths[0], "pt") as file:
         assert source.sums().items() <= file.metadata().items()
     weights = exported(run, "state_dict", tmp_path / "model").paths[0]
     with zipfile.ZipFile(weights) as archive:
         assert json.loads(archive.read("archive/source.json")) == source.sums()
-    assert digest_of(torch.load(weights, weights_only=True)) == source.weights_sha256  # whatever file they are in
+    assert weights_sha256(torch.load(weights, weights_only=True)) == source.weights_sha256  # whatever file they are in
 
 
 def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from studio.data.sprites import Sprites
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.quality import rerank
 from studio.engine.quality.rerank import best_of, best_of_each_class, likeness
-from studio.engine.sampling.edit import Source
+from studio.engine.sampling.edit import EditInput
 from tests.conftest import make_sprites
 
 
@@ -38,11 +38,11 @@ def test_what_is_liked_is_told_within_a_class(count: int) -> None:
     """Red ones of one class are liked; of another class, which has a hue of its own, redder ones are taken, too."""
     before, new = _sprites(0), _sprites(1)
     reds = np.flatnonzero(before.labels == 0)[np.argsort(-_redness(before.rgba[before.labels == 0]))[:count]]
-    scores = likeness(new.rgba, new.labels, Source(before.rgba[reds], before.labels[reds]))
+    scores = likeness(new.rgba, new.labels, EditInput(before.rgba[reds], before.labels[reds]))
     for label in (0, 1):
         own = new.labels == label
         assert np.corrcoef(scores[own], _redness(new.rgba[own]))[0, 1] > 0.5
-    blind = likeness(new.rgba, new.labels, Source(before.rgba[reds], np.full(count, -1)))
+    blind = likeness(new.rgba, new.labels, EditInput(before.rgba[reds], np.full(count, -1)))
     assert np.isfinite(blind).all()
 
 
@@ -62,13 +62,13 @@ def test_of_many_that_are_drawn_the_best_are_shown(monkeypatch: pytest.MonkeyPat
         yield SpritesGenerated(drawn.rgba, drawn.labels, "model", settings.seed)
 
     monkeypatch.setattr(rerank, "generate", generate)
-    liked = Source(drawn.rgba[:3], drawn.labels[:3])
+    liked = EditInput(drawn.rgba[:3], drawn.labels[:3])
     (made,) = best_of(model, GenerateSettings(count=30, best_of=4), liked)
     assert isinstance(made, SpritesGenerated) and asked == [(120, None, 0)]
     assert made.labels.tolist() == drawn.labels[:30].tolist() and len(np.unique(made.sprites, axis=0)) == 30
     for settings, few in ((GenerateSettings(best_of=2), 2), (GenerateSettings(best_of=2, corner_tiles=True), 3)):
         with pytest.raises(UsageError):
-            list(best_of(model, settings, Source(drawn.rgba[:few], drawn.labels[:few])))
+            list(best_of(model, settings, EditInput(drawn.rgba[:few], drawn.labels[:few])))
 
 
 def test_large_requests_are_drawn_in_parts_that_keep_their_best(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_large_requests_are_drawn_in_parts_that_keep_their_best(monkeypatch: pyt
 
     monkeypatch.setattr(rerank, "generate", generate)
     monkeypatch.setattr(rerank, "likeness", lambda sprites, labels, liked: sprites.mean((1, 2, 3)))
-    liked = Source(np.zeros((3, 2, 2, 4), np.uint8), np.zeros(3, np.int64))
+    liked = EditInput(np.zeros((3, 2, 2, 4), np.uint8), np.zeros(3, np.int64))
     *told, made = best_of(model, GenerateSettings(count=1000, best_of=16), liked)
     assert isinstance(made, SpritesGenerated) and made.labels.tolist() == [place % 3 for place in range(1000)]
     assert made.sprites.shape == (1000, 2, 2, 4) and made.sprites.mean() > 150

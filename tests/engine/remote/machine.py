@@ -79,9 +79,9 @@ def far_machine(folder: Path, patch: pytest.MonkeyPatch) -> FarMachine:
     """A machine that is there and idle; it is looked at often."""
     machine = FarMachine(folder)
     patch.setenv("FAR", str(folder))
-    patch.setattr(ssh, "HOMEBREW", ())
+    patch.setattr(ssh, "HOMEBREW_RSYNC", ())
     patch.setenv("PATH", os.pathsep.join((str(machine.tools), os.environ["PATH"])))
-    for name in ("ROUND_S", "RETRY_S", "_GLANCE_S"):
+    for name in ("POLL_S", "RETRY_S", "_REQUEST_POLL_S"):
         patch.setattr(training, name, 0.02)
     return machine
 

@@ -17,7 +17,7 @@ from studio.engine.control.protocol import ask, read_live
 from studio.engine.remote import marker
 from studio.engine.remote import ssh as far_module
 from studio.engine.remote.ssh import RemoteTarget
-from studio.engine.remote.training import check, train_elsewhere
+from studio.engine.remote.training import check_remote, train_remotely
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import HEARTBEAT_FILE, REMOTE_FILE, REQUEST_FILE, RunDir
@@ -49,7 +49,7 @@ def run(run_path: Path, sprites: Sprites) -> Path:
 
 
 def begin(run: Path, control: Control | None = None, **how: float) -> Following:
-    return Following(train_elsewhere(run, PLACE, control or Control(), **how))  # type: ignore[arg-type]
+    return Following(train_remotely(run, PLACE, control or Control(), **how))  # type: ignore[arg-type]
 
 
 def losses_in(events: list[Event]) -> list[float]:
@@ -63,7 +63,7 @@ def test_a_run_is_sent_trained_there_and_comes_home(run: Path, far: FarMachine) 
     started = following.until(RunStarted)
     assert (started.device, started.precision, started.path) == ("me@far:runs", "bf16", run)
     following.until(LossChunk, count=12)
-    assert summarise(run).standing == "training" and marker.place_of(run) == "me@far:runs"
+    assert summarise(run).standing == "training" and marker.remote_target_of(run) == "me@far:runs"
     assert read_live(run) is not None
     far.tell("enough")
     events = following.to_the_end()
@@ -88,7 +88,7 @@ def test_a_lost_link_loses_nothing(run: Path, far: FarMachine) -> None:
     assert lost.title == "The link to me@far is lost." and "Connection timed out. The training goes on" in lost.hint
     far.tell("enough")
     wait_until((far.runs / "trial/elsewhere.exit").exists)  # it ends while nobody sees it
-    assert marker.place_of(run) and RunDir(run).is_busy()
+    assert marker.remote_target_of(run) and RunDir(run).is_busy()
     far.refuses()
     events = following.to_the_end()
     assert [notice.title for notice in of_kind(events, Notice)[1:]] == [
@@ -123,21 +123,21 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
         list(train_resumed(run, CPU, Control()))
     assert f"studio resume {run} --on me@far:runs." in refused.value.hint and REMOTE_FILE in refused.value.hint
     with pytest.raises(RunError, match="is being trained on me@far:runs"):
-        list(train_elsewhere(run, RemoteTarget.parse("me@far:other"), Control()))
+        list(train_remotely(run, RemoteTarget.parse("me@far:other"), Control()))
     with pytest.raises(RunError, match="is still being trained"):
-        list(train_elsewhere(run, PLACE, Control(), more_min=1.0))
+        list(train_remotely(run, PLACE, Control(), more_min=1.0))
     known = len(read_history(run).series["loss"].steps)
     again = begin(run)
     assert again.until(RunStarted).first_step == 0 and again.until(LossChunk).first_step >= known
     again.leave()
     mark = (run / REMOTE_FILE).read_bytes()
-    marker.unmark(run)  # as for a machine that is gone for good
+    marker.unmark_remote(run)  # as for a machine that is gone for good
     with pytest.raises(RunError, match="was not sent there from here"):
-        list(train_elsewhere(run, PLACE, Control()))
+        list(train_remotely(run, PLACE, Control()))
     (run / REMOTE_FILE).write_bytes(mark)
     far.tell("enough")
     wait_until((far.runs / "trial/elsewhere.exit").exists)
-    *_, end = list(train_elsewhere(run, PLACE, Control()))  # it had ended while nobody followed
+    *_, end = list(train_remotely(run, PLACE, Control()))  # it had ended while nobody followed
     assert isinstance(end, RunFinished) and end.reason == "finished" and far.starts() == ["--device auto"]
     assert (run / "metrics.jsonl").read_bytes() == (far.runs / "trial/metrics.jsonl").read_bytes()
 
@@ -149,7 +149,11 @@ def test_a_training_that_was_killed_there_starts_again_there(run: Path, far: Far
     with pytest.raises(RunError, match="has ended on me@far:runs before its time") as told:
         following.to_the_end()
     assert "killed" in told.value.hint
-    assert not marker.place_of(run) and summarise(run).standing == "interrupted" and not (run / HEARTBEAT_FILE).exists()
+    assert (
+        not marker.remote_target_of(run)
+        and summarise(run).standing == "interrupted"
+        and not (run / HEARTBEAT_FILE).exists()
+    )
     saved = RunDir(run).progress().step
     assert saved > 0
     again = begin(run, more_min=2.5)
@@ -168,21 +172,21 @@ def _child_of(pid: int) -> int:
 
 def test_who_stops_while_it_is_sent_does_not_start_it(run: Path, far: FarMachine) -> None:
     control = Control(stop=True)
-    *_, end = train_elsewhere(run, PLACE, control)
-    assert end == RunFinished("stopped", 0, 0.0, run) and not marker.place_of(run) and far.starts() == []
+    *_, end = train_remotely(run, PLACE, control)
+    assert end == RunFinished("stopped", 0, 0.0, run) and not marker.remote_target_of(run) and far.starts() == []
 
 
 def test_what_keeps_it_from_starting_there_is_said(run: Path, far: FarMachine) -> None:
     far.tell("fails")
     with pytest.raises(RunError) as told:
-        list(train_elsewhere(run, PLACE, Control()))
-    assert "No device works." in told.value.hint and not marker.place_of(run) and not RunDir(run).is_busy()
+        list(train_remotely(run, PLACE, Control()))
+    assert "No device works." in told.value.hint and not marker.remote_target_of(run) and not RunDir(run).is_busy()
 
 
 def test_full_disks(run: Path, far: FarMachine) -> None:
     far.tell("full")
     with pytest.raises(RunError, match="The disk of me@far is full"):
-        list(train_elsewhere(run, PLACE, Control()))
+        list(train_remotely(run, PLACE, Control()))
     far.forget("full")
     following = begin(run)
     following.until(LossChunk)
@@ -221,10 +225,14 @@ def test_a_folder_deleted_there_ends_the_following(what: str, run: Path, far: Fa
     with pytest.raises(RunError, match="The folder of trial on me@far:runs is gone") as told:
         following.to_the_end()
     assert f"studio resume {run} --on me@far:runs." in told.value.hint and REMOTE_FILE in told.value.hint
-    assert marker.place_of(run) == "me@far:runs" and not (run / HEARTBEAT_FILE).exists() and not RunDir(run).is_busy()
+    assert (
+        marker.remote_target_of(run) == "me@far:runs"
+        and not (run / HEARTBEAT_FILE).exists()
+        and not RunDir(run).is_busy()
+    )
     far.tell("enough")
     if what == "trial":
-        *_, end = list(train_elsewhere(run, PLACE, Control()))
+        *_, end = list(train_remotely(run, PLACE, Control()))
         assert isinstance(end, RunFinished) and (far.runs / "trial/run.json").exists()
     else:
         wait_until((far.runs / "trial/elsewhere.exit").exists)
@@ -232,7 +240,7 @@ def test_a_folder_deleted_there_ends_the_following(what: str, run: Path, far: Fa
 
 def test_an_ipv6_address_is_in_brackets_for_rsync_alone(run: Path, far: FarMachine) -> None:
     far.tell("enough")
-    *_, end = list(train_elsewhere(run, RemoteTarget.parse("me@[fe80::1%eth0]:runs"), Control()))
+    *_, end = list(train_remotely(run, RemoteTarget.parse("me@[fe80::1%eth0]:runs"), Control()))
     assert isinstance(end, RunFinished)
     assert far.hosts() == {"me@fe80::1%eth0", "me@[fe80::1%eth0]"}
 
@@ -243,20 +251,20 @@ OLD_RSYNC = ("sh", "-c", 'case "$*" in --version) echo "openrsync: protocol vers
 def test_the_error_for_an_old_rsync_names_its_machine(far: FarMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     far.has_rsync(*OLD_RSYNC)
     with pytest.raises(RunError, match=r"me@far has no rsync 3\.1\.3 or newer") as told:
-        check(PLACE)
+        check_remote(PLACE)
     assert "Install it there" in told.value.hint and "It has: openrsync: protocol version 29." in told.value.hint
-    monkeypatch.setattr(far_module, "HOMEBREW", (str(far.tools / "rsync"),))
-    check(PLACE)
+    monkeypatch.setattr(far_module, "HOMEBREW_RSYNC", (str(far.tools / "rsync"),))
+    check_remote(PLACE)
     monkeypatch.setenv("PATH", os.pathsep.join((str(far.folder / "other"), os.environ["PATH"])))
     with pytest.raises(RunError, match=r"This machine has no rsync 3\.1\.3 or newer") as told:
-        check(PLACE)
+        check_remote(PLACE)
     assert "openrsync" in told.value.hint
 
 
 def test_a_login_shell_that_prints_text_is_an_error(far: FarMachine) -> None:
     far.tell("greeting", "Welcome to far!\n")
     with pytest.raises(RunError, match="The login shell on me@far prints text of its own") as told:
-        check(PLACE)
+        check_remote(PLACE)
     assert "Welcome to far!" in told.value.hint
 
 
@@ -272,7 +280,7 @@ def test_a_login_shell_that_prints_text_is_an_error(far: FarMachine) -> None:
 def test_why_nobody_gets_there_is_said(said: str, title: str, hint: str, far: FarMachine) -> None:
     far.refuses(said)
     with pytest.raises(RunError) as told:
-        check(PLACE)
+        check_remote(PLACE)
     assert told.value.title.startswith(title) and hint in told.value.hint
 
 
@@ -281,8 +289,8 @@ def test_nothing_is_sent_to_a_machine_that_can_t_train_it(
 ) -> None:
     def refused(words: str) -> StudioError:
         with pytest.raises(StudioError, match=words) as told:
-            list(train_elsewhere(run, PLACE, Control()))
-        assert not (far.runs / "trial").exists() and not marker.place_of(run) and not RunDir(run).is_busy()
+            list(train_remotely(run, PLACE, Control()))
+        assert not (far.runs / "trial").exists() and not marker.remote_target_of(run) and not RunDir(run).is_busy()
         return told.value
 
     own = versions_in(versions_line())
@@ -292,7 +300,7 @@ def test_nothing_is_sent_to_a_machine_that_can_t_train_it(
     far.tell("version", "Sprite Training Studio 0.1.0")  # as before it named torch
     refused("does not say which torch")
     far.tell("version", f"Welcome!\nSprite Training Studio {own.studio} with torch {own.torch}+cu130")
-    check(PLACE)
+    check_remote(PLACE)
     (far.tools / "rsync").rename(far.tools / "kept")
     if os.system("PATH=/usr/local/bin:/usr/bin:/bin command -v rsync >/dev/null") != 0:
         refused("takes rsync")
@@ -307,7 +315,7 @@ def test_another_run_of_that_name_is_left_alone(run: Path, far: FarMachine) -> N
     (far.runs / "trial").mkdir()
     (far.runs / "trial/run.json").write_text("{}")
     with pytest.raises(RunError, match="has another run that is called trial"):
-        list(train_elsewhere(run, PLACE, Control()))
+        list(train_remotely(run, PLACE, Control()))
     assert names_in(far.runs / "trial") == {"run.json"}
 
 
@@ -318,15 +326,15 @@ def test_a_failure_there_is_said_here(run: Path, far: FarMachine) -> None:
     with pytest.raises(TrainingError, match="trial has failed on me@far:runs") as told:
         following.to_the_end()
     assert told.value.hint == "The card is gone."
-    assert summarise(run).standing == "failed" and not marker.place_of(run)
+    assert summarise(run).standing == "failed" and not marker.remote_target_of(run)
 
 
 def test_damage_of_the_mark_is_said(run: Path) -> None:
     (run / REMOTE_FILE).write_text("{")
     with pytest.raises(RunError, match=r"elsewhere.json of trial is damaged"):
         list(train_resumed(run, CPU, Control()))
-    marker.unmark(run)
-    marker.raise_if_away(run)
+    marker.unmark_remote(run)
+    marker.raise_if_remote(run)
 
 
 @pytest.mark.parametrize(

@@ -437,7 +437,7 @@ def _resume(run: Path) -> None:
         lambda run: RunDir(run).acquire(),
         lambda run: protocol.write_live(run, protocol.Heartbeat(0, 0, 0.0, 1, 1)),
         lambda run: protocol.ask(run, save=True),
-        lambda run: marker.mark(run, "a@b:c"),
+        lambda run: marker.mark_remote(run, "a@b:c"),
         lambda run: queue.mark_failed(run, "It could not be begun."),
         lambda run: change_notes(run, starred=True),
         _freed,

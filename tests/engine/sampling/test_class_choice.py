@@ -27,7 +27,7 @@ def test_a_last_folder_of_several_classes_is_an_error_that_lists_them() -> None:
 
 
 def test_an_unknown_class_is_an_error_that_lists_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_choice, "_MOST_CLASSES_SAID", 1)
+    monkeypatch.setattr(class_choice, "_MAX_LISTED", 1)
     with pytest.raises(UsageError, match="unicorn") as caught:
         find_class(("sword", "potion"), "unicorn")
     assert caught.value.hint == "It knows: sword and 1 more."

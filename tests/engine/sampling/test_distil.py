@@ -20,7 +20,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling import distil as module
 from studio.engine.sampling.distil import DistilSettings, distil
-from studio.engine.sampling.generate import drawing_steps, generate, in_proportion
+from studio.engine.sampling.generate import generate, proportional_labels, solver_states
 from studio.recipes.capabilities import Distils, Student
 from studio.recipes.colours import SHARPEST
 from studio.recipes.few_step import FewStepStudent
@@ -64,7 +64,7 @@ def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[E
     with torch.no_grad():
         paths = (
             list(model.recipe.trajectory(model.network, labels, GenerateSettings().guidance, 77))[1:],
-            list(drawing_steps(model, labels, GenerateSettings(seed=77, quick=True), 0)),
+            list(solver_states(model, labels, GenerateSettings(seed=77, quick=True), 0)),
             strided(model.recipe.student(model.network), labels, 77),
         )
     usual, quick, untaught = (states[1] for states in paths)  # of four: later, single pixels may tip over
@@ -161,7 +161,7 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
         with monkeypatch.context() as patch:
             patch.setattr(FewStepStudent, "forward", limited)
             model = load_model(run, "last", CPU)
-            return run_to_end(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
+            return run_to_end(module._train_student(model, DistilSettings(count=128))).state_dict(), len(refused)
 
     (whole, never), (in_parts, once) = learnt(64), learnt(40)
     assert (never, once) == (0, 1)
@@ -207,9 +207,9 @@ def test_strides_are_led_by_few_colours_that_stand_for_all() -> None:
 
 
 def test_classes_come_in_proportion() -> None:
-    labels = in_proportion((30, 10), 400)
+    labels = proportional_labels((30, 10), 400)
     assert np.bincount(labels).tolist() == pytest.approx([300, 100], abs=2)
-    np.testing.assert_array_equal(in_proportion((30, 10), 100, 300), labels[300:])
+    np.testing.assert_array_equal(proportional_labels((30, 10), 100, 300), labels[300:])
 
 
 def test_an_event_of_a_passed_over_checkpoint_is_handed_on(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling import edit
-from studio.engine.sampling.edit import Source, between, more_like, redraw
+from studio.engine.sampling.edit import EditInput, draw_similar, redraw, tween
 from studio.engine.sampling.generate import generate
 from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
@@ -31,8 +31,8 @@ from tests.engine.tools import CPU, agreeing, kept_run, of_kind
 
 SPRITES = make_sprites()
 SIZE = SPRITES.size
-TWO = Source(SPRITES.rgba[[0, 20]], SPRITES.labels[[0, 20]])
-ONE = Source(SPRITES.rgba[:1], SPRITES.labels[:1])
+TWO = EditInput(SPRITES.rgba[[0, 20]], SPRITES.labels[[0, 20]])
+ONE = EditInput(SPRITES.rgba[:1], SPRITES.labels[:1])
 HALF = np.arange(SIZE)[:, None].repeat(SIZE, 1) < SIZE // 2
 
 
@@ -84,7 +84,7 @@ def test_a_variation_depends_on_seed_and_place(model: TrainedModel, monkeypatch:
     many = _made(redraw(model, how, TWO)).sprites
     assert not np.array_equal(many[0], many[2])
     assert agreeing(_made(redraw(model, how.replace(count=3), TWO)).sprites, many[:3]) > 0.97
-    monkeypatch.setattr("studio.engine.sampling.generate._AT_ONCE", 4)
+    monkeypatch.setattr("studio.engine.sampling.generate._DRAW_BATCH", 4)
     assert agreeing(_made(redraw(model, how, TWO)).sprites, many) > 0.97
     assert agreeing(_made(redraw(model, how.replace(seed=4), TWO)).sprites, many) < 0.97
 
@@ -95,7 +95,7 @@ def test_kept_pixels_stay_bit_for_bit(model: TrainedModel, strength: float, true
     """Odd colours and odd alpha among them, which no style has."""
     odd = np.random.default_rng(0).integers(0, 256, (1, SIZE, SIZE, 4), np.uint8)
     how = _settings(strength=strength, true_pixels=true_pixels)
-    made = _made(redraw(model, how, Source(odd, np.array([-1])), HALF))
+    made = _made(redraw(model, how, EditInput(odd, np.array([-1])), HALF))
     np.testing.assert_array_equal(made.sprites[:, HALF], odd.repeat(6, 0)[:, HALF])
     assert made.keep is not None and made.keep[:, HALF].all()
     assert not np.array_equal(made.sprites[:, ~HALF], odd.repeat(6, 0)[:, ~HALF])
@@ -126,22 +126,22 @@ def test_a_network_that_learnt_to_fill_is_shown_what_is_kept(model: TrainedModel
 
 
 def test_the_ends_of_what_lies_between_are_what_was_given(model: TrainedModel) -> None:
-    made = _made(between(model, _settings(count=5), TWO))
+    made = _made(tween(model, _settings(count=5), TWO))
     assert len(made.sprites) == 7 and made.labels.tolist() == [0, 0, 0, *made.labels[3:6].tolist(), 1][:7]
     np.testing.assert_array_equal(made.sprites[[0, -1]], TWO.sprites)
-    others = _made(between(model, _settings(count=5, seed=99), TWO))
+    others = _made(tween(model, _settings(count=5, seed=99), TWO))
     np.testing.assert_array_equal(others.sprites, made.sprites)  # no seed is in it
     away = np.abs(made.sprites.astype(int) - TWO.sprites[0].astype(int)).mean((1, 2, 3))
     assert away[1] < away[5]
 
 
 def test_more_like_several_takes_after_two_of_them_each(model: TrainedModel) -> None:
-    source = Source(SPRITES.rgba[::5], SPRITES.labels[::5])
-    made = _made(more_like(model, _settings(), source))
+    source = EditInput(SPRITES.rgba[::5], SPRITES.labels[::5])
+    made = _made(draw_similar(model, _settings(), source))
     assert len(made.sprites) == 6 and len(np.unique(made.sprites.reshape(6, -1), axis=0)) > 3  # it has hardly learnt
-    assert agreeing(_made(more_like(model, _settings(count=3), source)).sprites, made.sprites[:3]) > 0.97
-    assert not np.array_equal(_made(more_like(model, _settings(seed=4), source)).sprites, made.sprites)
-    assert set(_made(more_like(model, _settings(class_name="class1"), source)).labels) == {
+    assert agreeing(_made(draw_similar(model, _settings(count=3), source)).sprites, made.sprites[:3]) > 0.97
+    assert not np.array_equal(_made(draw_similar(model, _settings(seed=4), source)).sprites, made.sprites)
+    assert set(_made(draw_similar(model, _settings(class_name="class1"), source)).labels) == {
         model.spec.class_names.index("class1")
     }
 
@@ -160,16 +160,16 @@ def test_classes_are_mixed_by_their_shares(model: TrainedModel) -> None:
 
 
 def test_what_can_not_be_done_is_said(model: TrainedModel) -> None:
-    nothing, small = np.zeros((SIZE, SIZE), bool), Source(ONE.sprites[:, :4, :4], ONE.labels)
+    nothing, small = np.zeros((SIZE, SIZE), bool), EditInput(ONE.sprites[:, :4, :4], ONE.labels)
     for events, words in (
         (redraw(model, _settings(), ONE, nothing), "No pixel is to stay"),
         (redraw(model, _settings(), ONE, ~nothing), "nothing to draw"),
         (redraw(model, _settings(), ONE, nothing[:4]), "mask has"),
         (redraw(model, _settings(), small), "doesn't fit"),
-        (between(model, _settings(), ONE), "1 sprites"),
-        (between(model, _settings(count=edit.MOST_BETWEEN + 1), TWO), "too many"),
-        (between(model, _settings(mix="class1:1"), TWO), "have the classes of those"),
-        (more_like(model, _settings(), ONE), "variations"),
+        (tween(model, _settings(), ONE), "1 sprites"),
+        (tween(model, _settings(count=edit.MAX_TWEENS + 1), TWO), "too many"),
+        (tween(model, _settings(mix="class1:1"), TWO), "have the classes of those"),
+        (draw_similar(model, _settings(), ONE), "variations"),
     ):
         with pytest.raises(UsageError, match=words):
             list(events)
@@ -188,15 +188,15 @@ def test_a_recipe_that_can_not_is_not_asked(model: TrainedModel) -> None:
 def _all(model: TrainedModel) -> Iterator[Events]:
     yield redraw(model, _settings(), ONE)
     yield redraw(model, _settings(), ONE, HALF)
-    yield between(model, _settings(), TWO)
-    yield more_like(model, _settings(), TWO)
+    yield tween(model, _settings(), TWO)
+    yield draw_similar(model, _settings(), TWO)
     yield generate(model, _settings(mix="class1:1"))
 
 
 @pytest.mark.parametrize("mirror", ["left-right", "top-bottom", "both"])
 def test_sprites_are_drawn_mirrored(model: TrainedModel, mirror: str) -> None:
     how = _settings(mirror=mirror)
-    drawings = [generate(model, how), redraw(model, how.replace(strength=0.5), TWO), more_like(model, how, TWO)]
+    drawings = [generate(model, how), redraw(model, how.replace(strength=0.5), TWO), draw_similar(model, how, TWO)]
     for events in (*drawings, generate(model, how.replace(true_pixels=False))):
         sprites = _made(events).sprites
         for axis in {"left-right": (2,), "top-bottom": (1,), "both": (1, 2)}[mirror]:

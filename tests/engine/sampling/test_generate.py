@@ -50,13 +50,13 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
     """Batches of other sizes may take other kernels: what is drawn is the same but for its last digits."""
     many = _made(model, count=10, seed=3)
     assert agreeing(_made(model, count=4, seed=3).sprites, many.sprites[:4]) > 0.97
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    monkeypatch.setattr(module, "_DRAW_BATCH", 3)
     assert agreeing(_made(model, count=10, seed=3).sprites, many.sprites) > 0.97
 
     def drawn(first: int, count: int, seed: int = 3) -> torch.Tensor:
         """Before the last step, which makes the sprites of a model that has hardly learnt alike."""
         labels = torch.arange(first, first + count) % 2
-        *_, x, _ = module.drawing_steps(model, labels, GenerateSettings(steps=4, seed=seed), first)
+        *_, x, _ = module.solver_states(model, labels, GenerateSettings(steps=4, seed=seed), first)
         return x
 
     torch.testing.assert_close(drawn(4, 3), drawn(0, 10)[4:7], rtol=1e-4, atol=1e-4)
@@ -75,9 +75,9 @@ def test_a_part_of_a_longer_list_is_drawn_as_in_the_list(model: TrainedModel, se
 def test_a_part_of_a_longer_list_begins_with_the_noise_of_its_place(
     model: TrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = Mock(wraps=module.drawing_steps)
-    monkeypatch.setattr(module, "drawing_steps", begun)
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    begun = Mock(wraps=module.solver_states)
+    monkeypatch.setattr(module, "solver_states", begun)
+    monkeypatch.setattr(module, "_DRAW_BATCH", 3)
     list(generate(model, GenerateSettings(count=5, steps=1), first=7))
     assert [call.args[3] for call in begun.call_args_list] == [7, 10]
 

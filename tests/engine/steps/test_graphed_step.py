@@ -16,7 +16,7 @@ from torch import Tensor
 from studio.core.events import Event, Notice, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.devices import cuda_graph, detection
-from studio.engine.devices.cuda_graph import StepGraph
+from studio.engine.devices.cuda_graph import CapturedStep
 from studio.engine.runs.history import read_history
 from studio.engine.steps import graphed_step
 from studio.engine.steps.batches import RawBatch
@@ -58,8 +58,8 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
             card.replayed.append(self._number)
             return self._step(chosen)
 
-    monkeypatch.setattr(graphed_step, "StepGraph", Graph)
-    monkeypatch.setattr(graphed_step, "can_record", lambda device: True)
+    monkeypatch.setattr(graphed_step, "CapturedStep", Graph)
+    monkeypatch.setattr(graphed_step, "supports_cuda_graphs", lambda device: True)
     monkeypatch.setattr(detection, "memory_free", lambda device: card.free)
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: MIB)
@@ -68,27 +68,27 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 
 
 def test_on_the_cpu_nothing_is_recorded(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphed_step, "StepGraph", None)
+    monkeypatch.setattr(graphed_step, "CapturedStep", None)
     assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
 
 
 def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that matrix products of a stream use goes with the first graph of that stream that goes."""
-    streams = itertools.cycle([SimpleNamespace(cuda_stream=number) for number in range(cuda_graph._STREAMS)])
+    streams = itertools.cycle([SimpleNamespace(cuda_stream=number) for number in range(cuda_graph._STREAM_POOL_SIZE)])
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: next(streams))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
     monkeypatch.setattr(torch.cuda, "graph", lambda graph, **more: contextlib.nullcontext())
     monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
 
-    def recorded() -> StepGraph[RawBatch]:
+    def recorded() -> CapturedStep[RawBatch]:
         nothing = torch.zeros(1)
-        return StepGraph(lambda inputs: inputs[0], (nothing, nothing, nothing))
+        return CapturedStep(lambda inputs: inputs[0], (nothing, nothing, nothing))
 
     living = recorded()
-    for _ in range(2 * cuda_graph._STREAMS):
+    for _ in range(2 * cuda_graph._STREAM_POOL_SIZE):
         assert recorded().stream is not living.stream
-    all_others = [recorded() for _ in range(cuda_graph._STREAMS - 1)]
-    assert len({id(graph.stream) for graph in [living, *all_others]}) == cuda_graph._STREAMS
+    all_others = [recorded() for _ in range(cuda_graph._STREAM_POOL_SIZE - 1)]
+    assert len({id(graph.stream) for graph in [living, *all_others]}) == cuda_graph._STREAM_POOL_SIZE
     with pytest.raises(RuntimeError, match="Too many"):
         recorded()
     left = living.stream
@@ -108,7 +108,7 @@ def test_the_same_is_learnt_whatever_is_recorded(
 ) -> None:
     list(train_generator(run_path, sprites, steps=20))
     assert card.replayed
-    monkeypatch.setattr(graphed_step, "can_record", lambda device: False)
+    monkeypatch.setattr(graphed_step, "supports_cuda_graphs", lambda device: False)
     plain = run_path.with_name("plain")
     list(train_generator(plain, sprites, steps=20))
     recorded, unrecorded = learnt(run_path), learnt(plain)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
-from studio.engine.devices.precision import LossScaler, skips_on_found_inf
+from studio.engine.devices.precision import LossScaler, honours_found_inf
 from studio.engine.steps.optim import EMA, Muon, learning_rate, make_optimizers, orthogonal
 
 
@@ -121,7 +121,7 @@ def fp16_step(network: nn.Module, optimizers: list[torch.optim.Optimizer], scale
 
 
 def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.engine.devices.precision._SCALE_GROWS_AFTER", 2)
+    monkeypatch.setattr("studio.engine.devices.precision._SCALE_GROWTH_INTERVAL", 2)
     network, optimizers, scaler = tiny_fp16()
     fp16_step(network, optimizers, scaler, 1.0)
 
@@ -133,10 +133,10 @@ def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch
     norm = fp16_step(network, optimizers, scaler, torch.inf)
     assert float(norm) == 0 and float(scaler.skip_step) == 1
     assert all(torch.equal(*pair) for pair in zip(before, everything(), strict=True))
-    scales = [float(scaler.tensors()["LossScaler/scale"])]
+    scales = [float(scaler.state_tensors()["LossScaler/scale"])]
     for _ in range(2):
         fp16_step(network, optimizers, scaler, 1.0)
-        scales.append(float(scaler.tensors()["LossScaler/scale"]))
+        scales.append(float(scaler.state_tensors()["LossScaler/scale"]))
     assert scales == [2.0**15, 2.0**15, 2.0**16]
     assert not any(torch.equal(*pair) for pair in zip(before, everything(), strict=True))
 
@@ -149,15 +149,15 @@ def deaf_adam(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(
             torch, name, lambda *args, kernel=kernel, **named: kernel(*args, **{**named, "found_inf": None})
         )
-    skips_on_found_inf.cache_clear()
+    honours_found_inf.cache_clear()
     yield
-    skips_on_found_inf.cache_clear()
+    honours_found_inf.cache_clear()
 
 
 @pytest.mark.usefixtures("deaf_adam")
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
 def test_a_fused_adam_that_ignores_found_inf_leaves_weights_alone_in_a_skipped_step(optimizer: str) -> None:
-    assert not skips_on_found_inf(torch.device("cpu"))
+    assert not honours_found_inf(torch.device("cpu"))
     scales = (torch.inf, 1.0, torch.inf, 1.0, 1.0)  # the first step, which creates the state, is skipped, too
     deaf = _trained(optimizer, scales)
     assert all(bool(torch.isfinite(tensor).all()) for tensor in deaf)
@@ -166,7 +166,7 @@ def test_a_fused_adam_that_ignores_found_inf_leaves_weights_alone_in_a_skipped_s
 
 
 def test_fused_adam_skips_on_found_inf_here() -> None:
-    assert skips_on_found_inf(torch.device("cpu"))
+    assert honours_found_inf(torch.device("cpu"))
 
 
 def _trained(optimizer: str, scales: Sequence[float]) -> list[Tensor]:
@@ -190,16 +190,16 @@ def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
 def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
     *_, scaler = tiny_fp16()
     scaler.update(torch.tensor(1.0), torch.tensor(torch.inf))
-    kept = scaler.tensors()
+    kept = scaler.state_tensors()
     network, optimizers, again = tiny_fp16()
     again.load({})
-    assert float(again.tensors()["LossScaler/scale"]) == 2.0**16
+    assert float(again.state_tensors()["LossScaler/scale"]) == 2.0**16
     other, held = {**kept, "AdamW/0/step": torch.ones(())}, {**kept}
     again.load(other)
-    assert again.tensors() == kept and list(other) == ["AdamW/0/step"]
+    assert again.state_tensors() == kept and list(other) == ["AdamW/0/step"]
     plain = LossScaler(network, optimizers, "bf16", torch.device("cpu"))
     plain.load(held)
-    assert not plain.tensors() and not held and plain.scale(kept["LossScaler/scale"]) is kept["LossScaler/scale"]
+    assert not plain.state_tensors() and not held and plain.scale(kept["LossScaler/scale"]) is kept["LossScaler/scale"]
 
 
 def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:

@@ -101,7 +101,7 @@ def test_stop_and_resume_is_bit_identical_to_never_stopping(
     tmp_path: Path, sprites: Sprites, train: Any, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = {"steps": 9, "flip": True, "shift_px": 1, "precision": precision}
-    monkeypatch.setattr("studio.engine.devices.precision._SCALE_GROWS_AFTER", 3)  # which resuming must not forget
+    monkeypatch.setattr("studio.engine.devices.precision._SCALE_GROWTH_INTERVAL", 3)  # which resuming must not forget
     list(train(tmp_path / "whole", sprites, **changes))
     train_in_two_pieces(train, tmp_path / "parts", sprites, **changes)
     torch.testing.assert_close(learnt(tmp_path / "parts"), learnt(tmp_path / "whole"), rtol=0, atol=0)

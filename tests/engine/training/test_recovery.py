@@ -144,7 +144,7 @@ def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_check
 def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.devices.precision._FIRST_SCALE", 256.0)  # too small to overflow by itself
+    monkeypatch.setattr("studio.engine.devices.precision._INITIAL_SCALE", 256.0)  # too small to overflow by itself
     found = {}
     for name, precision, overflows in (("fp32", "fp32", ()), ("fp16", "fp16", ()), ("overflow", "fp16", (2, 5))):
         with monkeypatch.context() as patch:
@@ -165,7 +165,7 @@ def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
 def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.devices.precision._FIRST_SCALE", 4.0)
+    monkeypatch.setattr("studio.engine.devices.precision._INITIAL_SCALE", 4.0)
     _spoil(monkeypatch, lambda call: call < 3, _overflowing)  # at a scale of 4, 2 and 1
     events = list(train_generator(run_path, sprites, steps=5, precision="fp16"))
     assert of_kind(events, RolledBack) == [RolledBack(2, 0, 0.5)] and of_kind(events, RunFinished)[0].step == 5

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine import catalog
 from studio.engine.devices.types import GenerateSettings
-from studio.engine.models.exporting import as_exportable
+from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling import generate
 from studio.engine.steps.batches import to_rgba
@@ -42,7 +42,7 @@ def model() -> TrainedModel:
 
 @pytest.fixture(scope="module")
 def written(model: TrainedModel, tmp_path_factory: pytest.TempPathFactory, made_once: None) -> Path:
-    return write(as_exportable(model), tmp_path_factory.mktemp("drawing") / "model.c")
+    return write(exportable_copy(model), tmp_path_factory.mktemp("drawing") / "model.c")
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_trained_model_draws_the_studios_own_sprites(tmp_path: Path) -> None:
     network.eval().requires_grad_(False)
     device = torch.device("cpu")
     model = TrainedModel(recipe, config, Spec(32, names), network, device, "fp32", 5500, "starter", STYLE)
-    drawing = Drawing.of(write(as_exportable(model), tmp_path / "model.c"), 32)
+    drawing = Drawing.of(write(exportable_copy(model), tmp_path / "model.c"), 32)
     expected, found = (
         drawn_by(model, 6, steps=6),
         np.stack([drawing.draw(-1, 1_000_003 * i, steps=6) for i in range(6)]),
@@ -139,7 +139,7 @@ def test_snapping_is_the_studios(drawing: Drawing) -> None:
 @pytest.mark.slow
 def test_without_a_palette_nothing_is_snapped(model: TrainedModel, tmp_path: Path) -> None:
     plain = dataclasses.replace(STYLE, palette=np.zeros((0, 3), np.uint8))
-    drawing = Drawing.of(write(as_exportable(dataclasses.replace(model, style=plain)), tmp_path / "model.c"), SIZE)
+    drawing = Drawing.of(write(exportable_copy(dataclasses.replace(model, style=plain)), tmp_path / "model.c"), SIZE)
     for sprite in canvases():
         drawn = to_rgba(torch.from_numpy(sprite)[None])[0].numpy()
         assert np.abs(drawing.finish(0, sprite).astype(int) - drawn).max() <= 1
@@ -147,7 +147,7 @@ def test_without_a_palette_nothing_is_snapped(model: TrainedModel, tmp_path: Pat
 
 @pytest.mark.slow
 def test_int8_is_near_in_a_single_look(model: TrainedModel, drawing: Drawing, tmp_path: Path) -> None:
-    rounded = Drawing.of(write(as_exportable(model), tmp_path / "model.c", "int8"), SIZE)
+    rounded = Drawing.of(write(exportable_copy(model), tmp_path / "model.c", "int8"), SIZE)
     exact, found = (one.draw_from(0, one.noise(1), 1, 1) for one in (drawing, rounded))
     difference = np.abs(found - exact).max() / np.abs(exact).max()
     assert 1e-4 < difference < 0.05  # it is rounded, by steps of a 127th

@@ -16,7 +16,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.core import formatting
 from studio.data.pixels.editing import NamedSprite
-from studio.engine.devices.types import FEWEST_LIKED, GenerateSettings
+from studio.engine.devices.types import MIN_LIKED, GenerateSettings
 
 
 class DrawController(QObject):
@@ -77,11 +77,11 @@ class DrawController(QObject):
         """Draw more sprites than the page shows, and show the sprites most like the kept ones."""
         record = self._choice.record()
         kept = self._session.kept.of_size(record.size) if record is not None else []
-        if len(kept) < FEWEST_LIKED:
+        if len(kept) < MIN_LIKED:
             self._session.notify(
                 f"'Best of' compares with kept sprites: {len(kept)} of this size are too few.",
-                f"Keep {FEWEST_LIKED} or more with K, or set 'Best of' to 1.",
-                holds=lambda: record is not None and len(self._session.kept.of_size(record.size)) < FEWEST_LIKED,
+                f"Keep {MIN_LIKED} or more with K, or set 'Best of' to 1.",
+                holds=lambda: record is not None and len(self._session.kept.of_size(record.size)) < MIN_LIKED,
             )
             return
         liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)

@@ -104,7 +104,7 @@ class SamplesComparison(QWidget):
 
     def _say(self) -> None:
         """Which run ends the way of all."""
-        ends = [(run.film.places(self._by())[-1], run.name) for run in self._runs if run.film.samples]
+        ends = [(run.film.positions(self._by())[-1], run.name) for run in self._runs if run.film.samples]
         end, name = min(ends, default=(0.0, ""))
         limit = ""
         if any(other > end for other, _ in ends):

@@ -63,7 +63,7 @@ class Measurement:
     quality: Quality
 
     @property
-    def copies_much(self) -> bool:
+    def copies_too_much(self) -> bool:
         return copies_too_much(self.quality.copies, self.quality.copies_real)
 
     @property
@@ -79,7 +79,7 @@ class Adviser:
     """Gives advice on a training while it runs.
 
     advice: the newest advice; None before the first.
-    to_end: advice on which the training may end; None without enough measurements.
+    stop_advice: advice on which the training may end; None without enough measurements.
     """
 
     def __init__(self, past: RunHistory, used_up: Callable[[], float]) -> None:
@@ -89,14 +89,14 @@ class Adviser:
         self._losses = metric_curve(past, LOSS)
         self._saved = list(past.checkpoints)
         self.advice = self._advice()
-        self.to_end = self._advice_to_end()
+        self.stop_advice = self._stop_advice()
 
     def follow(self, events: Events) -> Events:
         """Forward `events`; yields an Advised after each measurement or checkpoint that changes the advice."""
         for event in events:
             yield event
             advised = self._advice_after(event)
-            if advised is not None and self._is_news(advised):
+            if advised is not None and self._is_new(advised):
                 self.advice = advised
                 yield advised
 
@@ -112,7 +112,7 @@ class Adviser:
             self._saved.append(event.step)
         else:
             return None
-        self.to_end = self._advice_to_end()
+        self.stop_advice = self._stop_advice()
         return self._advice()
 
     def _advice(self) -> Advised | None:
@@ -121,7 +121,7 @@ class Adviser:
             return None
         return self._with_best_checkpoint(found)
 
-    def _advice_to_end(self) -> Advised | None:
+    def _stop_advice(self) -> Advised | None:
         """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
         found = _newest_advice(self._measured, self._curves, self._losses, _STOP)
         return None if found is None or found.verdict == "improving" else self._with_best_checkpoint(found)
@@ -136,7 +136,7 @@ class Adviser:
     def _all_saved(self) -> list[int]:
         return sorted({*self._saved, *(one.step for one in self._measured)})
 
-    def _is_news(self, advised: Advised) -> bool:
+    def _is_new(self, advised: Advised) -> bool:
         """Return whether to announce the advice: a best checkpoint that moves along with the training is no news."""
         if self.advice is None or advised.verdict != self.advice.verdict:
             return True
@@ -185,7 +185,7 @@ def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SH
         return None
     last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)
     newest = measured[-evidence.in_a_row :]
-    if all(one.copies_much for one in newest):
+    if all(one.copies_too_much for one in newest):
         share, own = percent(last.quality.copies), percent(last.quality.copies_real)
         why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
         return Advised(last.step, "copying", why, best)
@@ -278,7 +278,7 @@ def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
     """Those that do not copy or, where all do, the one that copies least. Sprites unlike any real one copy
     nothing, but are no use either."""
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
-    return [one for one in alike if not one.copies_much] or [min(alike, key=_copies)]
+    return [one for one in alike if not one.copies_too_much] or [min(alike, key=_copies)]
 
 
 def _distance(measured: Measurement) -> float:

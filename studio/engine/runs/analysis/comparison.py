@@ -46,13 +46,13 @@ class SampleTimeline:
         steps = np.array([sample.step for sample in read.samples], np.int64)
         return cls(read.samples, steps.astype(np.float64), elapsed_at(read.history, steps))
 
-    def places(self, by: TimelineAxis) -> NDArray[np.float64]:
+    def positions(self, by: TimelineAxis) -> NDArray[np.float64]:
         """Where its samples are, rising."""
         return self.steps if by == "step" else self.seconds
 
     def nearest(self, place: float, by: TimelineAxis) -> int:
         """Which of its samples is nearest to that place. There must be some."""
-        return int(np.abs(self.places(by) - place).argmin())
+        return int(np.abs(self.positions(by) - place).argmin())
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def explain_best(runs: Sequence[ComparedRun]) -> str:
 
 def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[float]:
     """Where at least one run has a sample, up to where the first of them ends; those without samples aside."""
-    found = [film.places(by) for film in films if len(film.samples)]
+    found = [film.positions(by) for film in films if len(film.samples)]
     if not found:
         return []
     every = np.unique(np.concatenate(found))

@@ -92,20 +92,20 @@ def test_a_training_ends_only_on_advice_that_has_stood(
     followed, ended = adviser(), list[tuple[int, str]]()
     for event in measured(kids, copies):
         list(followed.follow(one for one in [event]))
-        if followed.to_end is not None:
-            ended.append((event.step, followed.to_end.verdict))
+        if followed.stop_advice is not None:
+            ended.append((event.step, followed.stop_advice.verdict))
     assert ended[:1] == ([] if ends_at is None else [(ends_at, verdict)])
 
 
 def test_a_resumed_training_ends_on_what_was_measured_before_and_none_ends_by_its_loss(tmp_path: Path) -> None:
     for event in measured([0.3, 0.2, *[0.2] * 8]):
         bare_run(tmp_path).append(event)
-    found = adviser(read_history(tmp_path)).to_end
+    found = adviser(read_history(tmp_path)).stop_advice
     assert found is not None and (found.step, found.verdict) == (1000, "good enough")
     followed = adviser()
     rising = [Validated(100 * number, {"loss": 0.1 * number}) for number in range(1, 30)]
     assert of_kind(list(followed.follow(event for event in rising)), Advised)[-1].verdict == "good enough"
-    assert followed.to_end is None
+    assert followed.stop_advice is None
 
 
 def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> None:

@@ -128,7 +128,7 @@ def test_samples_of_the_same_step_or_time_are_found() -> None:
     slow = _run(_record(), steps=(0, 8, 20), elapsed=((10, 20.0), (20, 40.0)))
     none = _run(_record())
     films = [run.film for run in (quick, slow, none)]
-    assert slow.film.places("time").tolist() == [0.0, 16.0, 40.0]
+    assert slow.film.positions("time").tolist() == [0.0, 16.0, 40.0]
     assert shared_positions(films, "step") == [0, 8, 10, 20]
     assert shared_positions(films, "time") == [0.0, 1.0, 5.0]
     assert [film.nearest(10, "step") for film in films[:2]] == [1, 1]
