@@ -14,7 +14,8 @@ from studio.core.errors import UsageError
 from studio.core.events import Notice
 from studio.core.formatting import number
 from studio.core.names import existing_path, nfc
-from studio.data.options import ImportOptions, SpritesImported
+from studio.data.import_result import SpritesImported
+from studio.data.options import ImportOptions
 from studio.engine.devices.types import Device
 from studio.engine.runs.listing import remembered_runs, run_folders, runs_by_name
 from studio.engine.runs.notes import read_notes

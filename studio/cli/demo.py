@@ -50,7 +50,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
 
     reporter.say(f"1  Reading the demo sprites in {paths.demo_sprites()}")
     imported = import_with([paths.demo_sprites()], ImportOptions(), reporter)
-    sprites = Rights.known_of([paths.demo_sprites()]).on(imported.sprites)
+    sprites = Rights.for_sources([paths.demo_sprites()]).add_to(imported.sprites)
     kinds = ", ".join(sprites.class_names)
     reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
     device = detection.find_device(detection.AUTO)

@@ -14,7 +14,7 @@ from studio.core.formatting import count, decimal, number
 from studio.core.shell import command_line
 from studio.data.doctor.checks import run_checks
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, list_findings
-from studio.data.options import SpritesImported
+from studio.data.import_result import SpritesImported
 from studio.data.sprites import Sprites
 
 _MOST_CLASSES = 30

@@ -16,7 +16,8 @@ from studio.core.errors import UsageError
 from studio.core.events import Events
 from studio.core.formatting import count, duration
 from studio.core.shell import command_line
-from studio.data.options import ImportOptions, SpritesImported
+from studio.data.import_result import SpritesImported
+from studio.data.options import ImportOptions
 from studio.engine.runs.folder import RunDir
 from studio.lab.outcome import Table
 from studio.lab.results import ExperimentDone, Result, kept

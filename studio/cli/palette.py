@@ -16,7 +16,7 @@ from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import format_for, has_palette_suffix, load_palette, save_palette
 from studio.data.palettes.text import format_hex
-from studio.data.reading.finding import roots_of, title_of
+from studio.data.reading.finding import resolve_roots, title_of_roots
 
 _EXTRACTED, _MOST_EXTRACTED = 32, 256  # colours
 _A_ROW = 8  # colours
@@ -89,8 +89,8 @@ def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
     if options := sorted(given(args, ImportOptions)):
         flag = f"--{options[0].replace('_', '-')}"
         raise UsageError(f"--snap copies files as they are, and {flag} is for imported sprites.", f"Leave out {flag}.")
-    wanted, roots = load_palette(args.snap), roots_of(args.paths)
-    out = files.free_path(args.out or Path(files.safe_name(f"{title_of(roots)} in {wanted.name}")))
+    wanted, roots = load_palette(args.snap), resolve_roots(args.paths)
+    out = files.free_path(args.out or Path(files.safe_name(f"{title_of_roots(roots)} in {wanted.name}")))
     snapping = snap_files(args.paths, wanted, BAYER if args.dither else NO_DITHER, out)
     done = follow(snapping, reporter, FilesSnapped)
     reporter.record({"type": "FilesSaved", "paths": list(done.paths)})

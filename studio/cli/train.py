@@ -108,7 +108,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     chosen_config(recipe, args, TrainingBudget(given=parent.settings if parent else None))
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
-    sprites = Rights.known_of(args.paths).replace(**given(args, Rights)).on(found.sprites)
+    sprites = Rights.for_sources(args.paths).replace(**given(args, Rights)).add_to(found.sprites)
     # Who asks for another network than the starter's can't have the starter.
     if args.parent is None and not given(args, recipe.Config).keys() & {*recipe.fixed_by_weights}:
         source = suggested(recipe, sprites)

@@ -22,7 +22,8 @@ MODULES = {
     "studio.core.children": "studio.core.worker_process",
     "studio.core.places": "studio.core.paths",
     "studio.core.wording": "studio.core.formatting",
-    "studio.data.naming": "studio.data.files.naming",
+    "studio.data.files.naming": "studio.core.names",
+    "studio.data.naming": "studio.core.names",
     "studio.data.source_files": "studio.data.files.source_files",
     "studio.engine.batches": "studio.engine.steps.batches",
     "studio.engine.types": "studio.engine.devices.types",
@@ -31,9 +32,18 @@ MODULES = {
 }
 NAMES: dict[str, dict[str, str]] = {  # by module, as it is called now
     "studio.core.events": {"Halted": "Blocked", "SteppedBack": "RolledBack"},
-    "studio.data.files.naming": {"shown": "escape_unprintable"},
-    "studio.data.files.source_files": {"Refused": "UnreadableFile"},
-    "studio.data.sources.base": {"Refused": "UnreadableFile"},
+    "studio.core.names": {"shown": "escape_unprintable"},
+    "studio.data.atlases.base": {
+        "all_named": "siblings_with_suffix",
+        "beginning": "read_start",
+        "description": "read_description",
+        "find_beside": "find_sibling",
+        "last_part": "base_name",
+        "means": "matches_path",
+        "too_large": "exceeds_size_limit",
+    },
+    "studio.data.files.source_files": {"Picture": "SourceImage", "Refused": "UnreadableFile", "Remark": "SourceIssue"},
+    "studio.data.sources.base": {"Picture": "SourceImage", "Refused": "UnreadableFile", "Remark": "SourceIssue"},
     "studio.engine.steps.batches": {"Chosen": "RawBatch", "at_most": "stride_subsample", "sampled": "subsample"},
     "studio.lab.experiments.base": {"Bench": "ExperimentContext"},
     "studio.recipes.base": {

@@ -1,10 +1,17 @@
-"""Unicode normalisation (NFC) of names and typed paths."""
+"""Unicode normalisation (NFC) of names and typed paths, and names with unprintable characters escaped."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.core import former_names
+
+# Characters that `escape_unprintable` escapes besides control characters: line breaks of Unicode, marks that reverse
+# the writing direction and so can disguise a name, and invisible characters. Joiners stay: emoji and Persian need them.
+_ESCAPED = frozenset({0xAD, 0x200B, 0x2028, 0x2029, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)})
 
 
 def nfc(name: str) -> str:
@@ -22,3 +29,22 @@ def existing_path(text: str) -> Path:
     """
     forms = () if text.isascii() else (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
     return Path(next(filter(os.path.exists, forms), text))  # Path.exists raises OSError for long names
+
+
+def escape_unprintable(text: str) -> str:
+    """Return `text` in composed Unicode with undecodable bytes, surrogates and control characters escaped."""
+    text = nfc(text)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as os.fsdecode returns it
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 32 or 0x7F <= code < 0xA0:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF or code in _ESCAPED else character
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names.attributes_of(__name__)

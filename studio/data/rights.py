@@ -1,4 +1,4 @@
-"""What the user says of the rights in the sprites. Nothing of it is checked: it goes along, for those who ask later."""
+"""Licence and credits of the sprites, as typed by the user. Nothing checks them; models and cards carry them along."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from studio.data.sprites import Sprites
 
 @dataclass(frozen=True)
 class Rights(Config):
-    """Kept in run.json with what the sprites were read from, and told by the cards of models."""
+    """Licence and credits, stored in the origin of the sprites (run.json) and written into model cards."""
 
     licence: str = setting(
-        "", "Licence of the sprites, such as 'CC0 1.0', 'CC BY 4.0' or 'my own work': it is told by models' cards."
+        "", "Licence of the sprites, such as 'CC0 1.0', 'CC BY 4.0' or 'my own work'. Model cards state it."
     )
-    credits: str = setting("", "Who made the sprites, and where they are from: it is told by models' cards.")
+    credits: str = setting("", "Authors and sources of the sprites. Model cards state them.")
 
     @classmethod
-    def known_of(cls, sources: Sequence[Path]) -> Rights:
-        """Those in the sprites that come with the studio; nothing is known of others."""
-        is_demo = bool(sources) and all(
-            path.resolve().is_relative_to(paths.demo_sprites().resolve()) for path in sources
-        )
+    def for_sources(cls, sources: Sequence[Path]) -> Rights:
+        """Return the rights of the bundled demo sprites, and empty rights for other paths."""
+        demo = paths.demo_sprites().resolve()
+        is_demo = bool(sources) and all(path.resolve().is_relative_to(demo) for path in sources)
         return cls("CC0 1.0", "drawn by Sprite Training Studio's own scripts") if is_demo else cls()
 
     @classmethod
-    def of(cls, origin: Mapping[str, Any]) -> Rights:
-        """Those that sprites of this origin brought along."""
+    def from_origin(cls, origin: Mapping[str, Any]) -> Rights:
+        """Return the rights stored in `Sprites.origin`."""
         return cls(*(str(origin.get(name, "")) for name in ("licence", "credits")))
 
-    def on(self, sprites: Sprites) -> Sprites:
-        """The same sprites, which bring this along."""
-        said = {name: text.strip() for name, text in self.to_json().items() if isinstance(text, str)}
-        kept = {key: value for key, value in sprites.origin.items() if key not in said}
-        return sprites.read_from({**kept, **{name: text for name, text in said.items() if text}})
+    def add_to(self, sprites: Sprites) -> Sprites:
+        """Return `sprites` with these rights in their origin, replacing earlier ones; empty texts are not stored."""
+        own = {name: text.strip() for name, text in self.to_json().items() if isinstance(text, str)}
+        others = {key: value for key, value in sprites.origin.items() if key not in own}
+        return sprites.with_origin({**others, **{name: text for name, text in own.items() if text}})

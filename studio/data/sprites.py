@@ -1,4 +1,4 @@
-"""`Sprites`: what the studio learns from, in memory or, when they are very many, in a file that is mapped."""
+"""`Sprites`, the data class that training consumes: pixels, classes and targets, in memory or mapped from a file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.files.scratch import copied
+from studio.data.files.scratch import copy_rows
 
-_SLICE = 32 << 20  # bytes that are hashed at a time
+_HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
 
 
 class MappedFile(NamedTuple):
-    """A file that is never written to again, and the byte from which on it holds pixels, sprite after sprite."""
+    """A file that is never written again and holds the pixels of sprites. start: byte offset of the first sprite."""
 
     path: Path
     start: int
@@ -28,17 +28,18 @@ class MappedFile(NamedTuple):
 class Sprites:
     """Sprites of one square size with their classes.
 
-    rgba: uint8 [N, S, S, 4], straight alpha, colour 0 wherever alpha is 0; read-only where it is a mapped file.
+    rgba: uint8 [N, S, S, 4], straight alpha, colour 0 where alpha is 0; read-only if mapped from a file.
     labels: int64 [N], index into `class_names`.
-    names: where each sprite came from, for people ('item/potion/ruby.png').
-    title: what the set is called ('dcss').
-    targets: float32 [N, T], the numbers that go with each sprite, NaN where one is missing; T is 0 without any.
-    target_names: what each of the T numbers is called ('price').
-    stored: where `rgba` is on the disk, if it is mapped from there.
-    origin: what was read and how it was mended, for the record, as JSON knows it; not part of the fingerprint.
-    groups: int64 [N], the same number for sprites that belong together, of which none is learnt from while another is
-    held out; by default each is alone. An import gives those of one file a number; `data.groups` adds near twins.
-    is_test: bool [N], which are the test set that the data bring along: never learnt from, unless there are no others.
+    names: printable origin of each sprite ('item/potion/ruby.png').
+    title: name of the set ('dcss').
+    targets: float32 [N, T], numbers to predict for each sprite, NaN if missing; T is 0 without numbers.
+    target_names: names of the T numbers ('price').
+    stored: the file that `rgba` is mapped from, if any.
+    origin: JSON object for the record: paths, import options, rights; not part of the fingerprint.
+    groups: int64 [N]; sprites with the same number never end up on both sides of the split into training and validation
+    set. By default each sprite is its own group; the import groups the sprites of a file, `data.similarity.groups` adds
+    near-duplicates.
+    is_test: bool [N], sprites of the data set's own test set; never trained on, unless there are no others.
     """
 
     rgba: Rgba
@@ -73,22 +74,22 @@ class Sprites:
 
     @property
     def size(self) -> int:
-        """Width and height in pixels."""
+        """Width and height of a sprite in pixels."""
         return int(self.rgba.shape[1])
 
     @property
     def fingerprint(self) -> str:
-        """A hash of pixels, classes and numbers: two imports that give the same training data share it."""
-        for _ in self.hashing():
+        """A hash of pixels, classes and targets: equal training data have equal fingerprints."""
+        for _ in self.compute_fingerprint():
             pass
         return str(vars(self)["_fingerprint"])
 
-    def hashing(self) -> Iterator[int]:
-        """Work the fingerprint out, once, in slices: yields how many sprites are done. Other threads run meanwhile."""
+    def compute_fingerprint(self) -> Iterator[int]:
+        """Compute the fingerprint once, in slices: yields the number of hashed sprites, so that other threads run."""
         if "_fingerprint" in vars(self):
             return
         digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
-        step = max(1, _SLICE // max(1, self.rgba[:1].nbytes))
+        step = max(1, _HASHED_BYTES // max(1, self.rgba[:1].nbytes))
         for start in range(0, len(self), step):
             digest.update(np.ascontiguousarray(self.rgba[start : start + step]).data)
             yield min(start + step, len(self))
@@ -98,28 +99,31 @@ class Sprites:
             digest.update(np.ascontiguousarray(self.targets).data)
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
-    def moved_to(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
-        """The same sprites, their pixels being at another place now."""
-        return self._same(replace(self, rgba=rgba, stored=stored))
+    def with_pixels(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
+        """Return a copy whose equal pixels are stored elsewhere."""
+        return self._with_fingerprint(replace(self, rgba=rgba, stored=stored))
 
-    def read_from(self, origin: Mapping[str, Any]) -> Sprites:
-        """The same sprites with that origin."""
-        return self._same(replace(self, origin=origin))
+    def with_origin(self, origin: Mapping[str, Any]) -> Sprites:
+        """Return a copy with another origin."""
+        return self._with_fingerprint(replace(self, origin=origin))
 
-    def _same(self, other: Sprites) -> Sprites:
-        """`other`, whose fingerprint is the same and need not be worked out again."""
+    def _with_fingerprint(self, copy: Sprites) -> Sprites:
+        """Pass the fingerprint on to a copy with the same training data, and return the copy."""
         if "_fingerprint" in vars(self):
-            vars(other)["_fingerprint"] = vars(self)["_fingerprint"]
-        return other
+            vars(copy)["_fingerprint"] = vars(self)["_fingerprint"]
+        return copy
 
     def class_counts(self) -> NDArray[np.int64]:
-        """Sprites in each class: int64 [number of classes]."""
+        """Return the number of sprites in each class: int64 [number of classes]."""
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
-        """A copy of the sprites at `indices`, with the same classes; of very many on the disk, which raises OSError."""
+        """Return a copy of the sprites at `indices` with the same classes.
+
+        A large copy goes to a scratch file; raises OSError if the disk is full.
+        """
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
-        rgba = copied(self.rgba, chosen, self.stored.path.parent if self.stored else None)
+        rgba = copy_rows(self.rgba, chosen, self.stored.path.parent if self.stored else None)
         rows = {name: getattr(self, name)[chosen] for name in ("labels", "targets", "groups", "is_test")}
         return replace(self, rgba=rgba, names=names, stored=None, **rows)

@@ -69,7 +69,7 @@ def test_a_message_leaves_with_its_state(qtbot: QtBot, window: Window) -> None:
 def test_the_warning_about_a_folder_leaves_when_another_folder_is_opened(
     qtbot: QtBot, window: Window, sprite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.data.importing.importing._LOPSIDED", 3)
+    monkeypatch.setattr("studio.data.importing.importing._IMBALANCE", 3)
     small = tmp_path / "small"
     for name, count in (("many", 8), ("few", 1)):
         (small / name).mkdir(parents=True)

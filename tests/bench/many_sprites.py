@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from studio.core.arrays import Rgba
-from studio.data.files.scratch import Scratch
+from studio.data.files.scratch import ScratchBuffer
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from tests.data.making import png_of
@@ -51,7 +51,7 @@ def write(folder: Path, count: int, *, in_archives: bool) -> None:
 
 def mapped_sprites(folder: Path, count: int, classes: int = 20) -> Sprites:
     """The same sprites in a packed file in `folder`; mapped when they are many."""
-    there = Scratch(folder)
+    there = ScratchBuffer(folder)
     for part in pixels(count):
         there.add(part)
     rgba = there.array().reshape(count, 32, 32, 4)

@@ -22,7 +22,7 @@ from PIL import Image
 from studio.cli import main as studio_main
 from studio.core.events import Blocked, CheckpointSaved, Events, LossChunk, RunFinished, RunStarted
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading import workers
+from studio.data.reading import reader_pool
 from studio.engine.control.control import Control
 from studio.engine.steps import timing
 from studio.engine.training import live_samples, loop
@@ -80,7 +80,7 @@ def train_on(kind: str, steps: int, interval: int, folder: Path, say: Say) -> No
 
 def import_all(folder: Path, say: Say) -> None:
     """Import the folder 'sprites', kept in 'cache'."""
-    workers._FEWEST = workers._SHARE = 150
+    reader_pool._MIN_FILES = reader_pool._FILES_PER_PROCESS = 150
     for event in import_sprites([folder / "sprites"], ImportOptions(), folder / "cache"):
         if isinstance(event, SpritesImported):
             left_out = [(item.name, item.reason) for item in (*event.quarantine, *event.notes)]

@@ -68,4 +68,4 @@ def test_rights_are_kept_with_the_run(
     assert origin("none") == {}
     assert origin("some", "--licence", "CC BY 4.0") == {"licence": "CC BY 4.0"}
     monkeypatch.setattr("studio.core.paths.demo_sprites", lambda: folder)
-    assert Rights(**origin("demo", "--licence", "mine")) == Rights("mine", Rights.known_of([folder]).credits)
+    assert Rights(**origin("demo", "--licence", "mine")) == Rights("mine", Rights.for_sources([folder]).credits)

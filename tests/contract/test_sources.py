@@ -12,8 +12,8 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
-from studio.data.importing.importing import all_sources
+from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile
+from studio.data.reading.read import all_sources
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data.making import found, imported, notes
@@ -42,8 +42,8 @@ def example_of(reader: Source | AtlasFormat, tmp_path: Path) -> Path:
 
 
 def file_named(name: str) -> SourceFile:
-    beside = frozenset({"x.json", "x.atlas", "x.tres", "caf\udce9.tres"})
-    return SourceFile(f"/nowhere/{name}", name, (), "nowhere", beside, 0, 0)
+    siblings = frozenset({"x.json", "x.atlas", "x.tres", "caf\udce9.tres"})
+    return SourceFile(f"/nowhere/{name}", name, (), "nowhere", siblings, 0, 0)
 
 
 def test_those_that_are_due() -> None:
@@ -63,13 +63,13 @@ def test_a_source_reads_its_example(source: Source, tmp_path: Path) -> None:
     file = found(example_of(source, tmp_path))
     assert source.claims(file)
     assert next(other for other in all_sources() if other.claims(file)).name == source.name
-    pictures = [item for item in source.read(file) if isinstance(item, Picture)]
+    pictures = [item for item in source.read(file) if isinstance(item, SourceImage)]
     assert pictures
     assert len({picture.part for picture in pictures}) == len(pictures)
     for picture in pictures:
         assert picture.rgba.dtype == np.uint8 and picture.rgba.ndim == 3 and picture.rgba.shape[2] == 4
         assert picture.rgba.flags.writeable and picture.rgba[..., 3].any()
-    again = [item.rgba.tobytes() for item in source.read(file) if isinstance(item, Picture)]
+    again = [item.rgba.tobytes() for item in source.read(file) if isinstance(item, SourceImage)]
     assert again == [picture.rgba.tobytes() for picture in pictures]
 
 
@@ -108,7 +108,7 @@ def test_a_description_gives_the_regions_of_its_example(form: AtlasFormat, tmp_p
 def test_a_description_asks_names_alone(form: AtlasFormat) -> None:
     for name in ("x.png", "caf\udce9.png", ".png", "x" * 500):
         file = file_named(name)
-        assert set(form.descriptions(file)) <= file.beside
+        assert set(form.descriptions(file)) <= file.siblings
 
 
 def test_a_description_of_another_picture(form: AtlasFormat, tmp_path: Path) -> None:

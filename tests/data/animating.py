@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studio.data.files.source_files import Picture, Remark
+from studio.data.files.source_files import SourceImage, SourceIssue
 from studio.data.images.frames import read_pictures
 from tests.data.making import MAGIC, Pixels, chunk
 
@@ -115,13 +115,13 @@ def seen_by_pillow(data: bytes) -> list[Pixels]:
     return frames
 
 
-def read(data: bytes, suffix: str = ".png") -> tuple[list[Picture], list[Remark]]:
+def read(data: bytes, suffix: str = ".png") -> tuple[list[SourceImage], list[SourceIssue]]:
     items = list(read_pictures(data, suffix))
-    pictures = [item for item in items if isinstance(item, Picture)]
-    return pictures, [item for item in items if isinstance(item, Remark)]
+    pictures = [item for item in items if isinstance(item, SourceImage)]
+    return pictures, [item for item in items if isinstance(item, SourceIssue)]
 
 
-def same(pictures: Sequence[Picture], expected: Sequence[Pixels]) -> bool:
+def same(pictures: Sequence[SourceImage], expected: Sequence[Pixels]) -> bool:
     return len(pictures) == len(expected) and all(
         np.array_equal(picture.rgba, pixels) for picture, pixels in zip(pictures, expected, strict=True)
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.data.files.source_files import Picture, Remark
+from studio.data.files.source_files import SourceImage, SourceIssue
 from studio.data.sources.aseprite import AsepriteSource
 from tests.data.making import Pixels, found
 
@@ -110,18 +110,18 @@ def ase(
     return head.ljust(128, b"\0") + body
 
 
-def items(data: bytes, folder: Path, name: str = "art.aseprite") -> list[Picture | Remark]:
+def items(data: bytes, folder: Path, name: str = "art.aseprite") -> list[SourceImage | SourceIssue]:
     path = folder / name
     path.write_bytes(data)
     return list(AsepriteSource().read(found(path)))
 
 
-def pictures(data: bytes, folder: Path) -> list[Picture]:
-    return [item for item in items(data, folder) if isinstance(item, Picture)]
+def pictures(data: bytes, folder: Path) -> list[SourceImage]:
+    return [item for item in items(data, folder) if isinstance(item, SourceImage)]
 
 
 def remarks(data: bytes, folder: Path) -> list[tuple[str, str]]:
-    return [(item.group, item.reason) for item in items(data, folder) if isinstance(item, Remark)]
+    return [(item.group, item.reason) for item in items(data, folder) if isinstance(item, SourceIssue)]
 
 
 def drawn(folder: Path, *parts: bytes, **about: Any) -> Pixels:

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from PIL import Image
 
 from studio.data.images.canvas import clear_hidden, visible_bounds
-from studio.data.options import Grid
+from studio.data.options import SheetGrid
 from studio.data.sheets.slicing import slice_grid
 from tests.data.making import Pixels
 
@@ -30,7 +30,7 @@ class Composed:
 
     name: str
     rgba: Pixels
-    grid: Grid | None = None
+    grid: SheetGrid | None = None
     frames: int = 1
 
 
@@ -74,7 +74,7 @@ def celled(rgba: Pixels, width: int, height: int) -> Pixels:
     return np.pad(rgba, ((height - rgba.shape[0], 0), (left, width - rgba.shape[1] - left), (0, 0)))
 
 
-def laid(cells: Sequence[Pixels], grid: Grid, columns: int, width: int = 0, height: int = 0) -> Pixels:
+def laid(cells: Sequence[Pixels], grid: SheetGrid, columns: int, width: int = 0, height: int = 0) -> Pixels:
     """Cells in rows, the last row only begun where they don't fill it, in a picture that is at least so large."""
     rows = -(-len(cells) // columns)
     step_x, step_y = grid.tile_width + grid.spacing, grid.tile_height + grid.spacing
@@ -101,7 +101,7 @@ def demo_sprites() -> list[Pixels]:
     return [sheet[y : y + h, x : x + w].copy() for sheet, x, y, w, h in boxes]
 
 
-def frames_of(rgba: Pixels, grid: Grid) -> list[bytes]:
+def frames_of(rgba: Pixels, grid: SheetGrid) -> list[bytes]:
     """What lies in the cells of a grid, whatever is left empty around it."""
     cells = (rgba for _, _, rgba in slice_grid(rgba, grid))
     return [trimmed(cell).tobytes() for cell in cells]
@@ -129,14 +129,14 @@ class Composer:
         """One strip or sheet of a kind."""
         rng = self._rng
         width, height = self._cells[int(rng.integers(len(self._cells)))]
-        grid = Grid(width, height)
+        grid = SheetGrid(width, height)
         count = int(rng.integers(3, 13))
         sprite = self._fitting(width, height)
         if kind == "roomy":  # frames that are smaller than their cells
             sprite = self._fitting(width - 4, height - 1)
         elif kind == "spaced":
             margin, spacing = ((0, 1), (1, 1), (0, 2), (2, 2))[int(rng.integers(4))]
-            grid = Grid(width, height, margin, margin, spacing)
+            grid = SheetGrid(width, height, margin, margin, spacing)
         if kind == "items":
             cells = [celled(self._fitting(width, height), width, height) for _ in range(int(rng.integers(20, 60)))]
             return Composed(name, laid(cells, grid, columns=8), grid, len(cells))

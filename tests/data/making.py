@@ -109,9 +109,9 @@ def all_sorts(root: Path) -> Path:
 
 def found(path: Path) -> SourceFile:
     """What a walk would say of a file."""
-    beside = frozenset(other.name for other in path.parent.iterdir() if other.is_file())
+    siblings = frozenset(other.name for other in path.parent.iterdir() if other.is_file())
     about = path.stat()
-    return SourceFile(str(path), path.name, (), path.parent.name, beside, about.st_size, about.st_mtime_ns)
+    return SourceFile(str(path), path.name, (), path.parent.name, siblings, about.st_size, about.st_mtime_ns)
 
 
 def events_of(*paths: Path, cache: Path | None = None, **options: Any) -> list[Event]:

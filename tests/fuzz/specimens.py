@@ -17,16 +17,16 @@ from PIL import Image
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
+from studio.core.names import escape_unprintable
 from studio.data.atlases.base import AtlasFormat
 from studio.data.colour.palette import Palette
-from studio.data.files.naming import escape_unprintable
-from studio.data.files.source_files import Quarantined, Remark, SourceFile
-from studio.data.importing.importing import all_sources
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions
+from studio.data.files.source_files import ImportIssue, SourceFile, SourceIssue
+from studio.data.import_result import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.options import ImportOptions
 from studio.data.palettes.base import PaletteFormat
 from studio.data.palettes.files import load_palette, palette_formats
-from studio.data.reading.finding import files_under, roots_of
-from studio.data.reading.read import read_all
+from studio.data.reading.finding import resolve_roots, walk_files
+from studio.data.reading.read import all_sources, read_all
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
@@ -39,8 +39,8 @@ _sources = functools.cache(all_sources)  # looking for plugins takes longer than
 
 def read_pictures(folder: Path) -> bool:
     """Whether any picture came; fails on anything but pictures and good reasons, as all readers here."""
-    listed, came = list(files_under(*roots_of([folder]))), False
-    _check(item for item in listed if isinstance(item, Quarantined))
+    listed, came = list(walk_files(*resolve_roots([folder]))), False
+    _check(item for item in listed if isinstance(item, ImportIssue))
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
         for sprite_read in reading.sprites:
             rgba = sprite_read.rgba
@@ -80,7 +80,7 @@ def import_all(folder: Path) -> bool:
     return len(last.sprites) > 0
 
 
-def _check(items: Iterable[Quarantined | Remark]) -> None:
+def _check(items: Iterable[ImportIssue | SourceIssue]) -> None:
     for item in items:
         assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS), item.group
         check_text(item.reason)

@@ -14,8 +14,8 @@ from studio.core.events import Event, Notice, SpritesGenerated
 
 if TYPE_CHECKING:
     from studio.data.colour.constraints import ConstraintCheck
-    from studio.data.files.source_files import Quarantined
-    from studio.data.options import FoundSheet
+    from studio.data.files.source_files import ImportIssue
+    from studio.data.import_result import DetectedSheet
     from studio.engine.runs.folder import RunRecord
 
 
@@ -58,8 +58,8 @@ class OnlySheets(Event):
     """
 
     paths: tuple[Path, ...]
-    sheets: tuple[Quarantined, ...]
-    recognised: tuple[FoundSheet, ...] = ()
+    sheets: tuple[ImportIssue, ...]
+    recognised: tuple[DetectedSheet, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
-from studio.data.files.naming import is_archive
+from studio.data.files.source_files import is_archive
 from studio.engine.runs.listing import resume_hint
 
 _LONGEST_FAREWELL_MS = 10_000

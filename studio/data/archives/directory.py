@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from studio.data.files.source_files import MOST_FILES, ArchiveEntry, UnreadableFile
+from studio.data.files.source_files import MAX_FILES, ArchiveEntry, UnreadableFile
 
 _LARGEST_DIRECTORY = 256 << 20  # bytes; it is read in one piece
 _RECORD = struct.Struct("<4s4xHH4xIIIHHH4xII")
@@ -19,7 +19,7 @@ _DAMAGED = "damaged: the list of the files in the archive can't be read"
 _BREAKS_OFF = "damaged: the list of the files in the archive breaks off"
 
 
-class Record(NamedTuple):
+class DirectoryRecord(NamedTuple):
     """One line of the directory. Like all in it, it may lie.
 
     name: in no known encoding. flags: bits as zip defines them. mode: as in os.stat, 0 where it is not given.
@@ -40,7 +40,7 @@ class _Directory(NamedTuple):
     shift: int
 
 
-def records(stream: BinaryIO, size: int) -> Iterator[Record]:
+def read_directory(stream: BinaryIO, size: int) -> Iterator[DirectoryRecord]:
     """Every member of the archive in `stream`, which is `size` bytes long, in the directory's order.
 
     Raises Refused: at once when there is no directory, after the last good record where it breaks off.
@@ -63,9 +63,9 @@ def records(stream: BinaryIO, size: int) -> Iterator[Record]:
             unpacked_size, packed_size, offset = _widened((unpacked_size, packed_size, offset), extra)
         entry = ArchiveEntry(min(offset + directory.shift, size), packed_size, unpacked_size, method, crc)
         count += 1
-        if count > MOST_FILES:
-            raise UnreadableFile("refused", f"an archive of more than {MOST_FILES:,} files: no more are looked at")
-        yield Record(data[extra_start - name_length : extra_start], flags, attributes >> 16, entry)
+        if count > MAX_FILES:
+            raise UnreadableFile("refused", f"an archive of more than {MAX_FILES:,} files: no more are looked at")
+        yield DirectoryRecord(data[extra_start - name_length : extra_start], flags, attributes >> 16, entry)
     if count % 0x10000 != directory.members % 0x10000:  # some programs write no more of it
         raise UnreadableFile("unreadable", _BREAKS_OFF)
 

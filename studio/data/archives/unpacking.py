@@ -26,7 +26,7 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-def unpacked(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
+def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
     """The member's bytes, or its first `most`, from the archive in `stream`.
 
     Its checksum is compared when all of it is read. Raises OSError, and Refused for anything wrong inside.

@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 from studio.core import formatting
-from studio.data.archives.directory import Record, records
+from studio.core.names import escape_unprintable
+from studio.data.archives.directory import DirectoryRecord, read_directory
 from studio.data.archives.unpacking import READ_METHODS
-from studio.data.files.naming import escape_unprintable, ignored, is_archive, made_by_other_program
 from studio.data.files.source_files import (
     ArchiveFolder,
+    ImportIssue,
     Member,
-    Quarantined,
-    Skipped,
+    SkippedItem,
     SourceFile,
     UnreadableFile,
-    opened,
+    is_archive,
+    is_foreign,
+    is_ignored,
+    open_regular_file,
 )
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
@@ -41,14 +44,14 @@ class Archive:
     home: as in SourceFile.
     """
 
-    where: str
+    path_str: str
     label: tuple[str, ...]
     folders: tuple[str, ...]
-    home: str
+    default_class: str
 
     @property
     def name(self) -> str:
-        return "/".join(self.label) or escape_unprintable(os.path.basename(self.where))  # noqa: PTH119 - as it is, with surrogates
+        return "/".join(self.label) or escape_unprintable(os.path.basename(self.path_str))  # noqa: PTH119 - as it is, with surrogates
 
 
 @dataclass(eq=False, slots=True)
@@ -70,36 +73,36 @@ class _Contents:
         return len(tops) == 1 and () not in tops
 
 
-def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
+def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
     """Yield the files of an archive, its unusable entries and its skipped entries. Raises OSError if it can't open."""
     contents = _Contents()
-    path = Path(archive.where)
+    path = Path(archive.path_str)
     mtime_ns = 0
     try:
-        with opened(archive.where) as stream:
+        with open_regular_file(archive.path_str) as stream:
             about = os.fstat(stream.fileno())
             mtime_ns = about.st_mtime_ns
             _look_through(stream, about.st_size, contents)
     except UnreadableFile as refused:
-        yield Quarantined(archive.name, refused.reason, refused.group, path)
+        yield ImportIssue(archive.name, refused.reason, refused.group, path)
     depth = int(contents.wrapped)
     for parts, group, reason in contents.left_out:
         name = "/".join((*archive.label, *map(escape_unprintable, parts[depth:])))
-        yield Quarantined(name, reason, group, path)
+        yield ImportIssue(name, reason, group, path)
     for parts in sorted(contents.skipped):
-        yield Skipped("/".join((*archive.label, *map(escape_unprintable, parts))))
+        yield SkippedItem("/".join((*archive.label, *map(escape_unprintable, parts))))
     for folder, entries in contents.folders.items():
         inside = tuple(escape_unprintable(part) for part in folder[depth:])
         before = "".join(f"{part}/" for part in (*archive.label, *inside))
-        folders, beside = (*archive.folders, *inside), frozenset(entries)
+        folders, siblings = (*archive.folders, *inside), frozenset(entries)
         for name, entry in entries.items():
             member = Member(name, entries)
             yield SourceFile(
-                archive.where,
+                archive.path_str,
                 before + escape_unprintable(name),
                 folders,
-                archive.home,
-                beside,
+                archive.default_class,
+                siblings,
                 entry.size,
                 mtime_ns,
                 member,
@@ -109,7 +112,7 @@ def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
 def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
     """Put every member into `contents`. Raises Refused where the directory ends too early or asks for too much."""
     total = 0
-    for record in records(stream, size):
+    for record in read_directory(stream, size):
         name = _decoded(record).replace("\\", "/")  # which old programs on Windows write between folders
         if name.endswith("/") or stat.S_ISDIR(record.mode):
             continue
@@ -118,10 +121,10 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
         if unsafe:
             contents.left_out.append(((name[:_LONGEST_SHOWN],), "refused", unsafe))
             continue
-        if any(ignored(part) for part in parts):
+        if any(is_ignored(part) for part in parts):
             continue
         places = range(len(parts))
-        skipped = next((n for n in places if made_by_other_program(parts[n], is_folder=n < len(parts) - 1)), None)
+        skipped = next((n for n in places if is_foreign(parts[n], is_folder=n < len(parts) - 1)), None)
         if skipped is not None:
             contents.skipped.add(parts[: skipped + 1])
             continue
@@ -142,7 +145,7 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
         entries.add(parts[-1], record.entry)
 
 
-def _decoded(record: Record) -> str:
+def _decoded(record: DirectoryRecord) -> str:
     """Its name: UTF-8 where that is possible, as some programs write it without saying so, else as zip has it."""
     try:
         return record.name.decode()
@@ -170,7 +173,7 @@ def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
     return None
 
 
-def _wrong_packing(record: Record) -> tuple[str, str] | None:
+def _wrong_packing(record: DirectoryRecord) -> tuple[str, str] | None:
     """Group and reason when a member can't or must not be unpacked, from the directory alone."""
     _, packed_size, size, method, _ = record.entry
     if record.flags & _ENCRYPTED:

@@ -1,7 +1,7 @@
-"""What every description of a sheet answers: which files beside a picture may hold it, and where its sprites lie.
+"""Base class of atlas formats: description files beside a sheet that say where its sprites are.
 
-A new kind is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.data.atlases'): a subclass of `AtlasFormat`. The sheet source finds it.
+To add a format, define a subclass of `AtlasFormat` in a new file of this folder, or in a package that names its module
+in the entry-point group 'studio.data.atlases'. The sheet source finds it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from studio.data.files.naming import escape_unprintable, folded
+import numpy as np
+from PIL import Image
+
+from studio.core import former_names
+from studio.core.names import escape_unprintable, nfc
 from studio.data.files.source_files import SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 
-_LARGEST = 8 << 20  # bytes of one description; reading it holds up every other thread
+_MAX_BYTES = 8 << 20  # of a description file; parsing it blocks all other threads
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle in pixels, from the top left."""
+    """A rectangle in pixels. x, y: its top left corner. w, h: width and height."""
 
     x: int
     y: int
@@ -30,22 +34,24 @@ class Box:
     h: int
 
     def inside(self, width: int, height: int) -> bool:
+        """Return whether the box is non-empty and lies inside an image of this size."""
         return self.w > 0 and self.h > 0 and 0 <= self.x <= width - self.w and 0 <= self.y <= height - self.h
 
     def overlaps(self, other: Box) -> bool:
+        """Return whether the two boxes share a pixel."""
         across = self.x < other.x + other.w and other.x < self.x + self.w
         return across and self.y < other.y + other.h and other.y < self.y + self.h
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A sprite of a sheet as its description says, which may lie.
+    """A sprite of a sheet, unchecked, as the description file has it.
 
-    name: as it is written there. box: where it lies in the sheet, as it lies there; None where that is not given.
-    turns: by how many quarter turns clockwise it was turned when it was packed; None for a turn that is not read.
-    whole, place: width and height before transparent borders were trimmed, and where the upright sprite lies in that;
-    None where nothing was trimmed.
-    zero_fills: whether a width or height of 0 in `box` reaches to the edge of the picture.
+    name: name of the sprite in the file. box: its rectangle in the sheet, rotated sprites as packed; None if missing.
+    turns: quarter turns clockwise by which the packer rotated the sprite; None for an unsupported rotation.
+    whole: (width, height) before the packer trimmed transparent borders. place: rectangle of the upright trimmed sprite
+    within `whole`. Both are None for an untrimmed sprite.
+    zero_fills: whether a width or height of 0 in `box` extends to the edge of the image.
     """
 
     name: str
@@ -60,10 +66,10 @@ class Region:
 class Atlas:
     """The description of a sheet.
 
-    sources: the names of the description files, at least one. regions: the sprites in the order of the files.
-    size: width and height of the picture in pixels according to the file; None in a file without a size.
-    size_decides: the description is valid only for a picture of exactly `size`.
-    premultiplied: the picture has premultiplied alpha according to the file.
+    sources: names of the description files, at least one. regions: the sprites in file order.
+    size: width and height of the image in pixels according to the file; None in a file without a size.
+    size_decides: the description is valid only for an image of exactly `size`.
+    premultiplied: the image has premultiplied alpha according to the file.
     """
 
     sources: tuple[str, ...]
@@ -75,75 +81,90 @@ class Atlas:
     @property
     def source(self) -> str:
         """The description files for messages: 'coin.tres', 'coin.tres and 2 more'."""
-        more = len(self.sources) - 1
-        return (
-            f"{escape_unprintable(self.sources[0])} and {more:,} more" if more else escape_unprintable(self.sources[0])
-        )
+        first, more = escape_unprintable(self.sources[0]), len(self.sources) - 1
+        return f"{first} and {more:,} more" if more else first
 
 
 class AtlasFormat(ABC):
-    """A way to describe a sheet in files beside it. Stateless: asked on several threads at once."""
+    """A format of description files. Stateless: called on several threads at once."""
 
     name: str = ""
-    order: ClassVar[int] = 0  # formats with a lower one are asked first
+    order: ClassVar[int] = 0  # formats with a lower order are asked first
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """The files beside the picture `file` that may describe it. From the names alone: asked for every picture."""
+        """Return the names of siblings that may describe `file`. Open none of them: called for every image."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Atlas | None:
-        """Return the description of `file`; None if the files beside `file` describe other pictures or nothing.
+        """Return the description of `file`; None if its siblings describe other images or nothing.
 
-        Raises Refused for an unusable description: the caller then reads the picture without a description. Raises
-        OSError. Damaged bytes never raise other exceptions.
+        Raises UnreadableFile for an unusable description; the import then reads the image without it. Raises OSError.
+        Damaged bytes never raise other exceptions.
         """
 
     @abstractmethod
     def example(self, folder: Path) -> Path:
-        """Write a sheet of two sprites and what describes it into `folder`; return the picture, for the tests."""
+        """Write a sheet of two sprites and its description into `folder`; return the image, for the tests."""
 
 
-class _Same:
-    """The very same set: to find a set that is only like one kept would mean to compare all names every time."""
+class FolderKey:
+    """Cache key for the folder of a file: compares the identity of the sibling set, not its names.
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
+    All files of a folder share one set. Comparing equal sets of an earlier import would compare all their names.
+    """
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
 
     def __hash__(self) -> int:
-        return id(self.names)
+        return id(self.file.siblings)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.names is other.names
+        return isinstance(other, FolderKey) and self.file.siblings is other.file.siblings
 
 
-@lru_cache(maxsize=8)  # every picture of a folder asks about the same set
-def _with_suffix(beside: _Same, suffix: str) -> tuple[str, ...]:
-    return tuple(sorted(name for name in beside.names if name.lower().endswith(suffix)))
+@lru_cache(maxsize=8)  # called for every image of a folder
+def _with_suffix(folder: FolderKey, suffix: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name in folder.file.siblings if name.lower().endswith(suffix)))
 
 
 @lru_cache(maxsize=32)
-def _by_folded_name(beside: _Same, suffix: str) -> dict[str, str]:
-    return {folded(name): name for name in reversed(_with_suffix(beside, suffix))}
+def _by_casefolded_name(folder: FolderKey, suffix: str) -> dict[str, str]:
+    return {casefolded(name): name for name in reversed(_with_suffix(folder, suffix))}
 
 
-def find_beside(file: SourceFile, name: str) -> str:
-    """Return the name of a file beside `file` that equals `name`, with upper and lower case ignored; '' if missing."""
-    if name in file.beside:
+def siblings_with_suffix(file: SourceFile, suffix: str) -> Sequence[str]:
+    """Return the sorted names of all siblings of `file` with this suffix."""
+    return _with_suffix(FolderKey(file), suffix)
+
+
+def find_sibling(file: SourceFile, name: str) -> str:
+    """Return the name of the sibling that equals `name`, with upper and lower case ignored; '' if missing."""
+    if name in file.siblings:
         return name
     _, dot, suffix = name.rpartition(".")
-    return _by_folded_name(_Same(file.beside), f".{suffix.lower()}").get(folded(name), "") if dot else ""
+    names = _by_casefolded_name(FolderKey(file), f".{suffix.lower()}") if dot else {}
+    return names.get(casefolded(name), "")
 
 
-def last_part(path: str) -> str:
+def casefolded(name: str) -> str:
+    """Return a file name in a form for comparisons: case-folded, in composed Unicode."""
+    return nfc(name).casefold()
+
+
+def base_name(path: str) -> str:
     """Return the file name at the end of a path with slashes or backslashes."""
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-def means(file: SourceFile, path: str) -> bool:
-    """Whether a path in a description means `file`. Folders are ignored; case is ignored if no exact match exists."""
-    name = last_part(path)
-    return name == file.file_name or (folded(name) == folded(file.file_name) and name not in file.beside)
+def matches_path(file: SourceFile, path: str) -> bool:
+    """Return whether a path in a description means `file`.
+
+    Folders in the path are ignored; upper and lower case are ignored if no sibling matches exactly.
+    """
+    name = base_name(path)
+    return name == file.file_name or (casefolded(name) == casefolded(file.file_name) and name not in file.siblings)
 
 
 def whole_number(value: object) -> int | None:
@@ -159,30 +180,38 @@ def whole_number(value: object) -> int | None:
     return int(number) if number.is_integer() else None
 
 
-def all_named(file: SourceFile, suffix: str) -> Sequence[str]:
-    """Every file beside `file` with this suffix, sorted."""
-    return _with_suffix(_Same(file.beside), suffix)
+def exceeds_size_limit(file: SourceFile, name: str) -> bool:
+    """Return whether `read_description` would refuse the sibling `name`. Raises OSError."""
+    return file.sibling(name).size > _MAX_BYTES
 
 
-def too_large(file: SourceFile, name: str) -> bool:
-    """Whether `description` would refuse a file beside `file`. Raises OSError."""
-    return file.neighbour(name).size > _LARGEST
-
-
-def description(file: SourceFile, name: str) -> bytes:
-    """Return the bytes of the file `name` beside `file`. Raises Refused for too large files, and OSError."""
-    data = beginning(file, name, _LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise UnreadableFile("refused", f"{escape_unprintable(name)} beside it is larger than {_LARGEST >> 20} MB")
+def read_description(file: SourceFile, name: str) -> bytes:
+    """Return the bytes of the sibling `name`. Raises UnreadableFile for a too large file, and OSError."""
+    data = read_start(file, name, _MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise UnreadableFile("refused", f"{escape_unprintable(name)} beside it is larger than {_MAX_BYTES >> 20} MB")
     return data
 
 
-def beginning(file: SourceFile, name: str, most: int) -> bytes:
-    """Return up to `most` bytes of a file beside `file`; b'' for a forbidden, missing or damaged file.
+def read_start(file: SourceFile, name: str, most: int) -> bytes:
+    """Return the first `most` bytes of the sibling `name`; b'' for a forbidden, missing or damaged file.
 
-    The import lists the damaged file once; the pictures beside it are still read. Raises OSError for other faults.
+    The import reports that file by itself; the images beside it are still read. Raises OSError for other faults.
     """
     try:
-        return read_bytes(file.neighbour(name), most)
+        return read_bytes(file.sibling(name), most)
     except (PermissionError, FileNotFoundError, UnreadableFile):
         return b""
+
+
+def write_example_sheet(folder: Path) -> Path:
+    """Write 'gems.png' for the examples of formats: two sprites of 8 x 8 pixels side by side; return its path."""
+    pixels = np.zeros((8, 16, 4), np.uint8)
+    pixels[2:6, 1:7] = (200, 60, 40, 255)
+    pixels[1:7, 10:14] = (40, 60, 200, 255)
+    Image.fromarray(pixels).save(folder / "gems.png")
+    return folder / "gems.png"
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names.attributes_of(__name__)

@@ -20,19 +20,17 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
-
 from studio.data.atlases.base import (
     Atlas,
     AtlasFormat,
     Box,
     Region,
-    all_named,
-    beginning,
-    description,
-    means,
+    matches_path,
+    read_description,
+    read_start,
+    siblings_with_suffix,
     whole_number,
+    write_example_sheet,
 )
 from studio.data.files.source_files import SourceFile, UnreadableFile
 
@@ -56,32 +54,28 @@ class GodotAtlas(AtlasFormat):
     name = "godot"
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return all_named(file, _SUFFIX)[:_MOST_FILES]
+        return siblings_with_suffix(file, _SUFFIX)[:_MOST_FILES]
 
     def read(self, file: SourceFile) -> Atlas | None:
         found: list[Region] = []
         sources = []
         for name in self.descriptions(file):
-            text = beginning(file, name, _MOST_BYTES).decode("utf-8", "replace")
+            text = read_start(file, name, _MOST_BYTES).decode("utf-8", "replace")
             kind, stem = _KIND.match(text), name[: -len(_SUFFIX)]
-            if kind is None or not any(means(file, path) for path in _TEXTURE.findall(text)):
+            if kind is None or not any(matches_path(file, path) for path in _TEXTURE.findall(text)):
                 continue
             sources.append(name)
             if kind[1] == "AtlasTexture":
                 found.append(_region(stem, text))
             else:
-                found += _frames(stem, description(file, name).decode("utf-8", "replace"), file)
-        if found and len(all_named(file, _SUFFIX)) > _MOST_FILES:
+                found += _frames(stem, read_description(file, name).decode("utf-8", "replace"), file)
+        if found and len(siblings_with_suffix(file, _SUFFIX)) > _MOST_FILES:
             raise UnreadableFile(
                 "refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away"
             )
         return Atlas(tuple(sources), tuple(found)) if found else None
 
     def example(self, folder: Path) -> Path:
-        pixels = np.zeros((8, 16, 4), np.uint8)
-        pixels[2:6, 1:7] = (200, 60, 40, 255)
-        pixels[1:7, 10:14] = (40, 60, 200, 255)
-        Image.fromarray(pixels).save(folder / "gems.png")
         for name, x in (("ruby", 0), ("sapphire", 8)):
             text = (
                 '[gd_resource type="AtlasTexture" load_steps=2 format=3]\n\n'
@@ -89,7 +83,7 @@ class GodotAtlas(AtlasFormat):
                 f'[resource]\natlas = ExtResource("1")\nregion = Rect2({x}, 0, 8, 8)\n'
             )
             (folder / f"{name}{_SUFFIX}").write_text(text)
-        return folder / "gems.png"
+        return write_example_sheet(folder)
 
 
 def _frames(stem: str, text: str, picture: SourceFile) -> Iterator[Region]:
@@ -99,7 +93,7 @@ def _frames(stem: str, text: str, picture: SourceFile) -> Iterator[Region]:
     for found in _PART.finditer(text):
         part = found[0]
         texture, key, atlas = _TEXTURE.match(part), _ID.match(part), _ATLAS.search(part)
-        if texture and key and means(picture, texture[1]):
+        if texture and key and matches_path(picture, texture[1]):
             pictures.add(key[1])
         elif _IS_ATLAS.match(part) and atlas and atlas[1] in pictures:
             number += 1

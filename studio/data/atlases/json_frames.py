@@ -21,22 +21,22 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
+from studio.core.names import escape_unprintable
 from studio.data.atlases.base import (
     Atlas,
     AtlasFormat,
     Box,
+    FolderKey,
     Region,
-    all_named,
-    description,
-    find_beside,
-    last_part,
-    means,
+    base_name,
+    casefolded,
+    find_sibling,
+    matches_path,
+    read_description,
+    siblings_with_suffix,
     whole_number,
+    write_example_sheet,
 )
-from studio.data.files.naming import escape_unprintable, folded
 from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _SUFFIX = ".json"
@@ -70,7 +70,7 @@ class JsonFrames(AtlasFormat):
     order = -10
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return all_named(file, _SUFFIX)
+        return siblings_with_suffix(file, _SUFFIX)
 
     def read(self, file: SourceFile) -> Atlas | None:
         problem = None
@@ -87,56 +87,39 @@ class JsonFrames(AtlasFormat):
         return None
 
     def example(self, folder: Path) -> Path:
-        pixels = np.zeros((8, 16, 4), np.uint8)
-        pixels[2:6, 1:7] = (200, 60, 40, 255)
-        pixels[1:7, 10:14] = (40, 60, 200, 255)
         frames = [
             {"filename": name, "frame": {"x": x, "y": 0, "w": 8, "h": 8}} for name, x in (("ruby", 0), ("sapphire", 8))
         ]
         (folder / "gems.json").write_text(json.dumps({"frames": frames, "meta": {"image": "gems.png"}}))
-        Image.fromarray(pixels).save(folder / "gems.png")
-        return folder / "gems.png"
+        return write_example_sheet(folder)
 
 
 def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
     """Yield the names of JSON files that may describe `file`, each with whether it matches; matching names first."""
-    alike = {find_beside(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
+    alike = {find_sibling(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
     yield from ((name, True) for name in sorted(alike))
     yield from ((name, False) for name in _naming_picture(file) if name not in alike)
 
 
-class _Folder:
-    """Cache key: the folder of a file, by the identity of the folder's set of file names."""
-
-    def __init__(self, file: SourceFile) -> None:
-        self.file = file
-
-    def __hash__(self) -> int:
-        return id(self.file.beside)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Folder) and self.file.beside is other.file.beside
-
-
 def _naming_picture(file: SourceFile) -> Sequence[str]:
     """Return the names of the JSON files with an "image" entry for `file`."""
-    return _by_image(_Folder(file)).get(folded(file.file_name), ())
+    return _by_image(FolderKey(file)).get(casefolded(file.file_name), ())
 
 
 @lru_cache(maxsize=8)  # called for every picture of a folder
-def _by_image(folder: _Folder) -> dict[str, list[str]]:
+def _by_image(folder: FolderKey) -> dict[str, list[str]]:
     """Map the folded names of pictures to the JSON files of a folder with "image" entries; skip unusable files."""
     found: dict[str, list[str]] = {}
-    for name in all_named(folder.file, _SUFFIX)[:_MOST_FILES]:
+    for name in siblings_with_suffix(folder.file, _SUFFIX)[:_MOST_FILES]:
         with suppress(OSError, UnreadableFile):
             for page in _pages(_content(folder.file, name)):
-                found.setdefault(folded(last_part(page.image)), []).append(name)
+                found.setdefault(casefolded(base_name(page.image)), []).append(name)
     return found
 
 
 def _content(file: SourceFile, name: str) -> Any:
     try:
-        return json.loads(description(file, name), object_pairs_hook=_Object)
+        return json.loads(read_description(file, name), object_pairs_hook=_Object)
     except (ValueError, RecursionError):
         raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it can't be read as JSON") from None
 
@@ -180,13 +163,13 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     alike: the two file names match. Raises Refused for frames without positions.
     """
     pages = list(_pages(_content(file, name)))
-    page = next((page for page in pages if page.image and means(file, page.image)), None)
+    page = next((page for page in pages if page.image and matches_path(file, page.image)), None)
     size_decides = False
     if page is None and alike and len(pages) == 1:
         page = pages[0]
-        image = find_beside(file, last_part(page.image))
+        image = find_sibling(file, base_name(page.image))
         # s.webp beside s.png and s.json: the sheet in a second format, or a smaller preview.
-        size_decides = bool(image) and folded(image.rpartition(".")[0]) == folded(file.stem)
+        size_decides = bool(image) and casefolded(image.rpartition(".")[0]) == casefolded(file.stem)
         if (image and not size_decides) or (not image and not page.image and _is_preview(file)):
             return None
     if page is None:
@@ -200,7 +183,7 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
 
 def _is_preview(file: SourceFile) -> bool:
     """Whether `file` is a GIF beside a sheet of the same name: hero.gif beside hero.png."""
-    return file.suffix == ".gif" and any(find_beside(file, f"{file.stem}{suffix}") for suffix in _SHEET_SUFFIXES)
+    return file.suffix == ".gif" and any(find_sibling(file, f"{file.stem}{suffix}") for suffix in _SHEET_SUFFIXES)
 
 
 def _regions(page: _Page) -> tuple[Region, ...]:

@@ -11,21 +11,19 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
-from PIL import Image
-
+from studio.core.names import escape_unprintable
 from studio.data.atlases.base import (
     Atlas,
     AtlasFormat,
     Box,
     Region,
-    all_named,
-    description,
-    means,
-    too_large,
+    exceeds_size_limit,
+    matches_path,
+    read_description,
+    siblings_with_suffix,
     whole_number,
+    write_example_sheet,
 )
-from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
@@ -38,13 +36,13 @@ class LibgdxAtlas(AtlasFormat):
     name = "libgdx"
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return all_named(file, ".atlas")
+        return siblings_with_suffix(file, ".atlas")
 
     def read(self, file: SourceFile) -> Atlas | None:
         for name in self.descriptions(file):
-            if name.rpartition(".")[0] != file.stem and too_large(file, name):
+            if name.rpartition(".")[0] != file.stem and exceeds_size_limit(file, name):
                 continue  # other programs call their files so too
-            atlas = _atlas(name, description(file, name).decode("utf-8", "replace"), file)
+            atlas = _atlas(name, read_description(file, name).decode("utf-8", "replace"), file)
             if atlas is not None and not atlas.regions:
                 raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it lists no sprites in it")
             if atlas is not None:
@@ -52,20 +50,16 @@ class LibgdxAtlas(AtlasFormat):
         return None
 
     def example(self, folder: Path) -> Path:
-        pixels = np.zeros((8, 16, 4), np.uint8)
-        pixels[2:6, 1:7] = (200, 60, 40, 255)
-        pixels[1:7, 10:14] = (40, 60, 200, 255)
-        Image.fromarray(pixels).save(folder / "gems.png")
         lines = ["gems.png", "size: 16, 8", "ruby", "  xy: 0, 0", "  size: 8, 8", "sapphire", "  bounds: 8, 0, 8, 8"]
         (folder / "gems.atlas").write_text("\n".join(lines))
-        return folder / "gems.png"
+        return write_example_sheet(folder)
 
 
 def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
     """Parse the entries for `picture` in an .atlas text; return None if the text does not name the picture."""
     lines = (line.strip() for line in text.splitlines())
     pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
-    about = [page[1:] for page in pages if means(picture, page[0])]
+    about = [page[1:] for page in pages if matches_path(picture, page[0])]
     if not about:
         return None
     (_, page), *entries = (entry for lines in about for entry in _entries(lines))

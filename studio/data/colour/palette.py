@@ -11,7 +11,7 @@ from PIL import Image
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.data.files.naming import escape_unprintable
+from studio.core.names import escape_unprintable
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these

@@ -16,7 +16,7 @@ from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.doctor.class_spelling import preferred_spellings, spelling_key
 from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, SpritesChecked
 from studio.data.doctor.fixes import near_colour_merger
-from studio.data.files.source_files import Quarantined
+from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import OPAQUE, as_uint32, sprite_slices
 from studio.data.options import ImportOptions
 from studio.data.similarity.groups import find_near_duplicates
@@ -46,39 +46,39 @@ def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None 
     yield SpritesChecked(sprites, tuple(items), len(some), palette_colours)
 
 
-def _small_classes(sprites: Sprites) -> Iterator[Quarantined]:
+def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:
     counts = sprites.class_counts()
     small = np.flatnonzero(counts < SMALL_CLASS)
     if len(sprites.class_names) > 1:
         for index in np.flatnonzero(np.isin(sprites.labels, small)).tolist():
             label = int(sprites.labels[index])
             words = f"class {sprites.class_names[label]!r} has only {count(int(counts[label]), 'sprite')}"
-            yield Quarantined(sprites.names[index], words, "small class")
+            yield ImportIssue(sprites.names[index], words, "small class")
 
 
-def _like_named(sprites: Sprites) -> Iterator[Quarantined]:
+def _like_named(sprites: Sprites) -> Iterator[ImportIssue]:
     """Yield the sprites of every like-named class but the largest."""
     chosen = preferred_spellings(sprites)
     largest = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True):
         own = sprites.class_names[label]
         if own != largest[label]:
-            yield Quarantined(name, f"class {own!r} is class {largest[label]!r} in another spelling", "like-named")
+            yield ImportIssue(name, f"class {own!r} is class {largest[label]!r} in another spelling", "like-named")
 
 
-def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
+def _many_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
     items = []
     for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
         used = colours_per_sprite(sprites.rgba[part])
         for index in np.flatnonzero(used > MANY_COLOURS).tolist():
             items.append(
-                Quarantined(sprites.names[part.start + index], f"{number(int(used[index]))} colours", "many colours")
+                ImportIssue(sprites.names[part.start + index], f"{number(int(used[index]))} colours", "many colours")
             )
         yield _progress(sprites, part)
     return items
 
 
-def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
+def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
     """Sprites that need fewer colours once near ones are merged."""
     change = yield from near_colour_merger(sprites.rgba, HARDLY_SEEN)
     items = []
@@ -86,12 +86,12 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
         before, after = colours_per_sprite(sprites.rgba[part]), colours_per_sprite(change(sprites.rgba[part]))
         for index in np.flatnonzero(after < before).tolist():
             words = f"{number(int(before[index]))} colours, {number(int(after[index]))} to the eye"
-            items.append(Quarantined(sprites.names[part.start + index], words, "near colours"))
+            items.append(ImportIssue(sprites.names[part.start + index], words, "near colours"))
         yield _progress(sprites, part)
     return items
 
 
-def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[Quarantined], int]]:
+def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
     """Sprites with colours of their own where nearly all share a palette, and how many colours that has, or 0."""
     shared: Counter[int] = Counter()
     for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
@@ -107,7 +107,7 @@ def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[Quaranti
         for index, colours in enumerate(_each(sprites.rgba[part]), part.start):
             others = len(colours) - int(np.isin(colours, palette).sum())
             if others:
-                items.append(Quarantined(sprites.names[index], f"{count(others, 'colour')} of its own", "off palette"))
+                items.append(ImportIssue(sprites.names[index], f"{count(others, 'colour')} of its own", "off palette"))
         yield _progress(sprites, part)
     return (items, len(palette)) if items and len(items) <= (1 - _MOSTLY) * len(sprites) else ([], 0)
 
@@ -119,11 +119,11 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
         yield np.unique(sprite[alpha > 0] | OPAQUE)
 
 
-def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[Quarantined]]:
+def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[ImportIssue]]:
     found = (yield from find_near_duplicates(sprites, cache_dir)).similar.earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
-    return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]
+    return [ImportIssue(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]
 
 
 def _progress(sprites: Sprites, part: slice) -> Progress:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from studio.data.assemble import Duplicate, ImportResult, same_as, too_few
-from studio.data.files.source_files import Quarantined
+from studio.data.files.source_files import ImportIssue
+from studio.data.import_result import Duplicate, ImportResult, same_as, too_few
 from studio.data.sprites import Sprites
 
 EXCLUDED_BY_NAME = "left out by name, as asked for"
@@ -19,8 +19,8 @@ _OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes that hol
 def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
     """The same with the first duplicate that is not out by its name in the place of each sprite that is."""
 
-    def why_not(name: str, class_name: str) -> Quarantined | None:
-        return Quarantined(name, EXCLUDED_BY_NAME, "chosen") if is_out(name) else None
+    def why_not(name: str, class_name: str) -> ImportIssue | None:
+        return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_out(name) else None
 
     return _with_duplicates(arranged, why_not)
 
@@ -31,15 +31,15 @@ def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[s
     pairs = zip(arranged.sprites.names, labels, strict=True)
     counts = Counter(classes[label] for name, label in pairs if not is_out(name))
 
-    def why_not(name: str, class_name: str) -> Quarantined | None:
+    def why_not(name: str, class_name: str) -> ImportIssue | None:
         if is_out(name) or counts[class_name] < minimum:
-            return Quarantined(name, too_few(class_name, counts[class_name]), "small class")
+            return ImportIssue(name, too_few(class_name, counts[class_name]), "small class")
         return None
 
     return _with_duplicates(arranged, why_not)
 
 
-def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], Quarantined | None]) -> ImportResult:
+def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
     """The same with the first duplicate that is wanted in the place of each sprite that is not.
 
     why_not: of a sprite's name and class; None for one that is wanted.
@@ -47,7 +47,7 @@ def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], Quara
     names, classes = arranged.sprites.names, arranged.sprites.class_names
     labels = arranged.sprites.labels.tolist()
     instead: dict[int, Duplicate] = {}
-    left_out: list[Quarantined] = []
+    left_out: list[ImportIssue] = []
     for duplicate in arranged.duplicates:
         reason = why_not(names[duplicate.first], classes[labels[duplicate.first]])
         if reason and duplicate.first not in instead and not why_not(duplicate.item.name, duplicate.class_name):
@@ -82,7 +82,7 @@ def _exchanged(sprites: Sprites, instead: Mapping[int, Duplicate]) -> Sprites:
     )
 
 
-def _quarantine(arranged: ImportResult, instead: Mapping[int, Duplicate]) -> Iterator[Quarantined]:
+def _quarantine(arranged: ImportResult, instead: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
     """What stays left out: the duplicates of one that takes a place are now its own."""
     replaced = [one for one in arranged.duplicates if one.first in instead]
     duplicates = {(one.item.name, one.item.group): one for one in replaced}
@@ -98,7 +98,7 @@ def _quarantine(arranged: ImportResult, instead: Mapping[int, Duplicate]) -> Ite
             yield dataclasses.replace(item, reason=reason)
 
 
-def _notes(arranged: ImportResult, instead: Mapping[str, Duplicate]) -> Iterator[Quarantined]:
+def _notes(arranged: ImportResult, instead: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
     """What is said of the pixels is said of the duplicate, and nothing any more of a file that is left out."""
     for note in arranged.notes:
         duplicate = instead.get(note.name)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from studio.core.config import Value, settings_of
 from studio.core.events import Event, Notice
+from studio.data.decimal_marks import COMMA, POINT
 from studio.data.doctor.fixes import as_patterns
-from studio.data.files.source_files import Quarantined
+from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import COMMON_SIZES, upscaling_factor
-from studio.data.notation import COMMA, POINT
-from studio.data.options import Groups, ImportOptions, ReadOptions, SpritesImported, by_group
+from studio.data.import_result import IssueGroups, SpritesImported, by_group
+from studio.data.options import ImportOptions, ReadOptions
 from studio.data.sprites import Sprites
 
 SMALL_CLASS = 8  # sprites: of fewer a model learns little more than to copy them
@@ -47,7 +48,7 @@ class Finding:
     """A group. left_out: whether its items are not among the sprites. advice: what it means, in a sentence or two."""
 
     group: str
-    items: tuple[Quarantined, ...]
+    items: tuple[ImportIssue, ...]
     left_out: bool
     advice: str
     fixes: tuple[Fix, ...]
@@ -64,10 +65,10 @@ class SpritesChecked(Event):
     json_type = "Examined"
 
     sprites: Sprites
-    items: tuple[Quarantined, ...]
+    items: tuple[ImportIssue, ...]
     looked_at: int
     palette_colours: int = 0
-    groups: Groups = field(init=False)
+    groups: IssueGroups = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", by_group(self.items))
@@ -91,15 +92,15 @@ class _Case:
     palette_colours: int
 
 
-def _together(*parts: Groups) -> Groups:
-    together: dict[str, tuple[Quarantined, ...]] = {}
+def _together(*parts: IssueGroups) -> IssueGroups:
+    together: dict[str, tuple[ImportIssue, ...]] = {}
     for part in parts:
         for group, items in part.items():
             together[group] = together.get(group, ()) + items
     return together
 
 
-def _findings(groups: Groups, case: _Case, *, left_out: bool) -> list[Finding]:
+def _findings(groups: IssueGroups, case: _Case, *, left_out: bool) -> list[Finding]:
     made = []
     for group, items in sorted(groups.items(), key=lambda pair: -len(pair[1])):
         advice, fixes = (_LEFT_OUT if left_out else _KEPT)[group]
@@ -107,17 +108,17 @@ def _findings(groups: Groups, case: _Case, *, left_out: bool) -> list[Finding]:
     return made
 
 
-_Fixes = Callable[[Sequence[Quarantined], _Case], Iterable[Fix]]
+_Fixes = Callable[[Sequence[ImportIssue], _Case], Iterable[Fix]]
 
 
-def _none(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _none(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     return ()
 
 
 def _always(fix: Fix) -> _Fixes:
     """Return a _Fixes function that always yields `fix`."""
 
-    def fixes(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+    def fixes(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
         yield fix
 
     return fixes
@@ -128,7 +129,7 @@ def _setting(title: str, changes: Mapping[str, Value]) -> _Fixes:
     return _always(Fix(title, changes))
 
 
-def _without_them(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _without_them(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     yield exclude_fix([item.name for item in items], case.options)
 
 
@@ -153,14 +154,14 @@ def canvas_fix(found: SpritesImported) -> Fix | None:
     return Fix(f"Make the canvas {fitting} x {fitting}", {"size": fitting, "other_sizes": "pad"})
 
 
-def _larger_canvas(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _larger_canvas(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     if case.options.other_sizes == "leave out":
         yield Fix("Fit them to the canvas", {"other_sizes": "pad"})
     if (fix := canvas_fix(case.found)) is not None:
         yield fix
 
 
-def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _true_size(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     """By one number where most show the same, which then helps those that are too plain to show any."""
     sprites, wanted = case.found.sprites, {item.name for item in items[:_ENOUGH]}
     some = [sprites.rgba[index] for index, name in enumerate(sprites.names) if name in wanted]
@@ -175,31 +176,31 @@ def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     yield Fix("Bring them to their true size", {"shrink": shrink, "size": size})
 
 
-def _cut(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _cut(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     if case.options.sheets != "grid":
         yield slice_fix(case.options)
     if case.options.sheets != "packed":
         yield Fix("Cut them where emptiness parts their sprites", {"sheets": "packed"})
 
 
-def _own_grid(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _own_grid(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     if case.options.tile:
         yield replace(slice_fix(case.options), title="Use the grid of each sheet")
 
 
-def _decimal_marks(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _decimal_marks(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     for mark in (POINT, COMMA):
         yield Fix(f"Read decimal {mark}s", {"decimal_mark": mark})
 
 
-def _as_in_the_files(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _as_in_the_files(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     mended = {item.name: item.default for item in settings_of(ImportOptions)}
     for item in (*settings_of(ReadOptions), *(s for s in settings_of(ImportOptions) if s.name in _ABOUT_CHOICE)):
         mended.pop(item.name)
     yield Fix("Take them as they are in their files", mended)
 
 
-def _own_palette(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
+def _own_palette(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
     yield Fix(f"Bring them into its {case.palette_colours} colours", {"colours_all": case.palette_colours})
 
 

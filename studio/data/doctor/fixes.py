@@ -21,7 +21,6 @@ from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.core.events import Event, Progress
 from studio.core.names import nfc
-from studio.data.assemble import ImportResult, too_few
 from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
 from studio.data.colour.quantizing import map_to_palette, merge_near_colours
@@ -31,9 +30,10 @@ from studio.data.doctor.duplicates import (
     swap_excluded,
     swap_small_classes,
 )
-from studio.data.files.scratch import Scratch
-from studio.data.files.source_files import Quarantined
+from studio.data.files.scratch import ScratchBuffer
+from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, clear_hidden, sprite_slices
+from studio.data.import_result import ImportResult, too_few
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.data.similarity.near_duplicates import find_similar
@@ -81,7 +81,7 @@ def apply_fixes(
     for index in np.flatnonzero(changed).tolist():
         if sprites.names[index] in names:
             words = formatting.count(int(changed[index]), "pixel")
-            notes.append(Quarantined(sprites.names[index], f"{words} changed, as asked for", "mended"))
+            notes.append(ImportIssue(sprites.names[index], f"{words} changed, as asked for", "mended"))
     quarantine = sorted([*arranged.quarantine, *chosen.left_out], key=lambda item: item.name)
     return dataclasses.replace(arranged, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
 
@@ -152,7 +152,7 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
     """All sprites as `change` makes them, or as they are without one."""
     if change is None:
         return rgba
-    with contextlib.closing(Scratch(folder)) as result:
+    with contextlib.closing(ScratchBuffer(folder)) as result:
         for part in sprite_slices(rgba, pixels=_AT_ONCE):
             result.add(change(rgba[part]))
             yield Progress(part.stop, len(rgba), "sprites mended")
@@ -245,7 +245,7 @@ class _Selection:
     def __init__(self, sprites: Sprites) -> None:
         self._all = sprites
         self._kept = np.ones(len(sprites), np.bool_)
-        self.left_out: list[Quarantined] = []
+        self.left_out: list[ImportIssue] = []
 
     def leave_out_named(self, names: str) -> None:
         if names:
@@ -290,4 +290,4 @@ class _Selection:
 
     def _drop(self, index: int, group: str, reason: str) -> None:
         self._kept[index] = False
-        self.left_out.append(Quarantined(self._all.names[index], reason, group))
+        self.left_out.append(ImportIssue(self._all.names[index], reason, group))

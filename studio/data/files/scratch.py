@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from studio.core import limits
 
-SPARE = 512 << 20  # bytes of the drive that are left to others
+RESERVED_BYTES = 512 << 20  # bytes of the drive that are left to others
 _LOOK_EVERY = 256 << 20  # bytes between two looks at how much is free
 _BUFFER = 1 << 20
 _FIRST = 1 << 20  # bytes of memory to begin with
@@ -29,17 +29,17 @@ def most_in_memory() -> int:
     return min(256 << 20, limits.usable_memory().total_bytes // 16)
 
 
-IN_MEMORY = most_in_memory()  # bytes: more go to the disk
+MEMORY_LIMIT = most_in_memory()  # bytes: more go to the disk
 
 
-class Scratch:
+class ScratchBuffer:
     """Bytes put one after another, by any thread. The file has no name, so that it is gone however the program ends.
 
     folder: where the file goes; None, or one that can't be written to, stands for the system's folder of such files.
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self.folder = usable(folder)
+        self.folder = writable_folder(folder)
         self.length = 0  # bytes
         # An array and no BytesIO: that holds up every thread while it grows, as large as it may become.
         self._memory = np.empty(_FIRST, np.uint8)
@@ -51,13 +51,13 @@ class Scratch:
         """Put bytes at the end; where they begin. Raises OSError, also before the drive is quite full."""
         with self._lock:
             place, self.length = self.length, self.length + data.nbytes
-            if self.length > IN_MEMORY and self._file is None:
+            if self.length > MEMORY_LIMIT and self._file is None:
                 self._move_to_disk(place)
             if self._file is None:
                 self._remember(place, data)
                 return place
             if self.length > self._look_at:
-                check_room(self.folder, _LOOK_EVERY)
+                check_free_space(self.folder, _LOOK_EVERY)
                 self._look_at = self.length + _LOOK_EVERY
             self._file.write(np.ascontiguousarray(data).data)
         return place
@@ -88,7 +88,7 @@ class Scratch:
         self._memory[place : self.length] = np.ascontiguousarray(data).reshape(-1)
 
     def _move_to_disk(self, length: int) -> None:
-        check_room(self.folder, self.length)
+        check_free_space(self.folder, self.length)
         self._file = tempfile.TemporaryFile(dir=self.folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
         self._file.write(self._memory[:length].data)
         self._memory = np.empty(0, np.uint8)
@@ -99,22 +99,22 @@ def _let_go(handle: int) -> None:
     threading.Thread(target=os.close, args=(handle,), name="scratch", daemon=True).start()
 
 
-def copied(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
+def copy_rows(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
     """A copy of the rows `chosen` of uint8 [N, ...]: in memory, or read-only on the disk when it is large.
 
     Raises OSError when there is no room.
     """
     row_bytes = pixels[:1].nbytes
-    if len(chosen) * row_bytes <= IN_MEMORY:
+    if len(chosen) * row_bytes <= MEMORY_LIMIT:
         return pixels[chosen]
     step = max(1, _BUFFER // row_bytes)
-    with contextlib.closing(Scratch(folder)) as there:
+    with contextlib.closing(ScratchBuffer(folder)) as there:
         for start in range(0, len(chosen), step):
             there.add(pixels[chosen[start : start + step]])
         return there.array().reshape(len(chosen), *pixels.shape[1:])
 
 
-def usable(folder: Path | None) -> Path:
+def writable_folder(folder: Path | None) -> Path:
     """`folder` if files can be made there, else the system's folder of temporary files."""
     if folder is not None:
         try:
@@ -126,13 +126,13 @@ def usable(folder: Path | None) -> Path:
     return Path(tempfile.gettempdir())
 
 
-def check_room(folder: Path, needed: int) -> None:
+def check_free_space(folder: Path, needed: int) -> None:
     """Raises OSError when so many bytes more would leave the drive of `folder` hardly any room."""
-    if shutil.disk_usage(folder).free < needed + SPARE:
+    if shutil.disk_usage(folder).free < needed + RESERVED_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
-def mapped(file: IO[Any], start: int, length: int) -> NDArray[np.uint8]:
+def map_bytes(file: IO[Any], start: int, length: int) -> NDArray[np.uint8]:
     """Bytes of an open file as read-only uint8 [length] that takes no memory; good when the file is closed, too."""
     if not length:
         return np.zeros(0, np.uint8)

@@ -1,4 +1,4 @@
-"""A file that may hold sprites: where it lies, how it is opened, what comes of it, and why it is left out."""
+"""Files that may hold sprites: where they are, how they are opened, which images they hold, why they are left out."""
 
 from __future__ import annotations
 
@@ -10,19 +10,49 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from studio.core import former_names
 from studio.core.arrays import Rgba
-from studio.data.files.naming import escape_unprintable
+from studio.core.names import escape_unprintable
 
 CUT_OFF = "cut off: the file ends too early"
-MOST_FILES = 1_000_000
+MAX_FILES = 1_000_000
+_SYSTEM_FILES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
+_FOREIGN_FOLDERS = frozenset(
+    {
+        "@eadir", "#recycle", "#snapshot",  # Synology: thumbnails, trash, snapshots
+        "@recycle", "@recently-snapshot",  # QNAP
+        "$recycle.bin", "system volume information", "found.000",  # Windows
+        "__macosx", "network trash folder", "temporary items",  # macOS
+        "lost+found",  # Linux
+        "__pycache__", "node_modules",  # editors and build tools
+    }
+)  # fmt: skip
+_BACKUP_SUFFIXES = ("~", ".bak", ".tmp", ".temp", ".orig", ".swp", ".part", ".crdownload")
+
+
+def is_ignored(name: str) -> bool:
+    """Return whether the import skips a file or folder without a message: hidden files and system files."""
+    return name.startswith(".") or name.lower() in _SYSTEM_FILES
+
+
+def is_foreign(name: str, *, is_folder: bool) -> bool:
+    """Return whether the name means a folder made by a NAS, a system or an editor, or a backup file."""
+    name = name.lower()
+    return name in _FOREIGN_FOLDERS or (not is_folder and name.endswith(_BACKUP_SUFFIXES))
+
+
+def is_archive(name: str) -> bool:
+    """Return whether a file of this name is a zip archive."""
+    return name.lower().endswith(".zip")
 
 
 class ArchiveEntry(NamedTuple):
-    """Where a file lies in an archive, as the archive says, which may lie.
+    """An entry of an archive's directory, unchecked.
 
-    offset: bytes before its header. packed_size, size: bytes. method: of packing, by zip's numbers. crc: CRC-32.
+    offset: of the file's header in the archive, in bytes. packed_size, size: bytes. method: compression method, zip's
+    number. crc: CRC-32 of the unpacked bytes.
     """
 
     offset: int
@@ -33,7 +63,7 @@ class ArchiveEntry(NamedTuple):
 
 
 class ArchiveFolder(Mapping[str, ArchiveEntry]):
-    """The entries of one folder of an archive by name, in columns: a folder may hold a million of them."""
+    """The entries of a folder in an archive by file name, stored in columns: a folder may hold a million of them."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
@@ -50,11 +80,11 @@ class ArchiveFolder(Mapping[str, ArchiveEntry]):
         return len(self._rows)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For pickle, the names in one text: a million of them one by one would stop every other thread."""
+        """Pickle all names as one string: pickling a million strings would block the other threads."""
         return _unpickled, ("/".join(self._rows), array("Q", self._rows.values()), self._columns)
 
     def add(self, name: str, entry: ArchiveEntry) -> None:
-        """Put an entry in; a later one of the same name counts."""
+        """Add an entry; it replaces an earlier entry of the same name."""
         self._rows[name] = len(self._columns[0])
         for column, value in zip(self._columns, entry, strict=True):
             column.append(value)
@@ -68,7 +98,7 @@ def _unpickled(names: str, rows: array[int], columns: tuple[array[int], ...]) ->
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive. name: without folders. folder: every file of its folder by name, shared between them."""
+    """A file in an archive. name: without folders. folder: all files of its folder, shared between them."""
 
     name: str
     folder: ArchiveFolder = field(repr=False, compare=False)
@@ -80,25 +110,25 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A plain file under a dropped folder or in an archive, or one that was dropped itself. Not read yet.
+    """A dropped file, or a file in a dropped folder or archive; not opened yet.
 
-    `read_bytes` (studio.data.images.decoding) reads it, wherever it is.
+    Call `read_bytes` (studio.data.images.decoding) to read it, on the disk or in an archive.
 
-    where: its path; may hold surrogates when a name is not UTF-8. That of the archive for a file in one.
-    name: for people, from the dropped folder on, with '/', escaped where it can't be shown ('item/ruby.png').
-    folders: what its folder gives to the class name, outermost first; empty directly in the dropped folder.
-    home: the class name where `folders` and the source give none: that of the dropped folder.
-    beside: the file names in its folder, for inputs that come in two files.
-    size: bytes. mtime_ns: when it, or the archive it is in, was last changed.
-    member: which file of the archive; None outside of archives.
-    in_test_folder: whether a folder above the file is the test set of a data set.
+    path_str: path of the file, or of its archive; may hold surrogates if the path is not UTF-8.
+    name: printable path from the dropped folder on, with '/' ('item/ruby.png').
+    folders: class name parts from the file's folders, outermost first; () directly in the dropped folder.
+    default_class: the class if neither `folders` nor the source names one: the name of the dropped folder.
+    siblings: names of all files in the same folder, for formats that use two files.
+    size: bytes. mtime_ns: modification time of the file or of its archive.
+    member: the file in the archive; None outside of archives.
+    in_test_folder: whether a folder above the file holds the test set of a data set.
     """
 
-    where: str
+    path_str: str
     name: str
     folders: tuple[str, ...]
-    home: str
-    beside: frozenset[str]
+    default_class: str
+    siblings: frozenset[str]
     size: int
     mtime_ns: int
     member: Member | None = None
@@ -106,13 +136,13 @@ class SourceFile:
 
     @property
     def path(self) -> Path:
-        """To show it to people: the archive's for a file in one."""
-        return Path(self.where)
+        """The path of the file, or of its archive."""
+        return Path(self.path_str)
 
     @property
     def file_name(self) -> str:
-        """The file's name without its folders, as it is on the disk."""
-        return self.member.name if self.member else self.where.rpartition(os.sep)[2]
+        """The file name without folders, as on the disk."""
+        return self.member.name if self.member else self.path_str.rpartition(os.sep)[2]
 
     @property
     def is_of_test_set(self) -> bool:
@@ -121,50 +151,65 @@ class SourceFile:
 
     @property
     def stem(self) -> str:
-        """The file's name without its last suffix, as it is on the disk."""
+        """The file name without its last suffix, as on the disk."""
         return self._split()[0]
 
     @property
     def suffix(self) -> str:
-        """In lower case, with its dot."""
+        """The last suffix in lower case, with its dot."""
         return self._split()[1].lower()
 
-    def neighbour(self, name: str) -> SourceFile:
-        """The file of this name, one of `beside`. Raises OSError, also when there is no such file."""
-        if name not in self.beside:
+    def sibling(self, name: str) -> SourceFile:
+        """Return the file `name` in the same folder. Raises OSError, FileNotFoundError for a missing file."""
+        if name not in self.siblings:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        for_people = f"{self.name[: self.name.rfind('/') + 1]}{escape_unprintable(name)}"
+        printable = f"{self.name[: self.name.rfind('/') + 1]}{escape_unprintable(name)}"
         if self.member is not None:
             member = Member(name, self.member.folder)
-            return replace(self, name=for_people, size=member.entry.size, member=member)
+            return replace(self, name=printable, size=member.entry.size, member=member)
         path = self.path.with_name(name)
-        about = path.lstat()
-        return replace(self, where=str(path), name=for_people, size=about.st_size, mtime_ns=about.st_mtime_ns)
+        status = path.lstat()
+        return replace(self, path_str=str(path), name=printable, size=status.st_size, mtime_ns=status.st_mtime_ns)
 
     def _split(self) -> tuple[str, str]:
-        """Like Path.stem and Path.suffix, which cost more than all other questions that are asked of a file."""
+        """Return stem and suffix like pathlib, whose Path objects cost too much for a million files."""
         name = self.file_name
         stem, dot, suffix = name.rpartition(".")
         return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
 
+    # Former names, for plug-ins.
+    @property
+    def beside(self) -> frozenset[str]:
+        return self.siblings
+
+    @property
+    def where(self) -> str:
+        return self.path_str
+
+    @property
+    def home(self) -> str:
+        return self.default_class
+
+    neighbour = sibling
+
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """A skipped folder or backup file of another program. name: as in Quarantined."""
+class SkippedItem:
+    """A skipped folder or backup file of another program. name: as in ImportIssue."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Picture:
-    """One sprite as it is in its file.
+class SourceImage:
+    """An image that a source read from a file: a sprite, or a sheet that the import may slice.
 
     rgba: uint8 [H, W, 4], straight alpha, any size.
-    part: which one of its file ('potions_003'); empty when the file holds just one.
-    folders: class name parts to go after those of the file.
-    label: its class, where the input says so itself: folders then don't count.
-    tag: of an animation, where it is under one: its class, if that is asked for.
-    rest: remark on a picture of the sheet's pixels outside its described sprites, used only if it is cut; else empty.
+    part: name of the image within its file ('potions_003'); '' in a file with a single image.
+    folders: class name parts to append to the file's.
+    label: class given by the file; folders are then not used.
+    tag: animation tag of the frame; its class if the user asked for tags as classes.
+    rest: for an image of the sheet pixels outside all described sprites, the reason to report if it is sliced; else ''.
     """
 
     rgba: Rgba
@@ -176,16 +221,16 @@ class Picture:
 
     @property
     def may_be_sheet(self) -> bool:
-        """Whether nothing says yet what its sprites are."""
+        """Whether the image has neither a part name nor a class yet, so that it may be a sheet of several sprites."""
         return not (self.part or self.label)
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """Something about a file, or about a part of it, that the user should see.
+class SourceIssue:
+    """Something about a file, or a part of it, that the user should know.
 
-    group: one of QUARANTINE_GROUPS where a part had to be left out, else one of NOTE_GROUPS (options.py).
-    reason: one plain sentence.
+    group: one of QUARANTINE_GROUPS if a part was left out, else one of NOTE_GROUPS (import_result.py).
+    reason: a plain sentence.
     """
 
     group: str
@@ -193,8 +238,8 @@ class Remark:
     part: str = ""
 
 
-class UnreadableFile(Exception):  # noqa: N818 - it is an answer of a source, not a fault of the program
-    """A whole file that can't be used. `group` is one of QUARANTINE_GROUPS, `reason` one plain sentence."""
+class UnreadableFile(Exception):  # noqa: N818 - an answer of a source, not a fault of the program
+    """Raised for a file that can't be used at all. group: one of QUARANTINE_GROUPS. reason: a plain sentence."""
 
     def __init__(self, group: str, reason: str) -> None:
         super().__init__(reason)
@@ -202,28 +247,15 @@ class UnreadableFile(Exception):  # noqa: N818 - it is an answer of a source, no
         self.reason = reason
 
 
-@contextmanager
-def opened(where: str) -> Iterator[BinaryIO]:
-    """A plain file, to be read. Raises OSError, and Refused for anything else.
-
-    Opened without waiting: a pipe that has taken the file's place since it was found can't hold the reader up.
-    """
-    handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise UnreadableFile("refused", "not a plain file")
-        yield stream
-
-
 @dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A file (or a sprite of a sheet) that was left out, or that was kept and deserves a look.
+class ImportIssue:
+    """A file or sprite that the import left out, or kept but reports.
 
-    name: as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby'), for people.
-    reason: one plain sentence without the name ('cut off: the file ends too early').
+    name: printable, as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby').
+    reason: a plain sentence without the name ('cut off: the file ends too early').
     group: one of QUARANTINE_GROUPS or NOTE_GROUPS.
-    path: the file itself, so that it can be shown; None when there is none.
-    twin: the sprite that it is like, where that is the matter.
+    path: path of the file, to show it to the user; None if there is no file.
+    twin: name of the similar sprite, for near-duplicates.
     """
 
     name: str
@@ -231,3 +263,29 @@ class Quarantined:
     group: str
     path: Path | None = None
     twin: str = ""
+
+
+@contextmanager
+def open_regular_file(path: str) -> Iterator[BinaryIO]:
+    """Open a regular file for reading. Raises OSError, and UnreadableFile for a pipe, a device or a folder.
+
+    Opened without blocking: the file may have been replaced by a pipe since it was found.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise UnreadableFile("refused", "not a regular file")
+        yield stream
+
+
+def os_error_reason(error: OSError, what: str) -> str:
+    """Return why a file or folder can't be read, as a plain sentence. what: 'file' or 'folder'."""
+    if isinstance(error, PermissionError):
+        return f"you are not allowed to read this {what}"
+    if isinstance(error, FileNotFoundError):
+        return f"the {what} has gone since it was found"
+    return f"the {what} can't be read: {error.strerror or error}"
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names.attributes_of(__name__)

@@ -17,8 +17,8 @@ from PIL import ExifTags, Image, ImageOps
 
 from studio.core import pictures
 from studio.core.arrays import Rgba
-from studio.data.archives.unpacking import unpacked
-from studio.data.files.source_files import CUT_OFF, Remark, SourceFile, UnreadableFile, opened
+from studio.data.archives.unpacking import unpack_member
+from studio.data.files.source_files import CUT_OFF, SourceFile, SourceIssue, UnreadableFile, open_regular_file
 from studio.data.images import bmp, ico, png
 from studio.data.images.kinds import (
     HEAD_BYTES,
@@ -51,7 +51,7 @@ class Decoded:
     """rgba: uint8 [H, W, 4] that nobody else holds. remarks: what the user should know about it."""
 
     rgba: Rgba
-    remarks: tuple[Remark, ...]
+    remarks: tuple[SourceIssue, ...]
 
 
 def read_bytes(file: SourceFile, most: int = 0) -> bytes:
@@ -59,12 +59,12 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
 
     Raises OSError, and Refused when it is too large, no plain file, or damaged in its archive.
     """
-    with opened(file.where) as stream:
+    with open_regular_file(file.path_str) as stream:
         size = file.member.entry.size if file.member else os.fstat(stream.fileno()).st_size
         if not most and size > LARGEST_FILE:
             raise UnreadableFile("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
         wanted = most or LARGEST_FILE
-        return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
+        return unpack_member(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
 
 
 def read_picture_bytes(file: SourceFile) -> bytes | None:
@@ -113,12 +113,12 @@ def decode(data: bytes, suffix: str) -> Decoded:
     except pictures.PILLOW_ERRORS as error:
         raise UnreadableFile("unreadable", _in_words(error, header.kind, data)) from None
     if words:
-        remarks.append(Remark("converted", f"converted {words}"))
+        remarks.append(SourceIssue("converted", f"converted {words}"))
     if sizes > 1:
         words = f"holds {sizes:,} sizes: only the largest was taken, {rgba.shape[1]} x {rgba.shape[0]}"
-        remarks.append(Remark("sizes", words))
+        remarks.append(SourceIssue("sizes", words))
     if turned:
-        remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
+        remarks.append(SourceIssue("turned", "turned upright, as its EXIF entry says"))
     return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
 
 
@@ -144,15 +144,15 @@ def check_size(width: int, height: int) -> None:
         )
 
 
-def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> list[Remark]:
+def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> list[SourceIssue]:
     remarks = []
     name = "WebP" if kind == "WEBP" else kind
     if kind == "JPEG":
-        remarks.append(Remark("jpeg", "a JPEG picture: its compression smears the colours, PNG keeps them"))
+        remarks.append(SourceIssue("jpeg", "a JPEG picture: its compression smears the colours, PNG keeps them"))
     if suffix not in KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in KIND_SUFFIXES.values()):
-        remarks.append(Remark("misnamed", f"named {suffix} but a {name} picture inside"))
+        remarks.append(SourceIssue("misnamed", f"named {suffix} but a {name} picture inside"))
     if animated or getattr(image, "is_animated", False):
-        remarks.append(Remark("animation", "holds several frames: only the first was taken"))
+        remarks.append(SourceIssue("animation", "holds several frames: only the first was taken"))
     return remarks
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from studio.core import formatting
 from studio.core.arrays import Rgba
-from studio.data.files.source_files import Picture, Remark, UnreadableFile
+from studio.data.files.source_files import SourceImage, SourceIssue, UnreadableFile
 from studio.data.images import gif, png, webp
 from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.canvas import as_uint32, clear_hidden
@@ -67,7 +67,7 @@ def read_animation(data: bytes, suffix: str) -> Animation:
     return Animation(np.stack(drawn), tuple(frame.duration_ms for frame in frames))
 
 
-def read_pictures(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
+def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssue]:
     """The picture in `data`, or the frames of an animation that differ, as 'frame 1', 'frame 5', with remarks.
 
     At least one picture; raises Refused before it, whatever the bytes are, and never after. `suffix`: as for `decode`.
@@ -77,12 +77,12 @@ def read_pictures(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     first = list(islice(frames, 2))
     if not first or (len(first) == 1 and not tally.stopped):
         decoded = _still(data, suffix, first, tally)
-        yield Picture(decoded.rgba)
+        yield SourceImage(decoded.rgba)
         yield from decoded.remarks
     else:
         yield from _distinct(_rendered(chain(first, frames), suffix, tally), tally)
         deque(frames, maxlen=0)  # counts those that were not looked at
-        yield Remark("animation", _in_words(tally))
+        yield SourceIssue("animation", _in_words(tally))
 
 
 def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], tally: _FrameCounts) -> Decoded:
@@ -158,7 +158,7 @@ def _blended(below: Rgba, above: Rgba) -> Rgba:
     return np.asarray(Image.alpha_composite(Image.fromarray(below), Image.fromarray(above)))
 
 
-def _distinct(rendered: Iterator[Decoded], tally: _FrameCounts) -> Iterator[Picture | Remark]:
+def _distinct(rendered: Iterator[Decoded], tally: _FrameCounts) -> Iterator[SourceImage | SourceIssue]:
     """The frames that differ enough from the last one kept and equal none before, with the remarks of the first one."""
     last: Rgba | None = None
     seen: set[bytes] = set()
@@ -172,7 +172,7 @@ def _distinct(rendered: Iterator[Decoded], tally: _FrameCounts) -> Iterator[Pict
         seen.add(digest)
         last = rgba.copy()
         tally.kept += 1
-        yield Picture(rgba, f"frame {number}")
+        yield SourceImage(rgba, f"frame {number}")
 
 
 def _hardly_differ(one: Rgba, other: Rgba) -> bool:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.core.events import Event
-from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
+from studio.core.threads import run_in_thread
+from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile
 from studio.data.images.canvas import clear_hidden
 from studio.data.importing.single_sprite import pictures_of
-from studio.data.options import Grid
-from studio.data.reading.finding import find_file, roots_of
-from studio.data.reading.workers import run_in_thread
+from studio.data.options import SheetGrid
+from studio.data.reading.finding import find_file, resolve_roots
 from studio.data.sheets.cells import SummedAreaTable
 from studio.data.sheets.grids import propose_grid
 from studio.data.sheets.slicing import slice_packed
@@ -27,16 +27,18 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Sheet:
+class SheetPreview:
     """A picture that may be cut. rgba: uint8 [H, W, 4], colour zeroed under alpha 0. proposed: the grid seen in it."""
 
     name: str
     rgba: Rgba
     foreground: SummedAreaTable
-    proposed: Grid | None
+    proposed: SheetGrid | None
 
 
-def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Generator[Event, None, Sheet]:
+def load_sheet_preview(
+    paths: Sequence[Path], name: str, grid: SheetGrid | None = None
+) -> Generator[Event, None, SheetPreview]:
     """Read the sheet that an import of `paths` calls `name`, with or without the part behind '#'.
 
     grid: the one that the import has recognised; otherwise the likeliest that this picture shows is proposed.
@@ -45,7 +47,7 @@ def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) ->
     return (yield from _in_thread(lambda: _looked_at(paths, name, grid), "sheet read"))
 
 
-def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
+def find_packed(sheet: SheetPreview, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
     """The boxes of the sprites that cutting it as a packed one gives, in their order.
 
     int [n, 4]: left, top, right and bottom, the last two excluded. Raises BadInputError for too many.
@@ -63,8 +65,8 @@ def _in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
     return run_in_thread(alone(), 0, what)
 
 
-def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
-    roots = roots_of(paths)
+def _looked_at(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPreview:
+    roots = resolve_roots(paths)
     file = find_file(roots, name)
     if file is None and "#" in name:
         file = find_file(roots, name.rpartition("#")[0])
@@ -72,10 +74,10 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
         raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
     picture = _picture(file)
     clear_hidden(picture.rgba)
-    return Sheet(file.name, picture.rgba, SummedAreaTable.of(picture.rgba), grid or propose_grid(picture.rgba))
+    return SheetPreview(file.name, picture.rgba, SummedAreaTable.of(picture.rgba), grid or propose_grid(picture.rgba))
 
 
-def _picture(file: SourceFile) -> Picture:
+def _picture(file: SourceFile) -> SourceImage:
     """Return the only picture of a file, or the rest of a partly described sheet. Raises BadInputError for others."""
     uncut = [picture for picture in pictures_of(file) if picture.may_be_sheet]
     if len(uncut) == 1:
@@ -84,7 +86,7 @@ def _picture(file: SourceFile) -> Picture:
     raise BadInputError(title, "There is nothing to cut.")
 
 
-def _boxes(sheet: Sheet, gap: int) -> NDArray[np.int64]:
+def _boxes(sheet: SheetPreview, gap: int) -> NDArray[np.int64]:
     try:
         pieces = slice_packed(sheet.rgba, gap)
     except UnreadableFile as refused:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.data.files.source_files import Picture, SourceFile, UnreadableFile
+from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile, os_error_reason
 from studio.data.images.canvas import clear_hidden, paste_centred, undo_upscaling, upscaling_factor, visible_bounds
-from studio.data.importing.importing import all_sources
-from studio.data.reading.finding import find_file, no_access, roots_of
+from studio.data.reading.finding import find_file, resolve_roots
+from studio.data.reading.read import all_sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Fitted:
 
 def read_picture(path: Path) -> Rgba:
     """The first picture in a file of any kind that the studio reads: uint8 [H, W, 4]. Raises BadInputError."""
-    roots = roots_of([path])
+    roots = resolve_roots([path])
     file = find_file(roots, path.name)
     if file is None:
         raise BadInputError(f"There is no picture {str(path)!r}.", "Name a file with a sprite in it.")
@@ -46,15 +46,17 @@ def read_picture(path: Path) -> Rgba:
     return pictures[0].rgba
 
 
-def pictures_of(file: SourceFile) -> list[Picture]:
+def pictures_of(file: SourceFile) -> list[SourceImage]:
     """The pictures in a file of any kind that the studio reads. Raises BadInputError."""
     source = next(source for source in all_sources() if source.claims(file))
     try:
-        return [item for item in source.read(file) if isinstance(item, Picture)]
+        return [item for item in source.read(file) if isinstance(item, SourceImage)]
     except UnreadableFile as refused:
         raise BadInputError(f"{file.name!r} can't be read: {refused.reason}.", "Save it anew as PNG.") from None
     except OSError as error:
-        raise BadInputError(f"{file.name!r}: {no_access(error, 'file')}.", "Check the file and its drive.") from None
+        raise BadInputError(
+            f"{file.name!r}: {os_error_reason(error, 'file')}.", "Check the file and its drive."
+        ) from None
 
 
 def fit(rgba: Rgba, size: int) -> Fitted:

@@ -1,1 +1,4 @@
-"""Labels and numbers for sprites from tables beside them (CSV, JSON Lines). Start with labelling.py."""
+"""Classes and numbers of sprites from labels.csv files.
+
+table.py parses a file, lookup.py finds the row of a sprite in all files of an import.
+"""

@@ -24,10 +24,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.names import nfc
-from studio.data.files.naming import escape_unprintable
+from studio.core.names import escape_unprintable, nfc
+from studio.data.decimal_marks import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
 from studio.data.files.source_files import UnreadableFile
-from studio.data.notation import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
 
 MOST_NUMBERS = 64  # columns of numbers
 _MOST_PROBLEMS = 100  # that are listed one by one

@@ -10,8 +10,8 @@ import studio.data.palettes
 from studio.core import files
 from studio.core.discovery import discover
 from studio.core.errors import BadInputError, UsageError
+from studio.core.names import escape_unprintable
 from studio.data.colour.palette import Palette
-from studio.data.files.naming import escape_unprintable
 from studio.data.files.source_files import SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 from studio.data.palettes.base import PaletteFormat, Unreadable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from studio.core.names import escape_unprintable
 from studio.data.colour.palette import Palette
-from studio.data.files.naming import escape_unprintable
 from studio.data.palettes.base import Colour, Unreadable
 
 _BOM = b"\xef\xbb\xbf"

@@ -1,4 +1,5 @@
-"""Find source files and decode them in worker processes.
+"""Find source files and decode them on all cores.
 
-finding.py walks folders and archives, workers.py runs the processes, child.py is what each process executes.
+finding.py walks folders and archives, read.py decodes one file, reader_pool.py reads all files on a thread and in
+worker processes, which execute reader_process.py.
 """

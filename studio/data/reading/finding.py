@@ -19,9 +19,19 @@ from pathlib import Path
 from typing import NamedTuple, overload
 
 from studio.core.errors import BadInputError
-from studio.data.archives.zip_archive import Archive, files_in
-from studio.data.files.naming import escape_unprintable, ignored, is_archive, made_by_other_program
-from studio.data.files.source_files import ArchiveFolder, Member, Quarantined, Skipped, SourceFile
+from studio.core.names import escape_unprintable
+from studio.data.archives.zip_archive import Archive, files_in_archive
+from studio.data.files.source_files import (
+    ArchiveFolder,
+    ImportIssue,
+    Member,
+    SkippedItem,
+    SourceFile,
+    is_archive,
+    is_foreign,
+    is_ignored,
+    os_error_reason,
+)
 from studio.data.sources.base import PICTURE_SUFFIXES
 
 _NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # where an ending such as '-sheet' or '0' begins
@@ -52,7 +62,7 @@ class Root:
         return len(self.label) > 1
 
     @property
-    def home(self) -> str:
+    def default_class(self) -> str:
         """The class of files directly in the root, unless `folders` names a class."""
         return "/".join((*self.label[:-1], self.name))
 
@@ -61,7 +71,7 @@ class Root:
         return not self.is_folder and is_archive(self.path.name)
 
 
-def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
+def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
     """What was dropped, in a fixed order, without what lies inside another one. Raises BadInputError for none."""
     if not paths:
         raise BadInputError("No files or folders were given.", "Name a folder of sprites.")
@@ -106,7 +116,7 @@ def _inside(where: str, folder: str) -> bool:
     return where != folder and where.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def title_of(roots: Sequence[Root]) -> str:
+def title_of_roots(roots: Sequence[Root]) -> str:
     """What to call a set of sprites from `roots`: 'dcss', 'items + monsters', 'a + b + 3 more'."""
     names = [root.name for root in roots]
     if len(names) > 3:
@@ -116,11 +126,11 @@ def title_of(roots: Sequence[Root]) -> str:
 
 def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
     """The file of this name as it is now, looked for only where it can be."""
-    items = (item for root in roots for item in files_under(root, wanted=name))
+    items = (item for root in roots for item in walk_files(root, wanted=name))
     return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
 
 
-def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quarantined | Skipped]:
+def walk_files(root: Root, *, wanted: str = "") -> Iterator[SourceFile | ImportIssue | SkippedItem]:
     """Yield the plain files of `root` and of its archives in any order, skipped items and unreadable items.
 
     wanted: a file name; folders that can't hold the file are not searched. Hidden files and folders are ignored.
@@ -143,9 +153,9 @@ def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quaran
             seen.add(identity)
             with os.scandir(where) as listing:
                 entries = list(listing)
-            beside = frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+            siblings = frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         except OSError as error:
-            yield Quarantined(_name(root, folders, ""), no_access(error, "folder"), "no access", Path(where))
+            yield ImportIssue(_name(root, folders, ""), os_error_reason(error, "folder"), "no access", Path(where))
             continue
         if wanted:
             entries = [
@@ -153,71 +163,71 @@ def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quaran
                 for one in entries
                 if f"{wanted}/".startswith(f"{_name(root, folders, escape_unprintable(one.name))}/")
             ]
-        yield from _entries(root, entries, beside, folders, waiting)
+        yield from _entries(root, entries, siblings, folders, waiting)
 
 
 def _entries(
     root: Root,
     entries: list[os.DirEntry[str]],
-    beside: frozenset[str],
+    siblings: frozenset[str],
     folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
-) -> Iterator[SourceFile | Quarantined | Skipped]:
+) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
     """The files among the entries of one folder; its sub-folders go to `waiting`."""
     for entry in entries:
-        if ignored(entry.name):
+        if is_ignored(entry.name):
             continue
         name = _name(root, folders, escape_unprintable(entry.name))
         try:
             about = entry.stat(follow_symlinks=False)
         except OSError as error:
-            yield Quarantined(name, no_access(error, "file"), "no access", Path(entry.path))
+            yield ImportIssue(name, os_error_reason(error, "file"), "no access", Path(entry.path))
             continue
-        if made_by_other_program(entry.name, is_folder=stat.S_ISDIR(about.st_mode)):
-            yield Skipped(name)
+        if is_foreign(entry.name, is_folder=stat.S_ISDIR(about.st_mode)):
+            yield SkippedItem(name)
         elif stat.S_ISDIR(about.st_mode):
             waiting.append((entry.path, (*folders, escape_unprintable(entry.name))))
         elif stat.S_ISREG(about.st_mode) and is_archive(entry.name):
             label = (*root.label, *folders, escape_unprintable(entry.name))
             classes = (*root.folders, *folders, escape_unprintable(Path(entry.path).stem))
-            yield from _archived(Archive(entry.path, label, classes, root.home))
+            yield from _archived(Archive(entry.path, label, classes, root.default_class))
         elif stat.S_ISREG(about.st_mode):
             parts = (*root.folders, *folders) if folders or not root.shares_name else ()
-            yield SourceFile(entry.path, name, parts, root.home, beside, about.st_size, about.st_mtime_ns)
+            yield SourceFile(entry.path, name, parts, root.default_class, siblings, about.st_size, about.st_mtime_ns)
         elif stat.S_ISLNK(about.st_mode):
-            yield Quarantined(name, "a link: links inside a folder are not followed", "refused", Path(entry.path))
+            yield ImportIssue(name, "a link: links inside a folder are not followed", "refused", Path(entry.path))
         elif os.path.splitext(entry.name)[1].lower() in PICTURE_SUFFIXES:  # noqa: PTH122
-            yield Quarantined(name, "not a plain file but a pipe or a device", "refused", Path(entry.path))
+            yield ImportIssue(name, "not a plain file but a pipe or a device", "refused", Path(entry.path))
 
 
-def _archived(archive: Archive) -> Iterator[SourceFile | Quarantined | Skipped]:
+def _archived(archive: Archive) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
     try:
-        yield from files_in(archive)
+        yield from files_in_archive(archive)
     except OSError as error:
-        yield Quarantined(archive.name, no_access(error, "file"), "no access", Path(archive.where))
+        yield ImportIssue(archive.name, os_error_reason(error, "file"), "no access", Path(archive.path_str))
 
 
-def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined | Skipped]:
+def _dropped_file(root: Root) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
     """Yield a dropped file, with its folder as class, and its description files; for an archive, its files."""
     name = "/".join(root.label) or escape_unprintable(root.path.name)
     try:
         about = root.path.stat()
     except OSError as error:
-        yield Quarantined(name, no_access(error, "file"), "no access", root.path)
+        yield ImportIssue(name, os_error_reason(error, "file"), "no access", root.path)
         return
     if not stat.S_ISREG(about.st_mode):
-        yield Quarantined(name, "not a plain file but a pipe or a device", "refused", root.path)
+        yield ImportIssue(name, "not a plain file but a pipe or a device", "refused", root.path)
         return
     if root.is_archive:
-        yield from _archived(Archive(str(root.path), root.label, root.folders, root.home))
+        yield from _archived(Archive(str(root.path), root.label, root.folders, root.default_class))
         return
-    home = escape_unprintable(root.path.parent.name) or root.name
+    default_class = escape_unprintable(root.path.parent.name) or root.name
     companions = dict(_companions(root.path))
-    beside = frozenset({root.path.name, *(companion.name for companion in companions)})
-    yield SourceFile(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
+    siblings = frozenset({root.path.name, *(companion.name for companion in companions)})
+    yield SourceFile(str(root.path), name, (), default_class, siblings, about.st_size, about.st_mtime_ns)
     for companion, about in companions.items():
         other = "/".join((*root.label[:-1], escape_unprintable(companion.name)))
-        yield SourceFile(str(companion), other, (), home, beside, about.st_size, about.st_mtime_ns)
+        yield SourceFile(str(companion), other, (), default_class, siblings, about.st_size, about.st_mtime_ns)
 
 
 def _companions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
@@ -239,16 +249,7 @@ def _name(root: Root, folders: tuple[str, ...], name: str) -> str:
     return "/".join(part for part in (*root.label, *folders, name) if part) or root.name
 
 
-def no_access(error: OSError, what: str) -> str:
-    """Why a file or folder can't be read, in plain words."""
-    if isinstance(error, PermissionError):
-        return f"you are not allowed to read this {what}"
-    if isinstance(error, FileNotFoundError):
-        return f"the {what} has gone since it was found"
-    return f"the {what} can't be read: {error.strerror or error}"
-
-
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """What a file has of its own. group: the number of what it shares. file_name, size, mtime_ns: as in SourceFile."""
 
     folder: int
@@ -265,34 +266,34 @@ class Folder:
     path of the archive. members: the archive's entries; None on the disk. is_test: whether the files are test sprites.
     """
 
-    where: str
+    path_str: str
     name: str
     folders: tuple[str, ...]
-    home: str
-    beside: frozenset[str]
+    default_class: str
+    siblings: frozenset[str]
     members: ArchiveFolder | None
     is_test: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
         """For pickle, the names in one text: a million of them one by one would stop every other thread."""
-        names = "/".join(self.beside) if self.members is None else self.members
-        return _unpickled, (names, self.where, self.name, self.folders, self.home, self.is_test)
+        names = "/".join(self.siblings) if self.members is None else self.members
+        return _unpickled, (names, self.path_str, self.name, self.folders, self.default_class, self.is_test)
 
-    def file_for(self, row: Row) -> SourceFile:
+    def file_for(self, row: FileRow) -> SourceFile:
         """One of its files."""
         member = Member(row.file_name, self.members) if self.members is not None else None
-        where = self.where if member else self.where + row.file_name
+        where = self.path_str if member else self.path_str + row.file_name
         name = self.name + escape_unprintable(row.file_name)
         about = (row.size, row.mtime_ns, member, self.is_test)
-        return SourceFile(where, name, self.folders, self.home, self.beside, *about)
+        return SourceFile(where, name, self.folders, self.default_class, self.siblings, *about)
 
 
 def _unpickled(
-    names: str | ArchiveFolder, where: str, name: str, folders: tuple[str, ...], home: str, is_test: bool
+    names: str | ArchiveFolder, where: str, name: str, folders: tuple[str, ...], default_class: str, is_test: bool
 ) -> Folder:
     members = None if isinstance(names, str) else names
-    beside = frozenset(filter(None, names.split("/")) if isinstance(names, str) else names)
-    return Folder(where, name, folders, home, beside, members, is_test)
+    siblings = frozenset(filter(None, names.split("/")) if isinstance(names, str) else names)
+    return Folder(where, name, folders, default_class, siblings, members, is_test)
 
 
 class FoundFiles(Sequence[SourceFile]):
@@ -323,27 +324,27 @@ class FoundFiles(Sequence[SourceFile]):
         row = self._row(self._order[place])
         return self.folders[row.folder].file_for(row)
 
-    def rows(self, place: slice) -> list[Row]:
+    def rows(self, place: slice) -> list[FileRow]:
         """The same files as rows; what they share is in `folders`."""
         return [self._row(number) for number in self._order[place]]
 
     def add(self, file: SourceFile) -> None:
         """Put a file at the end."""
-        shared = id(file.member.folder if file.member else file.beside)
+        shared = id(file.member.folder if file.member else file.siblings)
         number = self._numbers.get(shared)
         if number is None:
             number = self._numbers[shared] = len(self.folders)
-            where = file.where if file.member else file.where.removesuffix(file.file_name)
+            where = file.path_str if file.member else file.path_str.removesuffix(file.file_name)
             name = file.name.removesuffix(escape_unprintable(file.file_name))
             members = file.member.folder if file.member else None
-            self.folders.append(Folder(where, name, file.folders, file.home, file.beside, members))
+            self.folders.append(Folder(where, name, file.folders, file.default_class, file.siblings, members))
         self._order.append(len(self._names))
         self._names.append(file.file_name)
         self._folder_of.append(number)
         self._sizes.append(file.size)
         self._mtimes_ns.append(file.mtime_ns)
 
-    def sorting(self) -> Generator[int, None, None]:
+    def sort(self) -> Generator[int, None, None]:
         """Sort by name, then by path, a little at a time: yields how many files are in order."""
         runs = []
         for start in range(0, len(self), _RUN):
@@ -360,7 +361,7 @@ class FoundFiles(Sequence[SourceFile]):
         folder, name = self.folders[self._folder_of[row]], self._names[row]
         return folder.name + escape_unprintable(
             name
-        ), folder.where if folder.members is not None else folder.where + name
+        ), folder.path_str if folder.members is not None else folder.path_str + name
 
-    def _row(self, number: int) -> Row:
-        return Row(self._folder_of[number], self._names[number], self._sizes[number], self._mtimes_ns[number])
+    def _row(self, number: int) -> FileRow:
+        return FileRow(self._folder_of[number], self._names[number], self._sizes[number], self._mtimes_ns[number])

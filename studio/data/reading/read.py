@@ -1,6 +1,6 @@
-"""One found file -> its decoded sprites with remarks, or the reason why there are none.
+"""Read one file to decoded sprites with remarks, or to the reason why it can't be read.
 
-Runs on reader threads, and in processes that read for the studio.
+Runs on reader threads and in worker processes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import studio.data.sources
 from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.core.discovery import discover
-from studio.data.files.naming import escape_unprintable
-from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
+from studio.core.names import escape_unprintable
+from studio.data.files.source_files import SourceFile, SourceImage, SourceIssue, UnreadableFile, os_error_reason
 from studio.data.images.canvas import (
     clear_hidden,
     clear_magenta,
@@ -26,8 +26,8 @@ from studio.data.images.canvas import (
     upscaling_factor,
     visible_bounds,
 )
-from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
-from studio.data.reading.finding import no_access
+from studio.data.import_result import QUARANTINE_GROUPS
+from studio.data.options import LARGEST_CANVAS, ImportOptions, SheetGrid
 from studio.data.sheets.leftover import describe_leftover
 from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
 from studio.data.sheets.slicing import grid_for, slice_sheet
@@ -36,12 +36,13 @@ from studio.data.sources.base import Source
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DecodedSprite:
-    """A picture that was read.
+    """A sprite read from a file, not on a canvas yet.
 
-    part, folders, label: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
-    rgba: uint8, colour zeroed under alpha 0: the whole picture, or only its visible part where the whole is larger than
-    any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the disk.
-    remarks: what is worth a look if it is kept. cut: the studio cut it out of a sheet that nothing describes.
+    part, folders, label: as in SourceImage. size: (width, height) of the image. visible: (width, height) of its
+    non-transparent part, (0, 0) without any.
+    rgba: uint8 [H, W, 4], colour 0 where alpha is 0: the image, or only its visible part if the image is larger than
+    the largest canvas; None if the visible part is empty or too large as well, so that big images don't fill the disk.
+    remarks: to report if the sprite is kept. cut: whether the sprite is a tile that the studio sliced from a sheet.
     """
 
     part: str
@@ -50,132 +51,131 @@ class DecodedSprite:
     size: tuple[int, int]
     visible: tuple[int, int]
     rgba: Rgba | None
-    remarks: tuple[Remark, ...]
+    remarks: tuple[SourceIssue, ...]
     cut: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reading:
-    """What came of one file.
+class ReadResult:
+    """Everything read from one file.
 
-    left_out: parts, or all of it, with the reasons. remarks: about the file as a whole. candidates: the grids that its
-    one picture may have, where it may be a sheet. sheet_size: width and height of the picture of `candidates`.
+    left_out: unusable parts, or the whole file. remarks: about the file. candidates: possible grids of the file's only
+    image if it may be a sheet, and sheet_size: (width, height) of that image.
     """
 
     sprites: list[DecodedSprite] = field(default_factory=list)
-    left_out: list[Remark] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
+    left_out: list[SourceIssue] = field(default_factory=list)
+    remarks: list[SourceIssue] = field(default_factory=list)
     candidates: tuple[SheetCandidate, ...] = ()
     sheet_size: tuple[int, int] = (0, 0)
 
 
 def all_sources() -> list[Source]:
-    """Every kind of input there is, in the order in which they are asked."""
+    """Return an instance of every source, sorted by `Source.order`."""
     return list(discover(studio.data.sources, Source).values())  # type: ignore[type-abstract]
 
 
-def kinds_of(sources: Sequence[Source]) -> list[str]:
-    """Which classes these are, so that another process can tell whether it has the same."""
+def class_names_of(sources: Sequence[Source]) -> list[str]:
+    """Return the qualified class names of sources, to compare the sources of two processes."""
     return [f"{type(source).__module__}.{type(source).__qualname__}" for source in sources]
 
 
 def read_all(
-    files: Sequence[SourceFile], sources: Sequence[Source], options: ImportOptions, grids: Sequence[Grid | None] = ()
-) -> Iterator[Reading]:
-    """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading.
+    files: Sequence[SourceFile],
+    sources: Sequence[Source],
+    options: ImportOptions,
+    grids: Sequence[SheetGrid | None] = (),
+) -> Iterator[ReadResult]:
+    """Read each file with the first source that claims it; yields an empty result for a file that no source claims.
 
-    What of `options` is about sheets is done here, the rest once all sprites are known. grids: those that were
-    recognised in these files; without them, a picture that may be a sheet stays whole and says what is seen in it.
+    grids: grid to slice each file by; without a grid, an image that may be a sheet stays whole and the result has its
+    possible grids.
     """
     for file, grid in zip_longest(files, grids):
         source = next((source for source in sources if source.claims(file)), None)
-        yield Reading() if source is None else _read(file, source, options, grid)
+        yield ReadResult() if source is None else _read(file, source, options, grid)
 
 
-def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
-    reading = Reading()
+def _read(file: SourceFile, source: Source, options: ImportOptions, grid: SheetGrid | None) -> ReadResult:
+    result = ReadResult()
     on_magenta = 0
     try:
         for item in source.read(file):
-            if isinstance(item, Picture):
+            if isinstance(item, SourceImage):
                 if options.clear_magenta:
                     clear_magenta(item.rgba)
                 on_magenta += has_magenta_ground(item.rgba)
-                picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
-                _add_picture(reading, picture, escape_unprintable(file.stem), options, grid)
-                if grid is None and options.looks_for_sheets and picture.may_be_sheet:
-                    clear_hidden(picture.rgba)
-                    height, width = undo_upscaling(picture.rgba, options.shrink).shape[:2]
-                    seen = sheet_candidates(picture.rgba)
-                    reading = replace(reading, candidates=seen, sheet_size=(width, height))
+                image = replace(item, label=item.label or item.tag) if options.tag_classes else item
+                _add_image(result, image, escape_unprintable(file.stem), options, grid)
+                if grid is None and options.detects_sheets and image.may_be_sheet:
+                    clear_hidden(image.rgba)
+                    height, width = undo_upscaling(image.rgba, options.shrink).shape[:2]
+                    candidates = sheet_candidates(image.rgba)
+                    result = replace(result, candidates=candidates, sheet_size=(width, height))
             elif item.group in QUARANTINE_GROUPS:
-                reading.left_out.append(item)
+                result.left_out.append(item)
             else:
-                reading.remarks.append(item)
-    except UnreadableFile as refused:
-        return Reading(left_out=[Remark(refused.group, refused.reason)])
+                result.remarks.append(item)
+    except UnreadableFile as error:
+        return ReadResult(left_out=[SourceIssue(error.group, error.reason)])
     except OSError as error:
-        return Reading(left_out=[Remark("no access", no_access(error, "file"))])
+        return ReadResult(left_out=[SourceIssue("no access", os_error_reason(error, "file"))])
     if on_magenta:
-        which = "" if on_magenta == 1 else f": {formatting.count(on_magenta, 'picture')}"
-        reading.remarks.append(Remark("magenta ground", f"opaque, on a magenta ground{which}"))
-    return reading
+        count = "" if on_magenta == 1 else f": {formatting.count(on_magenta, 'picture')}"
+        result.remarks.append(SourceIssue("magenta ground", f"opaque, on a magenta ground{count}"))
+    return result
 
 
-def _add_picture(reading: Reading, picture: Picture, sheet: str, options: ImportOptions, grid: Grid | None) -> None:
-    """Add a picture, or the sprites cut from the picture, to `reading`. sheet: printable file name without suffix."""
-    cut: Sequence[Picture] = (picture,)
-    if picture.may_be_sheet and (grid is not None or options.sheets != "as they are"):
-        cut = slice_sheet(picture, sheet, options, grid)
-    if cut[0] is not picture:
-        reading.sprites.extend(replace(_decoded(part, options.shrink), cut=True) for part in cut)
+def _add_image(
+    result: ReadResult, image: SourceImage, sheet: str, options: ImportOptions, grid: SheetGrid | None
+) -> None:
+    """Add an image, or the tiles sliced from it, to `result`. sheet: printable file name without suffix."""
+    tiles: Sequence[SourceImage] = (image,)
+    if image.may_be_sheet and (grid is not None or options.sheets != "as they are"):
+        tiles = slice_sheet(image, sheet, options, grid)
+    if tiles[0] is not image:
+        result.sprites.extend(replace(_decoded(tile, options.shrink), cut=True) for tile in tiles)
         used = grid_for(options, grid)
-        reading.remarks.append(Remark("cut sheet", _in_words(cut, used)))
-        words = describe_leftover(picture.rgba, used) if used else ""
-        if words:
-            reading.remarks.append(Remark("left over", words))
-    elif picture.rest:
-        reading.remarks.append(Remark("partly described", picture.rest))
+        height, width = tiles[0].rgba.shape[:2]
+        size = f" of {width} x {height} pixels" if used else ""
+        words = f"cut into {formatting.count(len(tiles), 'tile' if used else 'sprite')}{size}"
+        result.remarks.append(SourceIssue("cut sheet", words))
+        rest = describe_leftover(image.rgba, used) if used else ""
+        if rest:
+            result.remarks.append(SourceIssue("left over", rest))
+    elif image.rest:
+        result.remarks.append(SourceIssue("partly described", image.rest))
     else:
-        reading.sprites.append(_decoded(picture, options.shrink))
+        result.sprites.append(_decoded(image, options.shrink))
 
 
-def _in_words(cut: Sequence[Picture], grid: Grid | None) -> str:
-    if grid is None:
-        return f"cut into {formatting.count(len(cut), 'sprite')}"
-    height, width = cut[0].rgba.shape[:2]
-    return f"cut into {formatting.count(len(cut), 'tile')} of {width} x {height} pixels"
-
-
-def _decoded(picture: Picture, shrink: int) -> DecodedSprite:
-    clear_hidden(picture.rgba)
-    rgba = undo_upscaling(picture.rgba, shrink)
-    size = (rgba.shape[1], rgba.shape[0])
-    box = visible_bounds(rgba)
-    if box is None:
-        return DecodedSprite(picture.part, picture.folders, picture.label, size, (0, 0), None, ())
-    left, top, right, bottom = box
+def _decoded(image: SourceImage, shrink: int) -> DecodedSprite:
+    """Return an image as a sprite, with its upscaling undone. shrink: as in ImportOptions."""
+    clear_hidden(image.rgba)
+    rgba = undo_upscaling(image.rgba, shrink)
+    size, box = (rgba.shape[1], rgba.shape[0]), visible_bounds(rgba)
+    left, top, right, bottom = box or (0, 0, 0, 0)
     visible = (right - left, bottom - top)
-    if max(visible) > LARGEST_CANVAS:
-        return DecodedSprite(picture.part, picture.folders, picture.label, size, visible, None, ())
-    if max(size) > LARGEST_CANVAS:
-        rgba = rgba[top:bottom, left:right].copy()
-    remarks = tuple(_remarks_on(rgba, size, picture.part))
-    return DecodedSprite(picture.part, picture.folders, picture.label, size, visible, rgba, remarks)
+    pixels: Rgba | None = None
+    remarks: tuple[SourceIssue, ...] = ()
+    if box is not None and max(visible) <= LARGEST_CANVAS:
+        pixels = rgba[top:bottom, left:right].copy() if max(size) > LARGEST_CANVAS else rgba
+        remarks = tuple(_remarks_on(pixels, size, image.part))
+    return DecodedSprite(image.part, image.folders, image.label, size, visible, pixels, remarks)
 
 
-def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:
-    """Remarks on what a person should look at; nothing is repaired."""
+def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[SourceIssue]:
+    """Yield remarks on a sprite that deserves a look; nothing is changed. size: (width, height) of the whole image."""
     width, height = size
     if min(size) == 1:
-        yield Remark("odd shape", f"only {width} x {height} pixels", part)
+        yield SourceIssue("odd shape", f"only {width} x {height} pixels", part)
     alpha = rgba[..., 3]
-    soft = int(np.count_nonzero((alpha - np.uint8(1)) < 254))  # 1..254, as 0 wraps around to 255
+    soft = int(np.count_nonzero((alpha - np.uint8(1)) < 254))  # alpha 1..254: 0 wraps around to 255
     if soft:
-        yield Remark("soft alpha", f"{soft:,} half-transparent pixel{'s' if soft > 1 else ''}", part)
+        yield SourceIssue("soft alpha", f"{soft:,} half-transparent pixel{'s' if soft > 1 else ''}", part)
     scale = upscaling_factor(rgba)
     if scale > 1:
         small = f"{rgba.shape[1] // scale} x {rgba.shape[0] // scale}"
-        yield Remark("upscaled", f"looks like a {small} sprite shown at {scale}x", part)
+        yield SourceIssue("upscaled", f"looks like a {small} sprite shown at {scale}x", part)
     elif looks_smooth(rgba):
-        yield Remark("smooth", "shaded like a photo or a smoothed enlargement", part)
+        yield SourceIssue("smooth", "shaded like a photo or a smoothed enlargement", part)

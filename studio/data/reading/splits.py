@@ -85,4 +85,4 @@ def _levels(folder: Folder) -> Iterator[tuple[str, str]]:
 
 
 def _has_pictures(folder: Folder) -> bool:
-    return any(name.lower().endswith(_PICTURES) for name in folder.beside)
+    return any(name.lower().endswith(_PICTURES) for name in folder.siblings)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_uint32
-from studio.data.options import Grid
+from studio.data.options import SheetGrid
 from studio.data.sheets.grids import background_pixel
 
 Ints = NDArray[np.int64]
@@ -44,7 +44,7 @@ class GridCells:
     margins and lines like those before and between the tiles.
     """
 
-    grid: Grid
+    grid: SheetGrid
     lefts: Ints
     tops: Ints
     filled: NDArray[np.bool_]
@@ -60,7 +60,7 @@ class GridCells:
         return self.filled.size - self.sprites
 
 
-def find_cells(grid: Grid, foreground: SummedAreaTable) -> GridCells:
+def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
     """The cells of `grid` over the picture that `foreground` is of."""
     height, width = (side - 1 for side in foreground.sums.shape)
     tops = grid.top + np.arange(grid.rows(height)) * (grid.tile_height + grid.spacing)

@@ -15,7 +15,7 @@ from studio.data.atlases.base import Atlas, Box, Region
 from studio.data.files.source_files import UnreadableFile
 from studio.data.images.canvas import as_rgba, as_uint32, clear_hidden, upscaling_factor
 from studio.data.images.decoding import LARGEST_SIDE
-from studio.data.options import MOST_IN_SHEET
+from studio.data.options import MAX_SHEET_SPRITES
 from studio.data.sheets.grids import background_pixel
 
 _MOST_OVERLAP = 4  # area of all boxes / area of the picture; a larger ratio means a decompression bomb
@@ -54,7 +54,7 @@ class DescribedSheet:
     @classmethod
     def of(cls, rgba: Rgba, atlas: Atlas) -> Self:
         """Check the description of a picture, uint8 [H, W, 4]. Raises Refused if no region is usable."""
-        if len(atlas.regions) > MOST_IN_SHEET:
+        if len(atlas.regions) > MAX_SHEET_SPRITES:
             raise UnreadableFile(
                 "refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read"
             )
@@ -77,9 +77,9 @@ class DescribedSheet:
             else:
                 found[number] = region, box
         if not found:
-            commonest = problems[0].reason
+            most_common_reasons = problems[0].reason
             raise UnreadableFile(
-                "unreadable", f"{_source(atlas)} gives no sprite that can be cut: the first {commonest}"
+                "unreadable", f"{_source(atlas)} gives no sprite that can be cut: the first {most_common_reasons}"
             )
         if sum(box.w * box.h for box in {box for _, box in found.values()}) > _MOST_OVERLAP * height * width:
             raise UnreadableFile(

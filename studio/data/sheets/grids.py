@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.images.canvas import COMMON_SIZES, as_uint32, upscaling_factor
-from studio.data.options import Grid
+from studio.data.options import SheetGrid
 from studio.data.sheets.borders import LARGEST_TILE, SideLines, TileSizes
 
 _ENOUGH = 2.0  # evidence for a grid: 7 to 1
@@ -33,7 +33,7 @@ class GridCandidate:
     score: against other grids. parted: that the picture is many sprites and no whole one, as far as pixels tell.
     """
 
-    grid: Grid
+    grid: SheetGrid
     score: float
     parted: float
 
@@ -46,7 +46,7 @@ def background_pixel(pixels: NDArray[np.uint32]) -> int:
     return int(values[counts.argmax()])
 
 
-def propose_grid(rgba: Rgba) -> Grid | None:
+def propose_grid(rgba: Rgba) -> SheetGrid | None:
     """The likeliest grid of at least two tiles in uint8 [H, W, 4] with colour zeroed under alpha 0.
 
     None where there is no evidence for any: a single sprite, too few tiles, ground that goes on from tile to tile.
@@ -64,9 +64,9 @@ def grid_candidates(rgba: Rgba) -> list[GridCandidate]:
     return [replace(candidate, grid=_enlarged(candidate.grid, scale)) for candidate in small]
 
 
-def _enlarged(grid: Grid, scale: int) -> Grid:
+def _enlarged(grid: SheetGrid, scale: int) -> SheetGrid:
     tile, start = (scale * grid.tile_width, scale * grid.tile_height), (scale * grid.left, scale * grid.top)
-    return Grid(*tile, *start, scale * grid.spacing, grid.confidence)
+    return SheetGrid(*tile, *start, scale * grid.spacing, grid.confidence)
 
 
 def _candidates(rgba: Rgba) -> list[GridCandidate]:
@@ -78,7 +78,7 @@ def _candidates(rgba: Rgba) -> list[GridCandidate]:
     for spacing, rarity in enumerate(_SPACING):
         rows, columns = _best(high.score[spacing], len(across)), _best(wide.score[spacing], len(down))
         for y, x in product(rows, columns):
-            grid = Grid(x, y, int(wide.start[spacing, x]), int(high.start[spacing, y]), spacing)
+            grid = SheetGrid(x, y, int(wide.start[spacing, x]), int(high.start[spacing, y]), spacing)
             if _several(grid, down, across):
                 score = high.score[spacing, y] + wide.score[spacing, x] - rarity - _shape_rarity(grid, down, across)
                 found.append((float(score + _resemblance(grid, down, across)), grid))
@@ -92,14 +92,14 @@ def _best(scores: NDArray[np.float64], also: int) -> list[int]:
     return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 
 
-def _several(grid: Grid, down: SideLines, across: SideLines) -> bool:
+def _several(grid: SheetGrid, down: SideLines, across: SideLines) -> bool:
     """Whether what can be seen lies in more than one tile."""
     rows = min(grid.rows(len(down)), (down.last - grid.top) // (grid.tile_height + grid.spacing) + 1)
     columns = min(grid.columns(len(across)), (across.last - grid.left) // (grid.tile_width + grid.spacing) + 1)
     return rows > 0 and columns > 0 and rows * columns > 1
 
 
-def _shape_rarity(grid: Grid, down: SideLines, across: SideLines) -> float:
+def _shape_rarity(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
     """Of tiles of that size; a strip is as high as its tiles, whatever that is."""
     width, height = grid.tile_width, grid.tile_height
     strip = grid.rows(len(down)) == 1 or grid.columns(len(across)) == 1
@@ -120,13 +120,13 @@ def _size_rarity(size: int, side: int) -> float:
     return rarity if side % size else rarity * _COMES_OUT_EVEN
 
 
-def _resemblance(grid: Grid, down: SideLines, across: SideLines) -> float:
+def _resemblance(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
     one = across.resemblance(grid.tile_width + grid.spacing) if grid.columns(len(across)) > 1 else 0.0
     other = down.resemblance(grid.tile_height + grid.spacing) if grid.rows(len(down)) > 1 else 0.0
     return one + other
 
 
-def _weighed(grid: Grid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
+def _weighed(grid: SheetGrid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
     """A candidate with what speaks for its borders alone, whatever its numbers are."""
     alike = _resemblance(grid, down, across)
     evidence = parted = alike

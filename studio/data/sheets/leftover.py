@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from studio.core.arrays import Rgba
-from studio.data.options import Grid
+from studio.data.options import SheetGrid
 from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import grid_candidates
 
 _LIKELY = 0.5  # lowest confidence of a grid proposed to the user
 
 
-def describe_leftover(rgba: Rgba, grid: Grid) -> str:
+def describe_leftover(rgba: Rgba, grid: SheetGrid) -> str:
     """Return a sentence about the strips behind the last tiles of a sheet, and about a grid without such strips.
 
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0. Empty if the strips are missing or hold background only.
@@ -21,7 +21,7 @@ def describe_leftover(rgba: Rgba, grid: Grid) -> str:
     return describe_leftover_cells(find_cells(grid, foreground), foreground, _seen(rgba))
 
 
-def describe_leftover_cells(cells: GridCells, foreground: SummedAreaTable, seen: Iterable[Grid]) -> str:
+def describe_leftover_cells(cells: GridCells, foreground: SummedAreaTable, seen: Iterable[SheetGrid]) -> str:
     """Return the sentence of `describe_leftover` for known cells. seen: detected grids, the likeliest first."""
     strips = leftover_strips(cells.right, cells.below)
     if not strips:
@@ -39,21 +39,21 @@ def leftover_strips(right: int, below: int) -> str:
     return f"{' and '.join(strips)} left over" if strips else ""
 
 
-def _seen(rgba: Rgba) -> Iterator[Grid]:
+def _seen(rgba: Rgba) -> Iterator[SheetGrid]:
     """Yield the grids seen in a picture. The search starts with the first request."""
     yield from (candidate.grid for candidate in grid_candidates(rgba))
 
 
-def _fits(grid: Grid, foreground: SummedAreaTable) -> bool:
+def _fits(grid: SheetGrid, foreground: SummedAreaTable) -> bool:
     cells = find_cells(grid, foreground)
     return not cells.right and not cells.below
 
 
-def _tile(grid: Grid) -> tuple[int, int]:
+def _tile(grid: SheetGrid) -> tuple[int, int]:
     return grid.tile_width, grid.tile_height
 
 
-def _change(grid: Grid, fitting: Grid) -> str:
+def _change(grid: SheetGrid, fitting: SheetGrid) -> str:
     """Return the different numbers of the fitting grid: 'spacing 1 would fit'."""
     numbers = []
     if _tile(fitting) != _tile(grid):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 from studio.data.images.canvas import LARGE_PICTURE, as_uint32
-from studio.data.options import MOST_IN_SHEET, Grid
+from studio.data.options import MAX_SHEET_SPRITES, SheetGrid
 from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel, grid_candidates
 
@@ -53,7 +53,7 @@ class SheetCandidate:
     rest: width and height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
     """
 
-    grid: Grid
+    grid: SheetGrid
     sprites: int
     score: float
     sheet: float
@@ -76,7 +76,7 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
         grid = candidate.grid
         if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
             cells = find_cells(grid, foreground)
-            if 1 < cells.sprites <= MOST_IN_SHEET:
+            if 1 < cells.sprites <= MAX_SHEET_SPRITES:
                 against = _by_turns(cells.filled) + _by_turns(cells.filled.T) + _joined(cells, crossings)
                 score = round(candidate.score - against, 2)
                 strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.data.files.source_files import Picture, UnreadableFile
+from studio.data.files.source_files import SourceImage, UnreadableFile
 from studio.data.images.canvas import as_rgba, as_uint32, clear_hidden, undo_upscaling
-from studio.data.options import MOST_IN_SHEET, Grid, ImportOptions
+from studio.data.options import MAX_SHEET_SPRITES, ImportOptions, SheetGrid
 from studio.data.sheets.cells import SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel
 
@@ -45,14 +45,14 @@ class _Components:
 
 
 def slice_sheet(
-    picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None
-) -> Sequence[Picture]:
+    picture: SourceImage, sheet: str, options: ImportOptions, own_grid: SheetGrid | None = None
+) -> Sequence[SourceImage]:
     """The sprites of a picture that may be a sheet, where it is one as `options` cut sheets; else the picture alone.
 
     sheet: its name for people. own_grid: recognised in it, or given for it alone. Raises Refused for too many sprites.
     """
     clear_hidden(picture.rgba)
-    if own_grid is None and not options.cuts_each_by_its_own and fits_canvas(picture.rgba, options):
+    if own_grid is None and not options.uses_detected_grids and fits_canvas(picture.rgba, options):
         return (picture,)
     if own_grid is None and options.sheets == "packed":
         cut = list(_by_emptiness(picture.rgba, options))
@@ -63,7 +63,9 @@ def slice_sheet(
         return (picture,)
     digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
     by_row = options.sheet_classes == "row"
-    return [Picture(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut]
+    return [
+        SourceImage(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut
+    ]
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
@@ -74,7 +76,7 @@ def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
     return options.size > 0 and max(undo_upscaling(rgba, options.shrink).shape[:2]) <= options.size
 
 
-def _by_grid(rgba: Rgba, grid: Grid) -> Iterator[tuple[int, str, Rgba]]:
+def _by_grid(rgba: Rgba, grid: SheetGrid) -> Iterator[tuple[int, str, Rgba]]:
     """Row, part name and pixels of each tile; none where only one tile fits."""
     if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
@@ -89,20 +91,20 @@ def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str
         yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
 
 
-def grid_for(options: ImportOptions, own_grid: Grid | None) -> Grid | None:
+def grid_for(options: ImportOptions, own_grid: SheetGrid | None) -> SheetGrid | None:
     """Return the grid for cutting a sheet, or None. own_grid: the sheet's own grid, recognised or set by the user."""
-    if own_grid is not None or options.cuts_each_by_its_own:
+    if own_grid is not None or options.uses_detected_grids:
         return own_grid
     return grid_from_options(options) if options.sheets == "grid" else None
 
 
-def grid_from_options(options: ImportOptions) -> Grid:
+def grid_from_options(options: ImportOptions) -> SheetGrid:
     """The grid of options that give a tile width."""
     top = options.margin if options.margin_top < 0 else options.margin_top
-    return Grid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
+    return SheetGrid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
 
 
-def slice_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
+def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
     """Row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] that is not all background.
 
     Raises Refused for too many.
@@ -221,5 +223,5 @@ def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
 
 def check_sprite_count(count: int) -> None:
     """Raises Refused for more sprites than are taken of one sheet."""
-    if count > MOST_IN_SHEET:
-        raise UnreadableFile("refused", f"would be cut into {count:,} sprites: at most {MOST_IN_SHEET:,} are taken")
+    if count > MAX_SHEET_SPRITES:
+        raise UnreadableFile("refused", f"would be cut into {count:,} sprites: at most {MAX_SHEET_SPRITES:,} are taken")

@@ -84,7 +84,7 @@ def find_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[
     """All near duplicates among them, kept in `cache_dir` for the next time, if that can be; yields Progress."""
     if cache_dir is None:
         return (yield from _look_for_pairs(sprites))
-    for done in sprites.hashing():
+    for done in sprites.compute_fingerprint():
         yield Progress(done, len(sprites), "sprites looked up")
     kept = cache_dir / _NAME.replace("*", f"{_VERSION}-{sprites.fingerprint}")
     unreadable = contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile)

@@ -1,1 +1,1 @@
-"""Kinds of input files. Each kind is a plug-in of one file that turns a file into pictures; base.py is their base."""
+"""Sources: one plug-in for each input format, which reads the images of a file. Start with base.py."""

@@ -11,12 +11,12 @@ import numpy as np
 
 from studio.core.arrays import Rgba
 from studio.core.formatting import count
+from studio.core.names import escape_unprintable
 from studio.data.aseprite.blend import MIXTURES
 from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
 from studio.data.aseprite.frames import Painter
-from studio.data.files.naming import escape_unprintable
 from studio.data.images.decoding import read_bytes
-from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
+from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
 
 class AsepriteSource(Source):
@@ -27,12 +27,12 @@ class AsepriteSource(Source):
     def claims(self, file: SourceFile) -> bool:
         return file.suffix in (".ase", ".aseprite")
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         try:
             ase = parse(read_bytes(file))
             painter = Painter(ase)
             for frame, (part, tag) in zip(ase.frames, _parts(ase), strict=True):
-                yield Picture(painter.picture(frame), part, tag=tag)
+                yield SourceImage(painter.picture(frame), part, tag=tag)
             yield from _remarks(ase)
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None
@@ -64,18 +64,18 @@ def _parts(ase: AseFile) -> list[tuple[str, str]]:
     return list(parts.items())
 
 
-def _remarks(ase: AseFile) -> Iterator[Remark]:
+def _remarks(ase: AseFile) -> Iterator[SourceIssue]:
     visible = [layer for layer in ase.layers if layer.shown]
     unknown = sum(layer.blend_mode >= len(MIXTURES) for layer in visible)
     if unknown:
-        yield Remark("blend mode", f"{count(unknown, 'layer')} of a blend mode that is not known: drawn as normal")
+        yield SourceIssue("blend mode", f"{count(unknown, 'layer')} of a blend mode that is not known: drawn as normal")
     tilesets = [ase.tilesets.get(layer.tileset) for layer in visible if layer.kind == TILEMAP]
     elsewhere = sum(tileset is not None and tileset.data is None for tileset in tilesets)
     if elsewhere:
-        yield Remark("incomplete", f"{count(elsewhere, 'layer')} left out: the tiles are in another file")
+        yield SourceIssue("incomplete", f"{count(elsewhere, 'layer')} left out: the tiles are in another file")
     if ase.frame_count > len(ase.frames):
         taken = "first was" if len(ase.frames) == 1 else f"first {len(ase.frames):,} were"
-        yield Remark("animation", f"holds {ase.frame_count:,} frames: only the {taken} taken")
+        yield SourceIssue("animation", f"holds {ase.frame_count:,} frames: only the {taken} taken")
 
 
 def _one_layer(frames: Sequence[Rgba]) -> bytes:

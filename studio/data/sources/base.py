@@ -1,4 +1,4 @@
-"""What every kind of input answers: is this file mine, and which pictures are in it."""
+"""Base class of sources: an input format that finds its files by name and reads the images in them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from studio.core import former_names
-from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
+from studio.data.files.source_files import (
+    SourceFile,
+    SourceImage,
+    SourceIssue,
+    UnreadableFile,
+)
 from studio.data.images.kinds import DRAWING_SUFFIXES, PICTURE_SUFFIXES
 
 __all__ = [
     "DRAWING_SUFFIXES",
     "PICTURE_SUFFIXES",
-    "Picture",
-    "Remark",
     "Source",
     "SourceFile",
+    "SourceImage",
+    "SourceIssue",
     "UnreadableFile",
 ]  # names for subclasses of Source
 
@@ -27,21 +32,21 @@ if not TYPE_CHECKING:  # a checker would accept any name
 
 
 class Source(ABC):
-    """A kind of input: one subclass in one file of this package, found by itself."""
+    """An input format. Define a subclass in a new file of this package; the import finds it there."""
 
     name: str
-    order: ClassVar[int] = 0  # sources with a lower one are asked first
+    order: ClassVar[int] = 0  # sources with a lower order are asked first
 
     @abstractmethod
     def claims(self, file: SourceFile) -> bool:
-        """Whether this source reads `file`, from names alone: called for every file, so it must not open any."""
+        """Return whether this source reads `file`, from names alone: called for every file, so don't open any."""
 
     @abstractmethod
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
-        """The pictures in `file`, in its order, with remarks. Nothing at all means that it is not for the studio.
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
+        """Yield the images in `file` in file order, and issues. Yield nothing for a file without images.
 
-        Runs on a reader thread, and in other processes meanwhile: keep no state. Raises Refused for a file that can't
-        be used and OSError when it can't be opened; nothing else, whatever the bytes are.
+        Runs on reader threads and in worker processes: keep no state. Raises UnreadableFile for an unusable file and
+        OSError for an inaccessible file; damaged bytes never raise other exceptions.
         """
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
@@ -50,4 +55,4 @@ class Source(ABC):
 
     @abstractmethod
     def example(self, folder: Path) -> Path:
-        """Write a small valid input of two sprites or one into `folder` and return the file to read, for the tests."""
+        """Write a small valid file of one or two sprites into `folder` and return its path, for the tests."""

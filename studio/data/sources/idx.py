@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.data.files.naming import escape_unprintable
+from studio.core.names import escape_unprintable
 from studio.data.files.source_files import CUT_OFF
 from studio.data.images.decoding import check_size, read_bytes
-from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
+from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
 _MOST_PICTURES = 250_000
 _LARGEST_UNPACKED = 256 << 20  # bytes
@@ -40,7 +40,7 @@ class IdxSource(Source):
     def claims(self, file: SourceFile) -> bool:
         return _holds_pictures(file) or "idx1-ubyte" in _file_name(file)
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         if not _holds_pictures(file):
             return  # labels: they are read with their pictures
         grey = _numbers(read_bytes(file), 3)
@@ -51,13 +51,13 @@ class IdxSource(Source):
             rgba = np.full((*some.shape, 4), 255, np.uint8)
             rgba[..., :3] = some[..., None]
             for number, picture in enumerate(rgba, start):
-                yield Picture(picture, f"{number:0{digits}}", label=labels[number] if labels else "")
+                yield SourceImage(picture, f"{number:0{digits}}", label=labels[number] if labels else "")
         if file.is_of_test_set:
-            yield Remark(
+            yield SourceIssue(
                 "test set", "holds the sprites to judge by: they are not learnt from, unless there are no others"
             )
         if not labels:
-            yield Remark("no classes", "no file of labels was found beside it: drop the folder that holds both")
+            yield SourceIssue("no classes", "no file of labels was found beside it: drop the folder that holds both")
 
     def example(self, folder: Path) -> Path:
         grey = np.zeros((2, 8, 8), np.uint8)
@@ -80,12 +80,12 @@ def _holds_pictures(file: SourceFile) -> bool:
 def _labels(file: SourceFile, count: int) -> list[str]:
     """The class of each picture; empty when there is no file of labels. Raises Refused when they don't belong to it."""
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
-    beside = {name.lower(): name for name in file.beside}
-    name = beside.get(stem) or beside.get(f"{stem}.gz")
+    siblings = {name.lower(): name for name in file.siblings}
+    name = siblings.get(stem) or siblings.get(f"{stem}.gz")
     if name is None:
         return []
     try:
-        labels = _numbers(read_bytes(file.neighbour(name)), 1)
+        labels = _numbers(read_bytes(file.sibling(name)), 1)
     except UnreadableFile as refused:
         raise UnreadableFile(
             refused.group, f"its labels in {escape_unprintable(name)} can't be used: {refused.reason}"
@@ -102,7 +102,7 @@ def _labels(file: SourceFile, count: int) -> list[str]:
 def _is_fashion(file: SourceFile) -> bool:
     """By what was dropped; where that says nothing ('raw'), by the nearest folder that is called after the family."""
     above = [part.lower() for part in reversed(file.path.parts) if "mnist" in part.lower()][:1]
-    return any("fashion" in words for words in (f"{file.home}/{file.name}".lower(), *above))
+    return any("fashion" in words for words in (f"{file.default_class}/{file.name}".lower(), *above))
 
 
 def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:

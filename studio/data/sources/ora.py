@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.archives.directory import records
-from studio.data.archives.unpacking import READ_METHODS, unpacked
+from studio.data.archives.directory import read_directory
+from studio.data.archives.unpacking import READ_METHODS, unpack_member
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
-from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
+from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
 _MERGED = "mergedimage.png"
 _ENCRYPTED = 1  # flag bit of a zip entry
@@ -30,9 +30,9 @@ class OraSource(Source):
     def claims(self, file: SourceFile) -> bool:
         return file.suffix == ".ora"
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         decoded = decode(_merged(read_bytes(file)), ".png")
-        yield Picture(decoded.rgba)
+        yield SourceImage(decoded.rgba)
         yield from decoded.remarks
 
     def example(self, folder: Path) -> Path:
@@ -50,11 +50,11 @@ class OraSource(Source):
 def _merged(data: bytes) -> bytes:
     """Return the PNG bytes of the merged picture. Raises Refused for a damaged archive or a missing picture."""
     stream = io.BytesIO(data)
-    found = next((each for each in records(stream, len(data)) if each.name == _MERGED.encode()), None)
+    found = next((each for each in read_directory(stream, len(data)) if each.name == _MERGED.encode()), None)
     if found is None:
         raise UnreadableFile("unsupported", "an OpenRaster file without a merged picture: save it as PNG")
     if found.flags & _ENCRYPTED or found.entry.method not in READ_METHODS:
         raise UnreadableFile("unsupported", "an encrypted or unusually packed OpenRaster file: save it as PNG")
     if found.entry.size > LARGEST_FILE:
         raise UnreadableFile("refused", f"too large: at most {LARGEST_FILE >> 20} MB are read")
-    return unpacked(stream, found.entry, LARGEST_FILE)
+    return unpack_member(stream, found.entry, LARGEST_FILE)

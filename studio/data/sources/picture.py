@@ -10,7 +10,7 @@ from PIL import Image
 
 from studio.data.images.decoding import read_picture_bytes
 from studio.data.images.frames import read_pictures
-from studio.data.sources.base import Picture, Remark, Source, SourceFile
+from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue
 
 
 class PictureSource(Source):
@@ -22,7 +22,7 @@ class PictureSource(Source):
     def claims(self, file: SourceFile) -> bool:
         return True
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         data = read_picture_bytes(file)
         if data is not None:
             yield from read_pictures(data, file.suffix)

@@ -21,7 +21,7 @@ from studio.core.arrays import Rgba
 from studio.data.aseprite.blend import draw
 from studio.data.images.decoding import check_size, decode, read_header
 from studio.data.images.decoding import read_bytes as whole
-from studio.data.sources.base import Picture, Remark, Source, SourceFile, UnreadableFile
+from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
 _LARGEST = 16 << 20  # bytes; parsing JSON blocks all other threads
 _MOST_FRAMES, _MOST_LAYERS = 1_000, 1_000
@@ -67,7 +67,7 @@ class PiskelSource(Source):
     def claims(self, file: SourceFile) -> bool:
         return file.suffix == ".piskel"
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         if file.size > _LARGEST:
             raise UnreadableFile("refused", f"too large: {file.size >> 20:,} MB, at most {_LARGEST >> 20} are read")
         data = whole(file)
@@ -80,7 +80,7 @@ class PiskelSource(Source):
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None
         for number, rgba in enumerate(frames, 1):
-            yield Picture(rgba, f"frame {number}" if len(frames) > 1 else "")
+            yield SourceImage(rgba, f"frame {number}" if len(frames) > 1 else "")
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 16, 4), np.uint8)

@@ -9,12 +9,12 @@ from pathlib import Path
 import studio.data.atlases
 from studio.core.discovery import discover
 from studio.core.formatting import count, percent
+from studio.core.names import escape_unprintable
 from studio.data.atlases.base import Atlas, AtlasFormat, Region
-from studio.data.files.naming import escape_unprintable
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
-from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Remark, Source, SourceFile, UnreadableFile
+from studio.data.sources.base import PICTURE_SUFFIXES, Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
 _FEW = 0.05  # share of foreground pixels outside all described sprites; a larger share is reported
 
@@ -32,15 +32,15 @@ class SheetSource(Source):
         atlas, _ = _atlas_of(file)
         return atlas.sources if atlas else ()
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         atlas, problem = _atlas_of(file)
         if atlas is None:
             yield from read_pictures(read_bytes(file), file.suffix)
             if problem:
-                yield Remark("description", problem)
+                yield SourceIssue("description", problem)
             return
         items = list(read_pictures(read_bytes(file), file.suffix))
-        pictures = [item for item in items if isinstance(item, Picture)]
+        pictures = [item for item in items if isinstance(item, SourceImage)]
         of_other_size = atlas.size_decides and atlas.size != pictures[0].rgba.shape[1::-1]
         if of_other_size or not pictures[0].may_be_sheet:  # an animation is never a sheet
             yield from items
@@ -49,10 +49,10 @@ class SheetSource(Source):
             sheet = DescribedSheet.of(pictures[0].rgba, atlas)
         except UnreadableFile as refused:
             yield from items
-            yield Remark("description", refused.reason)
+            yield SourceIssue("description", refused.reason)
             return
         yield from _sprites(sheet, atlas.regions, (escape_unprintable(file.stem),))
-        yield from (item for item in items if isinstance(item, Remark))
+        yield from (item for item in items if isinstance(item, SourceIssue))
 
     def example(self, folder: Path) -> Path:
         return atlas_formats()[0].example(folder)
@@ -78,24 +78,26 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
     return None, problem
 
 
-def _sprites(sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]) -> Iterator[Picture | Remark]:
+def _sprites(
+    sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]
+) -> Iterator[SourceImage | SourceIssue]:
     """Yield the sprites and remarks of a sheet. A sheet with a single sprite becomes a picture without a part name."""
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
     parts = [_part(path, number, used) for number, path in enumerate(paths)]
     if sheet.is_one_sprite:
         number, rgba = next(sheet.sprites())
-        yield Picture(rgba, folders=paths[number][:-1])
+        yield SourceImage(rgba, folders=paths[number][:-1])
     else:
         for number, rgba in sheet.sprites():
-            yield Picture(rgba, parts[number], paths[number][:-1] or folders)
+            yield SourceImage(rgba, parts[number], paths[number][:-1] or folders)
     for problem in sheet.problems:
-        yield Remark(problem.group, problem.reason, parts[problem.number])
+        yield SourceIssue(problem.group, problem.reason, parts[problem.number])
     if sheet.remark:
-        yield Remark("description", sheet.remark)
+        yield SourceIssue("description", sheet.remark)
     if (unused := sheet.unused_share()) > _FEW:
         described = f"{count(len(sheet.regions), 'sprite')} described in {sheet.source}"
-        yield Picture(sheet.rest(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside")
+        yield SourceImage(sheet.rest(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside")
 
 
 def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -14,9 +14,9 @@ import PIL
 
 from studio.core.config import settings_of
 from studio.core.errors import BadInputError
-from studio.data.assemble import Duplicate, ImportResult
-from studio.data.files.source_files import Quarantined, SourceFile
-from studio.data.options import FoundSheet, Grid, ReadOptions
+from studio.data.files.source_files import ImportIssue, SourceFile
+from studio.data.import_result import DetectedSheet, Duplicate, ImportResult
+from studio.data.options import ReadOptions, SheetGrid
 from studio.data.reading.finding import Root
 from studio.data.store import packed
 
@@ -31,7 +31,7 @@ def entry_path(
     folder: Path,
     roots: Sequence[Root],
     files: Sequence[SourceFile],
-    problems: Sequence[Quarantined],
+    problems: Sequence[ImportIssue],
     options: ReadOptions,
     sources: Sequence[str],
 ) -> Generator[int, None, Path]:
@@ -46,7 +46,7 @@ def entry_path(
         if not number % _LOOK_EVERY:
             yield number
         inside = f"\0{file.name}\0{file.member.entry}" if file.member else ""
-        about_file = f"{file.where}\0{file.size}\0{file.mtime_ns}{inside}\n"
+        about_file = f"{file.path_str}\0{file.size}\0{file.mtime_ns}{inside}\n"
         digest.update(about_file.encode("utf-8", "surrogatepass"))
     for problem in problems:
         digest.update(f"{problem.name}\0{problem.reason}\n".encode("utf-8", "surrogatepass"))
@@ -60,7 +60,7 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_items_from(extra[key])) for key in ("quarantine", "notes"))
         duplicates = tuple(_duplicates_from(extra["twins"]))
-        sheets = tuple(FoundSheet(str(name), Grid(*grid), int(count)) for name, grid, count in extra["sheets"])
+        sheets = tuple(DetectedSheet(str(name), SheetGrid(*grid), int(count)) for name, grid, count in extra["sheets"])
         arranged = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
@@ -87,13 +87,13 @@ def save_import(entry: Path, arranged: ImportResult) -> Generator[int, None, Imp
     return replace(arranged, sprites=packed.map_saved(arranged.sprites, entry))
 
 
-def _row(item: Quarantined) -> list[str]:
+def _row(item: ImportIssue) -> list[str]:
     return [item.name, item.reason, item.group, str(item.path or "")]
 
 
-def _items_from(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
+def _items_from(rows: Sequence[Sequence[str]]) -> Iterator[ImportIssue]:
     for name, reason, group, path in rows:
-        yield Quarantined(name, reason, group, Path(path) if path else None)
+        yield ImportIssue(name, reason, group, Path(path) if path else None)
 
 
 def _duplicates_from(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Duplicate]:

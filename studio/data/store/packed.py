@@ -58,9 +58,9 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
 
 def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
     """What `save` does, in slices: yields how many sprites have been hashed, then written. Close it to give up."""
-    if sprites.rgba.nbytes > scratch.IN_MEMORY:
-        scratch.check_room(scratch.usable(path.parent), sprites.rgba.nbytes)
-    yield from sprites.hashing()
+    if sprites.rgba.nbytes > scratch.MEMORY_LIMIT:
+        scratch.check_free_space(scratch.writable_folder(path.parent), sprites.rgba.nbytes)
+    yield from sprites.compute_fingerprint()
     texts = b"".join(_lines_of(sprites, extra or {}))
     arrays = {
         "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
@@ -104,13 +104,13 @@ def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
 
 def map_saved(sprites: Sprites, path: Path) -> Sprites:
     """Sprites that were just saved to `path`, mapped from there if they are many. Raises OSError."""
-    if sprites.rgba.nbytes <= scratch.IN_MEMORY:
+    if sprites.rgba.nbytes <= scratch.MEMORY_LIMIT:
         return sprites
     with path.open("rb") as stream:
         data = _contents(stream)
     header, _, body = _header(data)
     rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
-    return sprites.moved_to(rgba, MappedFile(path, start))
+    return sprites.with_pixels(rgba, MappedFile(path, start))
 
 
 def load(path: Path) -> Sprites:
@@ -139,8 +139,8 @@ def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, 
 def _contents(stream: BinaryIO) -> NDArray[np.uint8]:
     """The whole file as uint8 [bytes]: mapped when it is large, else in memory that the sprites can be a view of."""
     size = os.fstat(stream.fileno()).st_size
-    if size > scratch.IN_MEMORY:
-        return scratch.mapped(stream, 0, size)
+    if size > scratch.MEMORY_LIMIT:
+        return scratch.map_bytes(stream, 0, size)
     data = np.empty(size, np.uint8)
     return data[: read_into(stream, 0, data.data)]
 
@@ -161,9 +161,9 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     targets = np.zeros((len(labels), 0), np.float32)
     if texts.target_names:
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
-    stored = MappedFile(path, start) if len(data) > scratch.IN_MEMORY else None
+    stored = MappedFile(path, start) if len(data) > scratch.MEMORY_LIMIT else None
     sprites = _sprites_from(rgba, labels, targets, groups, is_test, texts, stored)
-    yield from sprites.hashing()
+    yield from sprites.compute_fingerprint()
     if about.get("sha256") != _checksum(sprites, lines):
         raise DamagedFile("its checksum is wrong")
     return sprites, texts.extra

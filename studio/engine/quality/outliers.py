@@ -12,7 +12,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
 from studio.data.doctor.checks import MOST_CHECKED
 from studio.data.doctor.findings import SpritesChecked
-from studio.data.files.source_files import Quarantined
+from studio.data.files.source_files import ImportIssue
 from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
@@ -35,7 +35,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     The features are those that trainings of these sprites are measured by (see features.py); they are learnt first
     where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
     """
-    items: list[Quarantined] = []
+    items: list[ImportIssue] = []
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
     training = subsample(sprites, split.training)
     if len(training) >= FEWEST and len(sprites) <= MOST_CHECKED:
@@ -80,14 +80,14 @@ def how_far(distances: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 
 
-def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[Quarantined]:
+def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[ImportIssue]:
     """Sprites far from all others; apart: how far, in units of what is usual, float32 [N]."""
     words = "{:.1f} times as far from all others as is usual"
     found = np.flatnonzero(apart > _FAR).tolist()
-    return [Quarantined(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
+    return [ImportIssue(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
 
 
-def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.float32]) -> list[Quarantined]:
+def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.float32]) -> list[ImportIssue]:
     """Sprites whose neighbours agree on another class. A class too small to have neighbours says nothing."""
     counts = sprites.class_counts()
     items = []
@@ -98,5 +98,5 @@ def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.
         speaks = counts[own] > _NEIGHBOURS and apart[index] <= _FAR
         if speaks and votes[own] == 0 and votes[other] >= _AGREE:
             words = f"{votes[other]} of the {_NEIGHBOURS} most like it are of class {sprites.class_names[other]!r}"
-            items.append(Quarantined(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))
+            items.append(ImportIssue(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))
     return items

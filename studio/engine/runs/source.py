@@ -13,7 +13,7 @@ from studio.exports.cards import Source, sha256_of
 def provenance_at(run: RunDir, step: int, weights_sha256: str = "") -> Source:
     """What was made by a run at a step. Raises RunError."""
     record = run.record()
-    rights = Rights.of(record.data_origin)
+    rights = Rights.from_origin(record.data_origin)
     with wrap_read_errors(run.path / RECORD_FILE):
         run_sha256 = sha256_of(run.path / RECORD_FILE)
     return Source(

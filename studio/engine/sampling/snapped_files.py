@@ -14,17 +14,18 @@ from studio.core import files
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.core.events import Event, Progress
+from studio.core.names import escape_unprintable
 from studio.data.aseprite.file import AseFile, parse
 from studio.data.aseprite.frames import Painter
 from studio.data.colour.palette import Palette
 from studio.data.colour.quantizing import map_to_palette
-from studio.data.files.naming import escape_unprintable
-from studio.data.files.source_files import Picture, Quarantined, SourceFile, UnreadableFile
+from studio.data.files.source_files import ImportIssue, SourceFile, SourceImage, UnreadableFile, os_error_reason
 from studio.data.images.decoding import read_bytes, read_header, read_picture_bytes
 from studio.data.images.frames import read_animation
 from studio.data.images.kinds import KIND_SUFFIXES
-from studio.data.importing.importing import all_sources, list_files
-from studio.data.reading.finding import no_access, roots_of, title_of
+from studio.data.importing.importing import list_files
+from studio.data.reading.finding import resolve_roots, title_of_roots
+from studio.data.reading.read import all_sources
 from studio.data.sources.base import Source
 from studio.exports.png import encoded
 from studio.exports.sprites.base import SpriteSet
@@ -46,7 +47,7 @@ class FilesSnapped(Event):
 
     paths: tuple[Path, ...]
     pictures: int
-    left_out: tuple[Quarantined, ...]
+    left_out: tuple[ImportIssue, ...]
 
 
 class _Snapper:
@@ -103,16 +104,16 @@ class _Snapper:
     def _copy_parts(self, file: SourceFile, source: Source) -> None:
         """Write each picture inside a file as a PNG, in a folder named after the file."""
         for item in source.read(file):
-            if isinstance(item, Picture):
+            if isinstance(item, SourceImage):
                 data = encoded(self._snapped(item.rgba[None])[0])
                 self._write(file, f"{item.part or file.stem}.png", data, inside=[file.stem] if item.part else [])
 
     def _copy_descriptions(self, file: SourceFile, source: Source) -> None:
         """Copy the descriptions of a sheet unchanged: its frames keep their positions."""
         for beside in source.descriptions(file):
-            description = file.neighbour(beside)
-            if (description.where, description.name) not in self._described:
-                self._described.add((description.where, description.name))
+            description = file.sibling(beside)
+            if (description.path_str, description.name) not in self._described:
+                self._described.add((description.path_str, description.name))
                 self._write(description, description.file_name, read_bytes(description), is_picture=False)
 
     def _snapped(self, rgba: Rgba) -> Rgba:
@@ -136,7 +137,7 @@ def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) 
     A copy keeps folders, name, size and frames; only its colours change. dither: as in `map_to_palette`. Raises
     BadInputError if no file can be copied, and ExportError.
     """
-    roots, sources = roots_of(paths), all_sources()
+    roots, sources = resolve_roots(paths), all_sources()
     found, problems = yield from list_files(roots)
     snapper, left_out = _Snapper(palette, dither, out), list(problems)
     for number, file in enumerate(found):
@@ -144,19 +145,19 @@ def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) 
         left_out += _try_copy(snapper, file, next((each for each in sources if each.claims(file)), None))
     if not snapper.pictures:
         why = f"{left_out[0].name}: {left_out[0].reason}." if left_out else "Name a folder with pictures."
-        raise BadInputError(f"{title_of(roots)!r} has no picture to copy.", why)
+        raise BadInputError(f"{title_of_roots(roots)!r} has no picture to copy.", why)
     yield FilesSnapped(tuple(snapper.paths), snapper.pictures, tuple(left_out))
 
 
-def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Iterator[Quarantined]:
+def _try_copy(snapper: _Snapper, file: SourceFile, source: Source | None) -> Iterator[ImportIssue]:
     """Copy one file; yield the reason if the copy fails."""
     try:
         if source is not None:
             snapper.copy(file, source)
     except UnreadableFile as refused:
-        yield Quarantined(file.name, refused.reason, refused.group, file.path)
+        yield ImportIssue(file.name, refused.reason, refused.group, file.path)
     except OSError as error:
-        yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)
+        yield ImportIssue(file.name, os_error_reason(error, "file"), "no access", file.path)
 
 
 def _file_name(file: SourceFile, kind: str) -> str:

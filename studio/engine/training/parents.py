@@ -96,7 +96,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
         raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
     chosen, info, weights, _ = load_average_weights(run, "best", recipe)
     checkpoints.check_finite(weights, chosen.name)
-    licence = Rights.of(record.data_origin).licence
+    licence = Rights.from_origin(record.data_origin).licence
     itself = Ancestor(
         record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"], licence
     )

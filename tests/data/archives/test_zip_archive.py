@@ -17,10 +17,10 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.data.archives import directory as zip_directory
 from studio.data.archives import zip_archive
-from studio.data.archives.unpacking import unpacked
+from studio.data.archives.unpacking import unpack_member
 from studio.data.files.source_files import ArchiveEntry, SourceFile, UnreadableFile
 from studio.data.images.decoding import LARGEST_FILE, read_bytes
-from studio.data.reading.finding import files_under, roots_of
+from studio.data.reading.finding import resolve_roots, walk_files
 from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 
 GOOD = png_of(sprite(0))
@@ -36,7 +36,7 @@ def replaced(path: Path, old: bytes, new: bytes) -> None:
 
 
 def found_in(path: Path) -> dict[str, SourceFile]:
-    return {file.name: file for file in files_under(roots_of([path])[0]) if isinstance(file, SourceFile)}
+    return {file.name: file for file in walk_files(resolve_roots([path])[0]) if isinstance(file, SourceFile)}
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -85,12 +85,12 @@ def test_neighbours(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
     for path in (tmp_path / "set", zipped(tmp_path / "set.zip", {"a.png": GOOD, "a.json": b"{}", "x/b.png": GOOD})):
         picture = found_in(path)["a.png"]
-        beside = picture.neighbour("a.json")
+        beside = picture.sibling("a.json")
         assert (beside.name, beside.stem, beside.suffix, beside.size) == ("a.json", "a", ".json", 2)
-        assert read_bytes(beside) == b"{}" and beside.neighbour("a.png") == picture
+        assert read_bytes(beside) == b"{}" and beside.sibling("a.png") == picture
         for name in ("b.png", "../secret.json", "", str(tmp_path / "secret.json")):
             with pytest.raises(FileNotFoundError):
-                picture.neighbour(name)
+                picture.sibling(name)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_archives_that_ask_for_too_much(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(zip_archive, "_MOST_UNPACKED", 4 * len(GOOD))
     event = imported(tmp_path / "set")
     assert event.sprites.names == ("a.png",) and "take more than" in reasons(event, "refused")["many.zip"]
-    monkeypatch.setattr(zip_directory, "MOST_FILES", 3)
+    monkeypatch.setattr(zip_directory, "MAX_FILES", 3)
     event = imported(tmp_path / "set")
     assert len(event.sprites) == 4 and "more than 3 files" in reasons(event, "refused")["many.zip"]
     monkeypatch.setattr(zip_directory, "_LARGEST_DIRECTORY", 30)
@@ -223,11 +223,11 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=-15)
     packed = packer.compress(bytes(20 << 20)) + packer.flush()
     stream = io.BytesIO(b"PK\3\4" + bytes(26) + packed)
-    assert unpacked(stream, ArchiveEntry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
-    assert unpacked(stream, ArchiveEntry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
+    assert unpack_member(stream, ArchiveEntry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
+    assert unpack_member(stream, ArchiveEntry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
     lzma = io.BytesIO(b"PK\3\4" + bytes(26) + b"\x09\x04\x05\0\x5d\xff\xff\xff\xff" + bytes(100))
     with pytest.raises(UnreadableFile, match="damaged"):
-        unpacked(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
+        unpack_member(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
 
 
 def test_archives_that_are_none(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_archives_that_are_none(tmp_path: Path) -> None:
 
 def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "set.zip", {"a.png": GOOD, "b.png": png_of(sprite(1))})
-    *_, file = files_under(roots_of([archive])[0])
+    *_, file = walk_files(resolve_roots([archive])[0])
     assert isinstance(file, SourceFile)
     zipped(archive, {"other.txt": b"x" * 1000})
     with pytest.raises(UnreadableFile, match=r"damaged|cut off"):

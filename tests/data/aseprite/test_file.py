@@ -18,7 +18,7 @@ from studio.data.aseprite import frames as ase_frames
 from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import Painter
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
-from studio.data.options import QUARANTINE_GROUPS
+from studio.data.import_result import QUARANTINE_GROUPS
 from tests.data.ase_making import (
     BACKGROUND,
     DIAGONAL,

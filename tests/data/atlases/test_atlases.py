@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.atlases.base import all_named
+from studio.data.atlases.base import siblings_with_suffix
 from studio.data.files.source_files import SourceFile
 from studio.data.images.decoding import read_bytes
 from tests.data.making import Pixels, found, frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
@@ -296,7 +296,7 @@ def test_a_folder_that_is_read_once_more_is_not_compared_with_itself(tmp_path: P
 
     picture = found(write(tmp_path / "a.png", sprite(0)))
     for _ in range(2):
-        file = replace(picture, beside=frozenset(Name(f"{number}.atlas") for number in range(100)))
-        answers = {tuple(all_named(file, ".atlas")) for _ in range(20)}
+        file = replace(picture, siblings=frozenset(Name(f"{number}.atlas") for number in range(100)))
+        answers = {tuple(siblings_with_suffix(file, ".atlas")) for _ in range(20)}
         assert [len(answer) for answer in answers] == [100]
     assert Name.asked < 1000

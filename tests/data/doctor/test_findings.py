@@ -12,9 +12,9 @@ from PIL import Image
 from studio.data.doctor import findings
 from studio.data.doctor.checks import run_checks
 from studio.data.doctor.findings import Finding, SpritesChecked, exclude_fix, list_findings, slice_fix
-from studio.data.files.source_files import Quarantined
+from studio.data.files.source_files import ImportIssue
+from studio.data.import_result import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
 from tests.data.images.test_canvas import on_magenta
 from tests.data.making import Pixels, sprite, write
 
@@ -105,7 +105,8 @@ def test_a_magenta_ground_becomes_transparent_in_one_click(tmp_path: Path) -> No
     options = mended(ImportOptions(), finding)
     assert ("magenta ground", False) not in looked_at(tmp_path / "key", options)
     assert np.array_equal(
-        opened(tmp_path / "key", options).sprites.rgba, opened(tmp_path / "alpha", ImportOptions()).sprites.rgba
+        opened(tmp_path / "key", options).sprites.rgba,
+        opened(tmp_path / "alpha", ImportOptions()).sprites.rgba,
     )
 
 
@@ -143,7 +144,7 @@ def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path, options: I
 
 def test_no_true_size_is_offered_where_there_is_none(tmp_path: Path) -> None:
     found = opened(write(tmp_path / "0.png", in_palette(0, PALETTE)), ImportOptions())
-    found = dataclasses.replace(found, notes=(Quarantined("0.png", "looks like another", "upscaled"),))
+    found = dataclasses.replace(found, notes=(ImportIssue("0.png", "looks like another", "upscaled"),))
     assert list_findings(found, ImportOptions())[0].fixes == ()
     for seed in range(3):
         small = Image.fromarray(in_palette(seed, PALETTE))
@@ -160,7 +161,7 @@ def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
     found = looked_at(tmp_path, ImportOptions())
     assert mended(ImportOptions(), found["looks like a sheet", True]).sheets == "grid"
     given = ImportOptions(tile=16, tile_height=8, size=64)
-    assert given.replace(**slice_fix(given).changes).cuts_each_by_its_own and slice_fix(given).changes["size"] == 0
+    assert given.replace(**slice_fix(given).changes).uses_detected_grids and slice_fix(given).changes["size"] == 0
     large = mended(ImportOptions(), found["wrong size", True])
     assert large.size >= 24
     assert ("wrong size", True) not in looked_at(tmp_path, large)

@@ -262,7 +262,7 @@ def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_ca
     assert [item.group for item in back.notes] == [item.group for item in plain.notes]
     origin = {"paths": [str(folder)], "options": {"alpha_threshold": 128, "leave_out": "a/1.png"}}
     assert mended.sprites.origin == mended.sprites.take([1]).origin == origin
-    assert mended.sprites.read_from({}).fingerprint == mended.sprites.fingerprint
+    assert mended.sprites.with_origin({}).fingerprint == mended.sprites.fingerprint
 
 
 @pytest.mark.parametrize("name", ["item/ruby.png", "a[1].png", "what?.png", "50*.png", "one;two.png"])

@@ -16,9 +16,9 @@ import pytest
 from studio.core import limits
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
-from studio.data import assemble
 from studio.data.files import scratch
-from studio.data.files.scratch import Scratch
+from studio.data.files.scratch import ScratchBuffer
+from studio.data.importing import assemble
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from tests.data.making import all_sorts, events_of, everything, imported, sprite, write
 
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some four sprites of the size of these."""
-    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", 1000)
 
 
 @pytest.mark.parametrize("options", [{}, {"size": 16}, {"other_sizes": "leave out"}])
@@ -40,7 +40,7 @@ def test_the_disk_gives_the_same_as_the_memory(
 ) -> None:
     expected = imported(folder, **options)
     assert expected.sprites.rgba.flags.writeable and expected.quarantine and expected.notes
-    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", 1000)
     for cache in (None, tmp_path / "cache"):
         event = imported(folder, cache=cache, **options)
         assert everything(event) == everything(expected) and not event.sprites.rgba.flags.writeable
@@ -55,7 +55,7 @@ def test_the_disk_gives_the_same_as_the_memory(
 def test_a_cache_that_can_not_be_written_is_no_hindrance(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
-    monkeypatch.setattr(scratch, "IN_MEMORY", in_memory)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", in_memory)
     (tmp_path / "cache").write_text("a file where the folder should be")
     *events, last = events_of(folder, cache=tmp_path / "cache")
     assert isinstance(last, SpritesImported) and last.sprites.stored is None and len(last.sprites) > 40
@@ -97,14 +97,14 @@ def test_a_full_drive_is_said_whenever_it_happens(
 
 @pytest.mark.usefixtures("small_memory")
 def test_some_room_is_left_to_others(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "SPARE", 1 << 60)
+    monkeypatch.setattr(scratch, "RESERVED_BYTES", 1 << 60)
     alone = write(tmp_path / "alone.png", sprite(0))
     with pytest.raises(BadInputError, match="not enough room"):
         imported(folder, cache=tmp_path / "cache")
     with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need 16 KB on the drive, which has"):
         imported(alone, cache=tmp_path / "cache", size=64)
     assert not list((tmp_path / "cache").iterdir())
-    monkeypatch.setattr(assemble, "MOST_SPRITES", 0)
+    monkeypatch.setattr(assemble, "MAX_SPRITES", 0)
     with pytest.raises(BadInputError, match="more than 0 sprites"):
         imported(alone)
 
@@ -132,9 +132,9 @@ def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.M
 
 
 def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "IN_MEMORY", 50)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", 50)
     for pieces in ([], [20, 30], [20, 30, 1], [60], [51, 0, 3]):
-        there = Scratch(tmp_path)
+        there = ScratchBuffer(tmp_path)
         data = [np.random.default_rng(number).integers(0, 256, number, np.uint8) for number in pieces]
         assert [there.add(piece) for piece in data] == np.cumsum([0, *pieces])[:-1].tolist()
         found = there.array()
@@ -147,7 +147,7 @@ def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytes
 def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     handles: list[int] = []
     monkeypatch.setattr(scratch, "_let_go", handles.append)
-    there = Scratch(tmp_path)
+    there = ScratchBuffer(tmp_path)
     there.add(np.ones(2000, np.uint8))
     found = there.array()[5:]
     there.close()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Remark, UnreadableFile
+from studio.data.files.source_files import SourceIssue, UnreadableFile
 from studio.data.images import frames as frames_module
 from studio.data.images import png as apng_reader
 from studio.data.images.decoding import LARGEST_SIDE, Decoded, decode
@@ -60,7 +60,7 @@ def test_frames_are_those_that_pillow_shows(kind: str, options: dict[str, Any]) 
     pictures, remarks = read(data, f".{kind.lower()}")
     assert same(pictures, seen_by_pillow(data))
     assert [picture.part for picture in pictures] == [f"frame {number}" for number in range(1, 6)]
-    assert remarks == [Remark("animation", "an animation of 5 frames: all were taken")]
+    assert remarks == [SourceIssue("animation", "an animation of 5 frames: all were taken")]
 
 
 @pytest.mark.parametrize("disposal", range(4))
@@ -260,7 +260,7 @@ def test_cut_off_anywhere_gives_the_frames_before(suffix: str) -> None:
         try:
             pictures, remarks = read(data[:length], suffix)
         except UnreadableFile as refused:
-            pictures, remarks = [], [Remark(refused.group, refused.reason)]
+            pictures, remarks = [], [SourceIssue(refused.group, refused.reason)]
         assert same(pictures, whole[: len(pictures)])
         assert [remark.group for remark in remarks] == ["animation" if pictures else "unreadable"], length
         counts.add(len(pictures))

@@ -13,8 +13,8 @@ from PIL import Image
 
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Notice, Progress
-from studio.data.importing import importing
 from studio.data.importing.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from studio.data.reading import reader_pool
 from tests.conftest import posix
 from tests.data.making import events_of, everything, imported, notes, png_of, reasons, sprite, write, write_many
 
@@ -232,7 +232,7 @@ def test_same_files_same_sprites_and_nothing_on_disk_is_changed(
     before = on_disk()
     expected = everything(imported(folder))
     for chunk in (1, 3):
-        monkeypatch.setattr(importing, "_CHUNK", chunk)
+        monkeypatch.setattr(reader_pool, "_CHUNK", chunk)
         assert everything(imported(folder)) == expected
     assert on_disk() == before
     shutil.copytree(folder, tmp_path / "copy" / "set")

@@ -11,12 +11,12 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
-from studio.data.files.naming import escape_unprintable
+from studio.core.names import escape_unprintable
 from studio.data.files.source_files import SourceFile
 from studio.data.importing import importing
 from studio.data.importing.importing import SpritesImported
 from studio.data.reading import finding
-from studio.data.reading.finding import FoundFiles, files_under, find_file, roots_of
+from studio.data.reading.finding import FoundFiles, find_file, resolve_roots, walk_files
 from tests.conftest import posix
 from tests.data.making import all_sorts, events_of, imported, png_of, reasons, sprite, write, write_many, zipped
 
@@ -47,8 +47,8 @@ def test_zero_inodes_hide_no_folder_and_loops_end(tmp_path: Path, monkeypatch: p
         return os.stat_result((about.st_mode, 0, *about[2:]))
 
     monkeypatch.setattr("studio.data.reading.finding.os.stat", without_numbers)
-    (root,) = roots_of([tmp_path / "set"])
-    assert {found.name for found in files_under(root) if isinstance(found, SourceFile)} == {
+    (root,) = resolve_roots([tmp_path / "set"])
+    assert {found.name for found in walk_files(root) if isinstance(found, SourceFile)} == {
         "a.png", "one/b.png", "two/deep/c.png",
     }  # fmt: skip
     scans = list[str]()
@@ -76,7 +76,7 @@ def test_zero_inodes_hide_no_folder_and_loops_end(tmp_path: Path, monkeypatch: p
         return Listing(map(Junction, real_scan(path)))
 
     monkeypatch.setattr("studio.data.reading.finding.os.scandir", scan)
-    assert len([found for found in files_under(root) if isinstance(found, SourceFile)]) == 3
+    assert len([found for found in walk_files(root) if isinstance(found, SourceFile)]) == 3
     assert len(scans) == 4
 
 
@@ -181,7 +181,7 @@ def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:
     assert escape_unprintable("item/potion 2.png") == "item/potion 2.png" and escape_unprintable("剣 🗡️ é") == "剣 🗡️ é"
     assert escape_unprintable("a\x00\u202eb\u2028\udc80\ud800") == "a\\x00\\u202eb\\u2028\\x80\\ud800"
     roots = [finding.Root(tmp_path / name, (name,), True) for name in "abcde"]
-    assert finding.title_of(roots) == "a + b + 3 more" and finding.title_of(roots[:3]) == "a + b + c"
+    assert finding.title_of_roots(roots) == "a + b + 3 more" and finding.title_of_roots(roots[:3]) == "a + b + c"
 
 
 def test_deep_nesting(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_deep_nesting(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_cut_with_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MOST_FILES", 10)
+    monkeypatch.setattr(importing, "MAX_FILES", 10)
     *events, last = events_of(write_many(tmp_path / "set", 12))
     assert any(isinstance(event, Notice) and "first 10 files" in event.title for event in events)
     assert isinstance(last, importing.SpritesImported) and len(last.sprites) == 10
@@ -203,7 +203,7 @@ def test_too_many_files_are_cut_with_a_notice(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("name", ["gems.png", "b/gems.png"])
 def test_a_file_is_found_by_its_name_among_what_was_dropped(tmp_path: Path, name: str) -> None:
     paths = [write(tmp_path / folder / "gems.png", sprite(n, 16 * n)) for n, folder in ((1, "a"), (2, "b"))]
-    roots = roots_of(paths if "/" in name else paths[1:])
+    roots = resolve_roots(paths if "/" in name else paths[1:])
     file = find_file(roots, name)
     assert file is not None and file.path == paths[1]
     assert find_file(roots, "c/gems.png") is None
@@ -213,9 +213,9 @@ def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b" / "s.png", sprite(1))
     (tmp_path / "damaged.zip").write_text("no archive")
     write(tmp_path / "ab" / "s.png", sprite(1))
-    (root,) = roots_of([tmp_path])
-    (file,) = files_under(root, wanted="a/b/s.png")
-    assert isinstance(file, SourceFile) and file.folders == ("a", "b") and file.beside == {"s.png"}
+    (root,) = resolve_roots([tmp_path])
+    (file,) = walk_files(root, wanted="a/b/s.png")
+    assert isinstance(file, SourceFile) and file.folders == ("a", "b") and file.siblings == {"s.png"}
 
 
 def test_found_files_are_as_they_were_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,15 +223,15 @@ def test_found_files_are_as_they_were_put_in(tmp_path: Path, monkeypatch: pytest
     folder, odd = all_sorts(tmp_path / "set"), os.fsdecode(b"caf\xe9 \x01.png")
     (folder / odd).write_bytes(b"")
     for dropped in ([folder], [folder / "sheet.png", folder / "pack.zip"]):
-        items = [item for path in dropped for item in files_under(roots_of([path])[0])]
+        items = [item for path in dropped for item in walk_files(resolve_roots([path])[0])]
         listed = [item for item in items if isinstance(item, SourceFile)]
         files = FoundFiles()
         for file in listed:
             files.add(file)
         assert list(files) == listed and files[3:5] == listed[3:5] and files[-1] == listed[-1]
-        list(files.sorting())
+        list(files.sort())
         assert list(files) == sorted(listed, key=lambda file: (file.name, file.where))
         assert json.loads(next(file for file in files if file.file_name == "sheet.json").path.read_text())
-        assert [file.neighbour("sheet.json") for file in files if file.file_name == "sheet.png"]
+        assert [file.sibling("sheet.json") for file in files if file.file_name == "sheet.png"]
         assert (odd in [file.file_name for file in files]) is (dropped == [folder])
         assert ("caf\\xe9 \\x01.png" in [file.name for file in files]) is (dropped == [folder])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from studio.core.generators import run_to_end
-from studio.data.importing.sheet_preview import look_at_sheet
-from studio.data.options import Grid
+from studio.data.importing.sheet_preview import load_sheet_preview
+from studio.data.options import SheetGrid
 from tests.data.composing import laid
 from tests.data.making import Pixels, frame, imported, notes, sprite, write, write_sheet
 
@@ -78,7 +78,7 @@ def test_a_description_that_fits_nowhere_leaves_the_picture_whole(tmp_path: Path
     assert "lies outside" in notes(event, "description")["s.png"]
 
 
-TILESET = laid([sprite(number, 16) for number in range(16)], Grid(16, 16), 4)
+TILESET = laid([sprite(number, 16) for number in range(16)], SheetGrid(16, 16), 4)
 
 
 def coin_of_a_tileset(folder: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_undescribed_tiles_are_reported_and_can_be_cut(tmp_path: Path) -> No
 
 def test_the_cut_preview_shows_only_undescribed_tiles(tmp_path: Path) -> None:
     coin_of_a_tileset(tmp_path)
-    sheet = run_to_end(look_at_sheet([tmp_path], "tiles.png"))
+    sheet = run_to_end(load_sheet_preview([tmp_path], "tiles.png"))
     assert sheet.proposed is not None and (sheet.proposed.tile_width, sheet.proposed.tile_height) == (16, 16)
     assert not sheet.rgba[:16, 16:32].any() and (sheet.rgba[16:] == TILESET[16:]).all()
 

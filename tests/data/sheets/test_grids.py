@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from studio.data.files.source_files import Picture
-from studio.data.options import Grid, ImportOptions
+from studio.data.files.source_files import SourceImage
+from studio.data.options import ImportOptions, SheetGrid
 from studio.data.sheets.cells import SummedAreaTable, find_cells
 from studio.data.sheets.grids import propose_grid
 from studio.data.sheets.slicing import grid_from_options, slice_sheet
@@ -38,7 +38,9 @@ def drawn(rng: Generator, width: int, height: int, *, opaque: bool = False) -> P
     return rgba
 
 
-def assembled(rng: Generator, grid: Grid, columns: int, rows: int, *, rest: int = 0, opaque: bool = False) -> Pixels:
+def assembled(
+    rng: Generator, grid: SheetGrid, columns: int, rows: int, *, rest: int = 0, opaque: bool = False
+) -> Pixels:
     """A sheet with equal margins and some rest behind them, one place in eight left empty."""
     width, height = grid.tile_width, grid.tile_height
     empty = np.zeros((height, width, 4), np.uint8)
@@ -46,7 +48,7 @@ def assembled(rng: Generator, grid: Grid, columns: int, rows: int, *, rest: int 
     return np.pad(laid(cells, grid, columns), ((0, rest), (0, rest), (0, 0)))
 
 
-def proposed(rgba: Pixels, least_confidence: float = 0) -> Grid | None:
+def proposed(rgba: Pixels, least_confidence: float = 0) -> SheetGrid | None:
     grid = propose_grid(rgba)
     assert grid is None or grid.confidence > least_confidence
     return grid and replace(grid, confidence=1.0)
@@ -57,7 +59,7 @@ def test_grids_of_sheets_that_were_put_together() -> None:
     cases = list(product(SIZES, PLACES))
     wrong = []
     for number, ((width, height), (left, top, spacing, rest)) in enumerate(cases):
-        grid = Grid(width, height, left, top, spacing)
+        grid = SheetGrid(width, height, left, top, spacing)
         found = proposed(assembled(rng, grid, 6, 4, rest=rest, opaque=number % 2 == 1))
         wrong += [] if found == grid else [(grid, found)]
     assert len(cases) == 42 and len(wrong) <= 1, wrong
@@ -65,16 +67,16 @@ def test_grids_of_sheets_that_were_put_together() -> None:
 
 def test_grids_of_the_demo_sheets() -> None:
     for rgba, frames in demo_sheets():
-        assert proposed(rgba, least_confidence=0.9) == Grid(frames[0]["w"], frames[0]["h"])
+        assert proposed(rgba, least_confidence=0.9) == SheetGrid(frames[0]["w"], frames[0]["h"])
 
 
 def test_a_strip_and_drawn_lines() -> None:
     rng = np.random.default_rng(1)
-    strip = propose_grid(assembled(rng, Grid(16, 24), 8, 1))
+    strip = propose_grid(assembled(rng, SheetGrid(16, 24), 8, 1))
     assert strip is not None and (strip.tile_width, strip.tile_height) == (16, 24)
-    lined = assembled(rng, Grid(16, 16, 1, 1, 1), 6, 5)
+    lined = assembled(rng, SheetGrid(16, 16, 1, 1, 1), 6, 5)
     lined[::17] = lined[:, ::17] = (90, 90, 90, 255)
-    assert proposed(lined) == Grid(16, 16, 1, 1, 1)
+    assert proposed(lined) == SheetGrid(16, 16, 1, 1, 1)
 
 
 def test_no_grid_without_evidence() -> None:
@@ -97,9 +99,17 @@ def scattered(seed: int, height: int, width: int, background: tuple[int, ...]) -
 
 @pytest.mark.parametrize("background", [(0, 0, 0, 0), (255, 0, 255, 255)])
 @pytest.mark.parametrize(
-    "grid", [Grid(8, 8), Grid(5, 7, 3, 3, 2), Grid(16, 4, 0, 5, 1), Grid(64, 48), Grid(1, 1, 2, 2, 3), Grid(65, 8)]
+    "grid",
+    [
+        SheetGrid(8, 8),
+        SheetGrid(5, 7, 3, 3, 2),
+        SheetGrid(16, 4, 0, 5, 1),
+        SheetGrid(64, 48),
+        SheetGrid(1, 1, 2, 2, 3),
+        SheetGrid(65, 8),
+    ],
 )
-def test_cells_are_those_of_a_search_one_by_one(grid: Grid, background: tuple[int, ...]) -> None:
+def test_cells_are_those_of_a_search_one_by_one(grid: SheetGrid, background: tuple[int, ...]) -> None:
     rgba = scattered(grid.tile_width, 48, 64, background)
     tops = range(grid.top, 48 - grid.tile_height + 1, grid.tile_height + grid.spacing)
     lefts = range(grid.left, 64 - grid.tile_width + 1, grid.tile_width + grid.spacing)
@@ -118,7 +128,7 @@ def test_filled_cells_are_what_is_cut() -> None:
     rgba = scattered(3, 60, 80, (0, 0, 0, 0))
     cells = find_cells(grid_from_options(options), SummedAreaTable.of(rgba))
     places = [(cells.tops[row], cells.lefts[column]) for row, column in np.argwhere(cells.filled)]
-    cut = slice_sheet(Picture(rgba.copy()), "s", options)
+    cut = slice_sheet(SourceImage(rgba.copy()), "s", options)
     assert len(cut) == len(places) > 3 and cells.empty
     for picture, (y, x) in zip(cut, places, strict=True):
         assert (picture.rgba == rgba[y : y + 7, x : x + 9]).all()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.data.options import Grid
+from studio.data.options import SheetGrid
 from tests.data.composing import laid
 from tests.data.making import Pixels, imported, notes, sprite, write
 from tests.data.sheets.test_grids import drawn
@@ -26,14 +26,14 @@ def left_over(folder: Path, rgba: Pixels, **options: Any) -> str:
 
 
 def test_a_forgotten_spacing_is_named(tmp_path: Path) -> None:
-    sheet = laid(tiles(16, 16), Grid(16, 16, spacing=1), 4)
+    sheet = laid(tiles(16, 16), SheetGrid(16, 16, spacing=1), 4)
     said = left_over(tmp_path, sheet, tile=16)
     assert said == "3 px at the right and 3 px at the bottom left over: spacing 1 would fit"
     assert not left_over(tmp_path, sheet, tile=16, spacing=1)
 
 
 def test_another_tile_size_is_named(tmp_path: Path) -> None:
-    sheet = laid(tiles(12, 16), Grid(12, 16), 4)
+    sheet = laid(tiles(12, 16), SheetGrid(12, 16), 4)
     assert "tiles of 12 x 16" in left_over(tmp_path, sheet, tile=20, tile_height=16)
 
 

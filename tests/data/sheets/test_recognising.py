@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.assemble import ImportBuffer
 from studio.data.doctor.findings import list_findings
 from studio.data.files.source_files import SourceFile
+from studio.data.import_result import SpritesImported
 from studio.data.importing import importing
-from studio.data.options import Grid, ImportOptions, SpritesImported
-from studio.data.reading.read import DecodedSprite, Reading
+from studio.data.importing.import_buffer import ImportBuffer
+from studio.data.options import ImportOptions, SheetGrid
+from studio.data.reading.read import DecodedSprite, ReadResult
 from studio.data.sheets.recognising import SheetCandidate, sheet_candidates, vote_on_sheets
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write, write_many
@@ -29,16 +30,16 @@ def sprites() -> list[Pixels]:
 
 
 @pytest.fixture(scope="module")
-def composed(sprites: list[Pixels]) -> dict[str, Composed]:
+def nfc(sprites: list[Pixels]) -> dict[str, Composed]:
     made = Composer(sprites, np.random.default_rng(4)).folder(STRIPS, WHOLE)
     return {one.name: one for one in made}
 
 
 @pytest.fixture(scope="module")
-def both(composed: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory) -> Both:
+def both(nfc: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory) -> Both:
     """The pictures as they are, and with those cut that are sheets."""
     where = tmp_path_factory.mktemp("game") / "set"
-    for one in composed.values():
+    for one in nfc.values():
         write(where / one.name, one.rgba)
     return imported(where), imported(where, sheets="grid")
 
@@ -46,13 +47,13 @@ def both(composed: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize(
     ("grid", "frames", "columns", "figures", "page"),
     [
-        (Grid(12, 14), 14, 42, 6, (512, 32)),
-        (Grid(24, 17), 7, 7, 6, (256, 128)),
-        (Grid(12, 15), 14, 14, 4, (256, 64)),
+        (SheetGrid(12, 14), 14, 42, 6, (512, 32)),
+        (SheetGrid(24, 17), 7, 7, 6, (256, 128)),
+        (SheetGrid(12, 15), 14, 14, 4, (256, 64)),
     ],
 )
 def test_rows_of_a_page_are_not_joined(
-    sprites: list[Pixels], grid: Grid, frames: int, columns: int, figures: int, page: tuple[int, int]
+    sprites: list[Pixels], grid: SheetGrid, frames: int, columns: int, figures: int, page: tuple[int, int]
 ) -> None:
     rng, cells = np.random.default_rng(1), list[Pixels]()
     fitting = [one for one in map(trimmed, sprites[1::7]) if fits(one, grid)]
@@ -63,16 +64,16 @@ def test_rows_of_a_page_are_not_joined(
     assert frames_of(rgba, found.grid) == frames_of(rgba, grid)
 
 
-def fits(rgba: Pixels, grid: Grid) -> bool:
+def fits(rgba: Pixels, grid: SheetGrid) -> bool:
     """Whether a sprite fills most of a tile."""
     height, width = rgba.shape[:2]
     return bool(grid.tile_height - 3 <= height <= grid.tile_height - 1 and 6 <= width < grid.tile_width)
 
 
-def test_all_strips_and_sheets_are_recognised_with_their_cells(composed: dict[str, Composed], both: Both) -> None:
-    kinds = Counter(one.name.split()[0] for one in composed.values() if one.grid)
+def test_all_strips_and_sheets_are_recognised_with_their_cells(nfc: dict[str, Composed], both: Both) -> None:
+    kinds = Counter(one.name.split()[0] for one in nfc.values() if one.grid)
     assert sum(kinds.values()) == STRIPS and min(kinds.values()) >= 2 and len(kinds) == 7
-    expected = {one.name: one for one in composed.values() if one.grid}
+    expected = {one.name: one for one in nfc.values() if one.grid}
     found = {sheet.name: sheet for sheet in both[0].sheets}
     assert found.keys() == expected.keys()  # all 44, and none of the 12 whole sprites
     exact = 0
@@ -84,30 +85,30 @@ def test_all_strips_and_sheets_are_recognised_with_their_cells(composed: dict[st
     assert exact >= 40  # a page that is higher than the frames leaves open how high their cells are
 
 
-def test_a_whole_sprite_is_never_cut(composed: dict[str, Composed], both: Both) -> None:
+def test_a_whole_sprite_is_never_cut(nfc: dict[str, Composed], both: Both) -> None:
     uncut, cut = both
-    whole = {one.name for one in composed.values() if not one.grid}
+    whole = {one.name for one in nfc.values() if not one.grid}
     names = {*cut.sprites.names, *(item.name for item in cut.quarantine)}
-    assert whole <= names and notes(cut, "cut sheet").keys() == {one.name for one in composed.values() if one.grid}
+    assert whole <= names and notes(cut, "cut sheet").keys() == {one.name for one in nfc.values() if one.grid}
     assert not notes(cut, "looks like a sheet") and not reasons(cut, "looks like a sheet")
     assert cut.sheets == uncut.sheets
 
 
-def test_the_canvas_comes_from_the_cells(composed: dict[str, Composed], both: Both) -> None:
+def test_the_canvas_comes_from_the_cells(nfc: dict[str, Composed], both: Both) -> None:
     uncut, cut = both
     assert uncut.sprites.size == 256
     largest = max(max(sheet.grid.tile_width, sheet.grid.tile_height) for sheet in cut.sheets)
     assert cut.sprites.size <= 32 and largest <= 32
     kept = sum("#" in name for name in cut.sprites.names)
     left_out = sum("#" in item.name for item in cut.quarantine)
-    assert kept + left_out == sum(one.frames for one in composed.values() if one.grid)  # no empty cell
+    assert kept + left_out == sum(one.frames for one in nfc.values() if one.grid)  # no empty cell
 
 
-def test_what_is_recognised_is_said_with_its_flag(composed: dict[str, Composed], both: Both) -> None:
+def test_what_is_recognised_is_said_with_its_flag(nfc: dict[str, Composed], both: Both) -> None:
     uncut, _ = both
     said = {**notes(uncut, "looks like a sheet"), **reasons(uncut, "looks like a sheet")}
     duplicates = reasons(uncut, "duplicate").keys()
-    assert said.keys() | duplicates >= {one.name for one in composed.values() if one.grid}
+    assert said.keys() | duplicates >= {one.name for one in nfc.values() if one.grid}
     assert all("looks like" in words and "sprites of" in words for words in said.values())
     for size, changes in ((0, {"sheets": "grid"}), (64, {"sheets": "grid", "size": 0})):
         kept = {one.group: one for one in list_findings(uncut, ImportOptions(size=size)) if not one.left_out}
@@ -123,29 +124,29 @@ def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixe
     boot = celled(trimmed(sprites[1440]), 16, 18)
     two = np.concatenate([boot, boot], axis=1)
     assert not vote_on_sheets({0: sheet_candidates(two)})
-    others = {number: (SheetCandidate(Grid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
+    others = {number: (SheetCandidate(SheetGrid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
     assert vote_on_sheets({0: sheet_candidates(two), **others})[0].grid.tile_width == 16
 
 
 def test_only_clear_borders_prove_a_cut_off_tile() -> None:
-    cut_off = SheetCandidate(Grid(16, 16), 5, -2.7, 15.7, strip=True, rest=(6, 0))
+    cut_off = SheetCandidate(SheetGrid(16, 16), 5, -2.7, 15.7, strip=True, rest=(6, 0))
     assert vote_on_sheets({0: (cut_off,)})[0].rest == (6, 0)
     for weaker in (replace(cut_off, sheet=10.0), replace(cut_off, rest=(0, 0)), replace(cut_off, score=-4.5)):
         assert not vote_on_sheets({0: (weaker,)})
 
 
 def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
-    unclear = (SheetCandidate(Grid(24, 16), 8, 4.0, 12.0), SheetCandidate(Grid(12, 16), 16, 3.0, 12.0))
+    unclear = (SheetCandidate(SheetGrid(24, 16), 8, 4.0, 12.0), SheetCandidate(SheetGrid(12, 16), 16, 3.0, 12.0))
     assert vote_on_sheets({0: unclear})[0].grid.tile_width == 24
-    others = {number: (SheetCandidate(Grid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
+    others = {number: (SheetCandidate(SheetGrid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
     assert vote_on_sheets({0: unclear, **others})[0].grid.tile_width == 12
-    assert 0 not in vote_on_sheets({0: (SheetCandidate(Grid(12, 16), 16, -9.0, 12.0),), **others})
+    assert 0 not in vote_on_sheets({0: (SheetCandidate(SheetGrid(12, 16), 16, -9.0, 12.0),), **others})
 
 
 def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) -> None:
-    small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), Grid(24, 24), 8)
+    small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), SheetGrid(24, 24), 8)
     (grid,) = (one.grid for one in vote_on_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
-    assert replace(grid, confidence=1.0) == Grid(72, 72)
+    assert replace(grid, confidence=1.0) == SheetGrid(72, 72)
 
 
 def test_pictures_that_are_full_of_colours_or_too_plain_are_no_sheets() -> None:
@@ -158,7 +159,7 @@ def test_pictures_that_are_full_of_colours_or_too_plain_are_no_sheets() -> None:
 
 
 def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:
-    pair = laid([sprites[700], sprites[701]], Grid(*sprites[700].shape[1::-1]), 2)
+    pair = laid([sprites[700], sprites[701]], SheetGrid(*sprites[700].shape[1::-1]), 2)
     write(tmp_path / "pair.png", pair)
     write_many(tmp_path, 4, 16)
     assert not imported(tmp_path).sheets
@@ -168,12 +169,12 @@ def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, s
 
 def test_sheets_asked_for_are_larger_than_the_canvas() -> None:
     files = [SourceFile(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
-    gathered, seen = ImportBuffer(files, None), (SheetCandidate(Grid(8, 8), 4, 0.0, 0.0),)
+    gathered, seen = ImportBuffer(files, None), (SheetCandidate(SheetGrid(8, 8), 4, 0.0, 0.0),)
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
         shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
-        gathered.put(number, Reading([shape], candidates=several, sheet_size=(width, 16)))
-    assert importing._sheets_asked_for(gathered, {}, 32) == {2: seen[0]}
-    assert importing._sheets_asked_for(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
-    assert importing._sheets_asked_for(gathered, {2: seen[0]}, 16) == {1: seen[0]}
-    assert not importing._sheets_asked_for(gathered, {2: seen[0]}, 0)
+        gathered.put(number, ReadResult([shape], candidates=several, sheet_size=(width, 16)))
+    assert importing._further_sheets(gathered, {}, 32) == {2: seen[0]}
+    assert importing._further_sheets(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
+    assert importing._further_sheets(gathered, {2: seen[0]}, 16) == {1: seen[0]}
+    assert not importing._further_sheets(gathered, {2: seen[0]}, 0)
     gathered.close()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.generators import run_to_end
 from studio.data.importing.importing import NothingUsableError
-from studio.data.importing.sheet_preview import Sheet, find_packed, look_at_sheet
-from studio.data.options import Grid
+from studio.data.importing.sheet_preview import SheetPreview, find_packed, load_sheet_preview
+from studio.data.options import SheetGrid
 from studio.data.sheets.slicing import slice_packed
 from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import assembled
@@ -93,12 +93,12 @@ def test_an_opaque_background_parts_sprites_and_stays() -> None:
     assert (first.rgba == rgba[2:10, 2:10]).all() and (second.rgba == 255).all()
 
 
-def looked_at(folder: Path, name: str) -> Sheet:
-    return run_to_end(look_at_sheet([folder], name))
+def looked_at(folder: Path, name: str) -> SheetPreview:
+    return run_to_end(load_sheet_preview([folder], name))
 
 
 def test_a_sheet_is_found_by_the_name_that_its_import_gives_it_and_cut_by_the_grid_that_is_seen(tmp_path: Path) -> None:
-    rgba = assembled(np.random.default_rng(0), Grid(16, 16, 1, 1, 1), 6, 4)
+    rgba = assembled(np.random.default_rng(0), SheetGrid(16, 16, 1, 1, 1), 6, 4)
     folder = tmp_path / "set"
     write(folder / "a" / "gems.png", rgba)
     write(folder / "one.png", sprite(1, 16))
@@ -202,7 +202,7 @@ def test_too_many_sprites_are_refused(tmp_path: Path) -> None:
     specks = np.zeros((800, 800, 4), np.uint8)
     specks[::4, ::4] = 255
     with pytest.raises(BadInputError, match="at most 30,000"):
-        run_to_end(find_packed(Sheet("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
+        run_to_end(find_packed(SheetPreview("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
 
 
 def test_a_cut_sheet_is_noted_also_when_none_of_it_is_kept(tmp_path: Path) -> None:

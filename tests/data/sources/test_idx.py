@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
+from studio.data.files.source_files import SourceFile, SourceImage, SourceIssue, UnreadableFile
 from studio.data.sources.idx import IdxSource
 from tests.data.making import Pixels, found, imported, notes, reasons
 
@@ -32,10 +32,10 @@ def write(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
-def read(path: Path) -> tuple[list[Picture], list[Remark]]:
+def read(path: Path) -> tuple[list[SourceImage], list[SourceIssue]]:
     items = list(IdxSource().read(found(path)))
-    pictures = [item for item in items if isinstance(item, Picture)]
-    return pictures, [item for item in items if isinstance(item, Remark)]
+    pictures = [item for item in items if isinstance(item, SourceImage)]
+    return pictures, [item for item in items if isinstance(item, SourceIssue)]
 
 
 def refusal(path: Path) -> UnreadableFile:

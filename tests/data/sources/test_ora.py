@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Picture, UnreadableFile
+from studio.data.files.source_files import SourceImage, UnreadableFile
 from studio.data.images.decoding import LARGEST_FILE
 from studio.data.sources.ora import OraSource
 from tests.data.making import Pixels, found, imported, png, png_of, sprite
@@ -26,7 +26,7 @@ def ora(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byte
 
 def read(path: Path, data: bytes) -> list[Pixels]:
     path.write_bytes(data)
-    return [item.rgba for item in OraSource().read(found(path)) if isinstance(item, Picture)]
+    return [item.rgba for item in OraSource().read(found(path)) if isinstance(item, SourceImage)]
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

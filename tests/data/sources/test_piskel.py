@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.data.files.source_files import Picture, UnreadableFile
+from studio.data.files.source_files import SourceImage, UnreadableFile
 from studio.data.sources import piskel as piskel_source
 from studio.data.sources.piskel import PiskelSource
 from tests.data.making import Pixels, found, imported, png, png_of, sprite
@@ -36,9 +36,9 @@ def piskel(*layers: Any, version: int = 2, **about: Any) -> bytes:
     return json.dumps({"modelVersion": version, "piskel": sprite_about}).encode()
 
 
-def read(path: Path, data: bytes) -> list[Picture]:
+def read(path: Path, data: bytes) -> list[SourceImage]:
     path.write_bytes(data)
-    return [item for item in PiskelSource().read(found(path)) if isinstance(item, Picture)]
+    return [item for item in PiskelSource().read(found(path)) if isinstance(item, SourceImage)]
 
 
 def test_frames_lie_column_by_column_in_chunks(tmp_path: Path) -> None:

@@ -315,15 +315,15 @@ def test_a_single_frame_is_a_picture_like_any_other(tmp_path: Path, slices: obje
 def test_each_json_of_a_folder_is_read_once_for_all_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [found(write(tmp_path / f"{number}.png", sprite(number))) for number in range(20)]
     written(tmp_path, "notes.json", {"about": "all"})
-    shared = found(tmp_path / "0.png").beside
+    shared = found(tmp_path / "0.png").siblings
     read = []
-    real = base.description
+    real = base.read_description
 
     def counted(file: SourceFile, name: str) -> bytes:
         read.append(name)
         return real(file, name)
 
-    monkeypatch.setattr(json_frames, "description", counted)
+    monkeypatch.setattr(json_frames, "read_description", counted)
     for file in files:
-        assert json_frames.JsonFrames().read(replace(file, beside=shared)) is None
+        assert json_frames.JsonFrames().read(replace(file, siblings=shared)) is None
     assert read == ["notes.json"]

@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file counts as one that is too large for the memory."""
-    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", 1000)
 
 
 def assert_refused(path: Path, words: str = "damaged") -> None:
@@ -120,7 +120,7 @@ def test_what_can_not_be_linked_is_copied(sprites: Sprites, path: Path, monkeypa
 
 
 def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.data.sprites._SLICE", 1)
+    monkeypatch.setattr("studio.data.sprites._HASHED_BYTES", 1)
     monkeypatch.setattr("studio.data.store.packed._SLICE", 1)
     for slices in (1, 5, 7, 10, 11):
         work = save_in_slices(sprites.take(range(5)), path)
@@ -154,7 +154,7 @@ def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeyp
 def test_cut_off_anywhere_and_every_flipped_bit_is_noticed(
     sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
-    monkeypatch.setattr(scratch, "IN_MEMORY", in_memory)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", in_memory)
     save(sprites, path)
     data, rng = path.read_bytes(), np.random.default_rng(0)
     for length in [*range(0, len(data), 13), len(data) - 1]:

@@ -35,7 +35,7 @@ RIGHTS = Rights("CC0 1.0", "drawn by <b>artists</b>")
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return kept_run(tmp_path_factory, RIGHTS.on(make_sprites()), steps=6, batch_size=4)
+    return kept_run(tmp_path_factory, RIGHTS.add_to(make_sprites()), steps=6, batch_size=4)
 
 
 @pytest.fixture
@@ -258,10 +258,10 @@ def test_what_a_model_started_from_is_told() -> None:
 
 
 def test_rights_go_along_and_can_be_taken_back() -> None:
-    sprites = make_sprites().read_from({"paths": ["a"]})
-    told = RIGHTS.on(sprites)
+    sprites = make_sprites().with_origin({"paths": ["a"]})
+    told = RIGHTS.add_to(sprites)
     assert told.origin == {"paths": ["a"], "licence": RIGHTS.licence, "credits": RIGHTS.credits}
-    assert Rights(" ", "").on(told).origin == {"paths": ["a"]} and told.fingerprint == sprites.fingerprint
+    assert Rights(" ", "").add_to(told).origin == {"paths": ["a"]} and told.fingerprint == sprites.fingerprint
 
 
 def test_without_texts_nothing_is_told(tmp_path: Path) -> None:

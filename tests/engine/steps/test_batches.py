@@ -144,7 +144,7 @@ def test_rows_of_random_numbers_are_those_of_the_whole_batch(sprites: Sprites) -
 @pytest.fixture
 def mapped(sprites: Sprites, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sprites:
     """The sprites in a file, as if they were very many."""
-    monkeypatch.setattr(scratch, "IN_MEMORY", 100)
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT", 100)
     packed.save(sprites, tmp_path / "cache.safetensors")
     return packed.load(tmp_path / "cache.safetensors")
 

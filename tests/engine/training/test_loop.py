@@ -77,7 +77,7 @@ def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> Non
 
 def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
     origin = {"paths": ["discs"], "options": {"alpha_threshold": 128}}
-    list(train_generator(run_path, sprites.read_from(origin)))
+    list(train_generator(run_path, sprites.with_origin(origin)))
     record = json.loads((run_path / "run.json").read_text())
     assert record["recipe"] == "generator" and record["config"]["steps"] == 8 and record["data_origin"] == origin
     assert record["data_fingerprint"] == sprites.fingerprint

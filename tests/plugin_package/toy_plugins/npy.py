@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.data.files.source_files import Picture, Remark, SourceFile, UnreadableFile
+from studio.data.files.source_files import SourceFile, SourceImage, SourceIssue, UnreadableFile
 from studio.data.images.decoding import check_size, read_bytes
 from studio.data.sources.base import Source
 
@@ -28,7 +28,7 @@ class NpySource(Source):
     def claims(self, file: SourceFile) -> bool:
         return file.suffix == ".npy"
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         data = read_bytes(file)
         header = _HEADER.match(data)
         if header is None:
@@ -39,7 +39,7 @@ class NpySource(Source):
         check_size(width, height)
         sprites = np.frombuffer(data, np.uint8, offset=header.end()).reshape(count, height, width, 4)
         for number, sprite in enumerate(sprites):
-            yield Picture(sprite.copy(), f"{number:0{len(str(count - 1))}}")
+            yield SourceImage(sprite.copy(), f"{number:0{len(str(count - 1))}}")
 
     def example(self, folder: Path) -> Path:
         sprites = np.zeros((2, 8, 8, 4), np.uint8)

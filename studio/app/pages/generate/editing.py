@@ -20,7 +20,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.arrays import Rgba
-from studio.data.files.naming import escape_unprintable
+from studio.core.names import escape_unprintable
 from studio.data.pixels.editing import EditedSprite, NamedSprite
 from studio.data.sources.base import DRAWING_SUFFIXES
 

@@ -27,8 +27,8 @@ from studio.core.arrays import Rgba
 from studio.core.formatting import count, number
 from studio.data.doctor.findings import Finding, Fix
 from studio.data.doctor.fixes import threshold_alpha
-from studio.data.files.source_files import Quarantined
-from studio.data.options import SHEET_GROUPS
+from studio.data.files.source_files import ImportIssue
+from studio.data.import_result import SHEET_GROUPS
 from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2
@@ -302,7 +302,7 @@ class _FileModel(QAbstractTableModel):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.rows: Sequence[Quarantined] = ()
+        self.rows: Sequence[ImportIssue] = ()
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.rows)
@@ -348,7 +348,7 @@ class FileTable(QTableView):
         )
         self.activated.connect(self._on_activated)
 
-    def show_items(self, items: Sequence[Quarantined]) -> None:
+    def show_items(self, items: Sequence[ImportIssue]) -> None:
         """Show these files."""
         self._model.beginResetModel()
         self._model.rows = items

@@ -9,7 +9,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import int_box
 from studio.core.config import settings_of
 from studio.core.formatting import percent
-from studio.data.options import Grid, ImportOptions
+from studio.data.options import ImportOptions, SheetGrid
 from studio.data.sheets.slicing import grid_from_options
 
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
@@ -71,7 +71,7 @@ class SliceForm(QWidget):
         self._has_others = has_others
         self._show_shared(options)
 
-    def show_grid(self, grid: Grid | None) -> None:
+    def show_grid(self, grid: SheetGrid | None) -> None:
         """Show a sheet's own grid; None shows the settings shared by the other sheets."""
         if grid is not None:
             self._shared = self.options()
@@ -79,7 +79,7 @@ class SliceForm(QWidget):
         elif self._shared is not None:
             self._show_shared(self._shared)
 
-    def own_grid(self) -> Grid | None:
+    def own_grid(self) -> SheetGrid | None:
         """Return the own grid of the sheet on show; None when the sheet has the shared settings."""
         return None if self._shared is None else grid_from_options(self._numbered(ImportOptions()))
 
@@ -119,7 +119,7 @@ class SliceForm(QWidget):
             numbers["margin_top"] = -1
         return chosen.replace(**numbers)
 
-    def show_proposal(self, grid: Grid | None) -> None:
+    def show_proposal(self, grid: SheetGrid | None) -> None:
         """Say what grid is seen in the sheet; where it is the one to be taken, show its numbers."""
         if grid is None:
             self.proposal.setText("No grid is seen in this sheet: give its numbers, or try Packed.")
@@ -131,7 +131,7 @@ class SliceForm(QWidget):
             self._showing = False
 
     @Slot(object)
-    def set_moved_grid(self, grid: Grid) -> None:
+    def set_moved_grid(self, grid: SheetGrid) -> None:
         """Take the numbers of a grid that the user has moved."""
         self._leave_automatic()
         self._showing = True
@@ -150,7 +150,7 @@ class SliceForm(QWidget):
         if alone:
             self._shared = self.options()
             self._show_alone(None)
-        elif self._shared is not None and not self._shared.cuts_each_by_its_own:
+        elif self._shared is not None and not self._shared.uses_detected_grids:
             self._show_shared(self._shared)
         self._shared = self._shared if alone else None
         self._on_edited()
@@ -162,7 +162,7 @@ class SliceForm(QWidget):
             self._show_shared(self._shared)
         self._on_edited()
 
-    def _show_alone(self, grid: Grid | None) -> None:
+    def _show_alone(self, grid: SheetGrid | None) -> None:
         """Give the sheet on show its own grid: `grid`, or the numbers on show for None."""
         self._showing = True
         self.grid.setChecked(True)
@@ -203,10 +203,10 @@ class SliceForm(QWidget):
         self.alone.setVisible(self._has_others)
         reason = "" if self._shared is None else _IS_ALONE
         factory.set_enabled(self.packed, reason, _PACKED)
-        is_found = self._shared is not None and self._shared.cuts_each_by_its_own
+        is_found = self._shared is not None and self._shared.uses_detected_grids
         factory.set_enabled(self.automatic, "" if is_found else reason, _AUTOMATIC)
 
-    def _show_numbers(self, grid: Grid) -> None:
+    def _show_numbers(self, grid: SheetGrid) -> None:
         numbers = (grid.tile_width, grid.tile_height, grid.left, grid.top, grid.spacing)
         for name, value in zip(_GRID, numbers, strict=True):
             self.boxes[name].setValue(value)
@@ -228,7 +228,7 @@ class SliceForm(QWidget):
         return rows
 
 
-def _in_words(grid: Grid) -> str:
+def _in_words(grid: SheetGrid) -> str:
     """'Seen: tiles of 16 × 16 pixels, 1 px apart, from 1 px on'."""
     words = f"Seen: tiles of {grid.tile_width} × {grid.tile_height} pixels"
     if grid.spacing:

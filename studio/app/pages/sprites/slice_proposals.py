@@ -19,7 +19,7 @@ from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.data.doctor.findings import canvas_fix, slice_fix
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.importing.importing import ImportOptions, SpritesImported
-from studio.data.options import Grid
+from studio.data.options import SheetGrid
 
 _GROUPS = ("looks like a sheet", "cut sheet", "partly described")
 _SEE = "See the sheets with their cells drawn over them, and cut them by looking."
@@ -38,7 +38,7 @@ class SliceOpener(QObject):
         super().__init__(parent)
         self._open_sprites, self._view, self._grid, self._button = open_sprites, view, grid, button
         self._names: list[str] = []  # of all pictures that are sheets, cut or not
-        self._grids: dict[str, Grid] = {}  # that were recognised
+        self._grids: dict[str, SheetGrid] = {}  # that were recognised
         button.clicked.connect(self._on_preview_clicked)
         grid.selection_changed.connect(self._refresh_button)
         open_sprites.imported.connect(self._on_imported)

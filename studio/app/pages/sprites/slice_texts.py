@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from studio.core import formatting
 from studio.data.files.source_files import UnreadableFile
 from studio.data.images.canvas import COMMON_SIZES
-from studio.data.importing.sheet_preview import Sheet
-from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions, SpritesImported
+from studio.data.import_result import DetectedSheet, SpritesImported
+from studio.data.importing.sheet_preview import SheetPreview
+from studio.data.options import LARGEST_CANVAS, ImportOptions, SheetGrid
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_sprite_count, fits_canvas
 
@@ -35,7 +36,7 @@ class SheetsToSlice:
     singles: int = 0
     canvas: int = 0
     reason: str = ""
-    grids: Mapping[str, Grid] = field(default_factory=dict)
+    grids: Mapping[str, SheetGrid] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,9 @@ def _outcome(count: int, words: str, side: int) -> SliceOutcome:
     return SliceOutcome(count, words or formatting.count(count, "sprite"), side)
 
 
-def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: Sheet, side: int) -> ImportOptions:
+def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: SheetPreview, side: int) -> ImportOptions:
     """The options with a canvas that holds sprites of `side` pixels and leaves single sprites whole, if that is one."""
-    if options.cuts_each_by_its_own and sheets.grids and not 0 < side <= options.size:
+    if options.uses_detected_grids and sheets.grids and not 0 < side <= options.size:
         return options.replace(size=0)  # it knows which pictures are sheets, and fits the canvas to their cells
     if not options.size and not sheets.singles:
         return options
@@ -101,7 +102,7 @@ def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bo
 
     alone: whether the sheet on show has its own grid.
     """
-    words, automatic, many = [], options.cuts_each_by_its_own, len(sheets.names)
+    words, automatic, many = [], options.uses_detected_grids, len(sheets.names)
     if alone:
         others = "along their detected grids" if automatic else "as before"
         words.append(f"These numbers apply to this sheet only. The other sheets are cut {others}.")
@@ -146,7 +147,7 @@ def count_skipped_cells(found: SpritesImported, group: str) -> int:
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
 
 
-def describe_proposal(sheets: Sequence[FoundSheet]) -> str:
+def describe_proposal(sheets: Sequence[DetectedSheet]) -> str:
     """'44 pictures look like strips or sheets of many sprites: cut them into up to 371 sprites of about 16 × 16?'"""
     sizes: Counter[tuple[int, int]] = Counter()
     for sheet in sheets:

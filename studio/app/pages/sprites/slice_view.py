@@ -21,9 +21,9 @@ from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
 from studio.app.widgets.sheet.canvas import SheetCanvas
-from studio.data.importing.own_grids import own_grids, with_grids
-from studio.data.importing.sheet_preview import Sheet
-from studio.data.options import Grid, ImportOptions
+from studio.data.importing.sheet_grids import match_sheet_grids, replace_sheet_grids
+from studio.data.importing.sheet_preview import SheetPreview
+from studio.data.options import ImportOptions, SheetGrid
 from studio.data.sheets.cells import find_cells
 from studio.data.sheets.leftover import describe_leftover_cells
 from studio.data.sheets.slicing import grid_from_options
@@ -46,7 +46,7 @@ class SliceView(QWidget):
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened
         self._outcome = SliceOutcome(0, "")
-        self._own: dict[str, Grid] = {}  # own grids of single sheets, by sheet name
+        self._own: dict[str, SheetGrid] = {}  # own grids of single sheets, by sheet name
         self.is_open = False
         self.canvas = SheetCanvas()
         self.form = SliceForm()
@@ -95,7 +95,7 @@ class SliceView(QWidget):
         """Return the settings that Cut imports with."""
         options, sheet = self.form.options(), self._reader.sheet
         if self._own != self._own_before():
-            grids = with_grids(options.sheet_grids, self._known_names(), self._own)
+            grids = replace_sheet_grids(options.sheet_grids, self._known_names(), self._own)
             options = options.replace(sheet_grids=grids)
         if sheet is None:
             return options
@@ -104,9 +104,9 @@ class SliceView(QWidget):
     def _known_names(self) -> set[str]:
         return {*self._sheets.names, *self._sheets.grids}
 
-    def _own_before(self) -> dict[str, Grid]:
+    def _own_before(self) -> dict[str, SheetGrid]:
         """Return the own grids of single sheets in the import's settings."""
-        return own_grids(self._sheets.options.sheet_grids, self._known_names())
+        return match_sheet_grids(self._sheets.options.sheet_grids, self._known_names())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape goes back."""
@@ -188,7 +188,7 @@ class SliceView(QWidget):
             self._fresh = False
             self.canvas.setFocus()
 
-    def _grid(self, sheet: Sheet) -> Grid | None:
+    def _grid(self, sheet: SheetPreview) -> SheetGrid | None:
         """Return the grid that cuts the sheet on show; None for a sheet without a grid."""
         options = self.form.options()
         return self.form.own_grid() or (grid_from_options(options) if options.tile else sheet.proposed)
@@ -219,7 +219,7 @@ class SliceView(QWidget):
         else:
             grid = self._grid(sheet)
             cells = find_cells(grid, sheet.foreground) if grid else None
-            by_itself = own is None and options.cuts_each_by_its_own
+            by_itself = own is None and options.uses_detected_grids
             unsure = by_itself and self._sheets.grids and sheet.name not in self._sheets.grids
             seen = [sheet.proposed] if sheet.proposed else []
             left_over = describe_leftover_cells(cells, sheet.foreground, seen) if cells else ""

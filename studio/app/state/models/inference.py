@@ -35,7 +35,7 @@ from studio.core.events import (
     Verified,
 )
 from studio.core.formatting import count
-from studio.data import assemble
+from studio.data import import_result
 from studio.data.colour.recolouring import ColourMode
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
@@ -256,5 +256,5 @@ def _import_for_model(sources: Sequence[Path], options: ImportOptions) -> Events
         for event in events:
             if isinstance(event, SpritesImported) and event.quarantine:
                 title = f"No prediction for {count(len(event.quarantine), 'unusable file')}."
-                yield Notice("warning", title, f"{assemble.commonest(event.quarantine)}.")
+                yield Notice("warning", title, f"{import_result.most_common_reasons(event.quarantine)}.")
             yield event

@@ -15,10 +15,10 @@ from studio.app.background.worker import Job, JobEnded
 from studio.core.errors import BadInputError
 from studio.core.events import Event, JobFailed
 from studio.data.importing import sheet_preview
-from studio.data.importing.sheet_preview import Sheet
+from studio.data.importing.sheet_preview import SheetPreview
 
 if TYPE_CHECKING:
-    from studio.data.options import Grid
+    from studio.data.options import SheetGrid
 
 T = TypeVar("T")
 
@@ -40,13 +40,13 @@ class SheetReader(QObject):
         self._job: Job | None = None
         self._gap = -1  # that was asked for last
         self._boxes: dict[int, NDArray[np.int64]] = {}  # of this sheet, by gap
-        self.sheet: Sheet | None = None
+        self.sheet: SheetPreview | None = None
         self.trouble = ""
 
-    def read(self, paths: Sequence[Path], name: str, grid: Grid | None) -> None:
+    def read(self, paths: Sequence[Path], name: str, grid: SheetGrid | None) -> None:
         """Read the sheet of that name; there is none until it is there. grid: recognised in it already."""
         self.forget()
-        self._run(f"Opening {name}", lambda: sheet_preview.look_at_sheet(paths, name, grid), self._on_sheet_read)
+        self._run(f"Opening {name}", lambda: sheet_preview.load_sheet_preview(paths, name, grid), self._on_sheet_read)
 
     def boxes(self, gap: int) -> NDArray[np.int64] | None:
         """The boxes of packed sprites: int [n, 4], left, top, right and bottom. None: they are being looked for."""
@@ -70,7 +70,7 @@ class SheetReader(QObject):
         self._job = self._job_queue.run("files", title, lambda: _result_or_error(find()), on_found, self._on_event)
         self._job_queue.prioritize(self._job)  # ahead of a long import: the user waits for the sheet
 
-    def _on_sheet_read(self, read: Sheet | BadInputError) -> None:
+    def _on_sheet_read(self, read: SheetPreview | BadInputError) -> None:
         if isinstance(read, BadInputError):
             self._fail(read.title, read.hint)
         else:

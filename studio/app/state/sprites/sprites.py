@@ -103,7 +103,7 @@ class OpenSprites(QObject):
     @property
     def rights(self) -> Rights:
         """What the user says of the rights in what is open."""
-        known = Rights.known_of(self.paths)
+        known = Rights.for_sources(self.paths)
         try:
             return known.replace(**self._settings.values(self._rights_key()))
         except (UsageError, TypeError):  # the file was changed by hand

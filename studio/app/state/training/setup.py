@@ -182,7 +182,7 @@ class TrainingSetup(QObject):
         sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self._devices.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
-        sprites = self._open_sprites.rights.on(sprites)
+        sprites = self._open_sprites.rights.add_to(sprites)
         source = self.parents.source_for(recipe)
         return TrainingRequest(sprites, recipe, config, device, source, self._devices.processes(device))
 

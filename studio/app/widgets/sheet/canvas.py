@@ -15,7 +15,7 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import SheetArea
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
-from studio.data.options import LARGEST_CANVAS, Grid
+from studio.data.options import LARGEST_CANVAS, SheetGrid
 from studio.data.sheets.cells import GridCells
 
 _IN_SIGHT = 12  # logical pixels between a handle that is used and the edges
@@ -51,7 +51,7 @@ class SheetCanvas(SheetArea):
         super().__init__(parent)
         self._cells: GridCells | None = None
         self._boxes: NDArray[np.int64] | None = None
-        self._start: Grid | None = None  # when the drag of a handle began
+        self._start: SheetGrid | None = None  # when the drag of a handle began
         self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
         for handle in self.handles.values():
             handle.pressed.connect(self._on_handle_pressed)
@@ -112,7 +112,7 @@ class SheetCanvas(SheetArea):
         self.scroll_by(middle - QPoint(across, down))
 
 
-def place_of(kind: Kind, grid: Grid) -> tuple[int, int]:
+def place_of(kind: Kind, grid: SheetGrid) -> tuple[int, int]:
     """Where a handle lies on the sheet, in pixels: at the first cell's corners, at the second's near edge."""
     if kind == "margin":
         return grid.left, grid.top
@@ -121,7 +121,7 @@ def place_of(kind: Kind, grid: Grid) -> tuple[int, int]:
     return grid.left + grid.tile_width + grid.spacing, grid.top + grid.tile_height // 2
 
 
-def moved(grid: Grid, kind: Kind, across: int, down: int) -> Grid:
+def moved(grid: SheetGrid, kind: Kind, across: int, down: int) -> SheetGrid:
     """The grid with one of its handles moved by whole pixels; the margins change with the first cell's corner."""
     if kind == "tile":
         width, height = (_bounded(size + by, 1) for size, by in ((grid.tile_width, across), (grid.tile_height, down)))

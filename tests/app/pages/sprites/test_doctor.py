@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from studio.app.pages.sprites.doctor import DoctorView
 from studio.app.window import Window
 from studio.data.doctor.findings import SpritesChecked
-from studio.data.files.source_files import Quarantined
+from studio.data.files.source_files import ImportIssue
 from tests.app.conftest import LONG_MS, click, sprites_of
 
 
@@ -113,7 +113,7 @@ def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) 
     assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."
     view.grid.select([1])
     assert view.leave_out.isEnabled() and "selected below" in view.leave_out.toolTip()
-    odd = Quarantined(sprites.names[0], "odd", "outlier")
+    odd = ImportIssue(sprites.names[0], "odd", "outlier")
     looked_over.session.doctor.add(SpritesChecked(sprites, (odd,), 1))
     assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
     assert view.grid.selected() == [1]

@@ -21,7 +21,8 @@ from studio.app.pages.sprites.slice_texts import describe_proposal
 from studio.app.pages.sprites.slice_view import SliceView
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
-from studio.data.options import FoundSheet, Grid, ImportOptions
+from studio.data.import_result import DetectedSheet
+from studio.data.options import ImportOptions, SheetGrid
 from studio.data.sheets.cells import GridCells
 from studio.data.sprites import Sprites
 from tests.app.conftest import click, endless, sprites_of
@@ -33,7 +34,7 @@ RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
 _ROOM = 700  # pixels for a page in a window of 800
 
 
-def sheet_of(seed: int, columns: int, rows: int, grid: Grid, empty: int = 0) -> Pixels:
+def sheet_of(seed: int, columns: int, rows: int, grid: SheetGrid, empty: int = 0) -> Pixels:
     """Sprites unlike each other, the last ones left out, with a margin on all sides."""
     rng = np.random.default_rng(seed)
     across, down = grid.tile_width + grid.spacing, grid.tile_height + grid.spacing
@@ -96,8 +97,8 @@ def folder(tmp_path: Path) -> Path:
     where = tmp_path / "set"
     for number in range(8):
         write(where / "one" / f"{number}.png", sprite(100 + number, 16))
-    write(where / "a.png", sheet_of(0, 8, 4, Grid(16, 16, 2, 2, 1), empty=3))
-    write(where / "b.png", sheet_of(1, 6, 6, Grid(16, 16, 2, 2, 1)))
+    write(where / "a.png", sheet_of(0, 8, 4, SheetGrid(16, 16, 2, 2, 1), empty=3))
+    write(where / "b.png", sheet_of(1, 6, 6, SheetGrid(16, 16, 2, 2, 1)))
     return where
 
 
@@ -136,7 +137,7 @@ def test_the_next_sheet_shows_how_the_numbers_fit_it(qtbot: QtBot, page: Sprites
     qtbot.waitUntil(lambda: view._reader.sheet not in (None, first))
     assert view._which.text() == "Sheet 2 of 2" and not view.after.isEnabled()
     assert view.form.boxes["spacing"].value() == 2 and view.canvas._cells is not None
-    assert view.canvas._cells.grid == Grid(16, 16, 2, 2, 2) and "all 2 sheets" in view.hint.text()
+    assert view.canvas._cells.grid == SheetGrid(16, 16, 2, 2, 2) and "all 2 sheets" in view.hint.text()
     click(view.before)
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
     assert view._which.text() == "Sheet 1 of 2"
@@ -180,7 +181,7 @@ def test_a_handle_that_is_dragged_changes_numbers_and_cells(qtbot: QtBot, page: 
         drag(canvas.handles[kind], QPoint(across, down) * zoom)
         assert numbers(view) == expected
         width, height, margin, spacing = expected
-        assert canvas._cells is not None and canvas._cells.grid == Grid(width, height, margin, margin, spacing)
+        assert canvas._cells is not None and canvas._cells.grid == SheetGrid(width, height, margin, margin, spacing)
     assert not view.form.automatic.isChecked()
     assert canvas.handles["tile"].geometry().center() == canvas.point(1 + 19, 1 + 18)
     assert view.options().tile == 0 and view.options().sheet_grids == "a.png=19x18+1+1"
@@ -229,10 +230,10 @@ def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: Spri
 
 
 def test_grids_stay_within_what_can_be_set() -> None:
-    grid = Grid(16, 12, 4, 4, 1)
-    assert moved(grid, "tile", -99, 999) == Grid(1, 256, 4, 4, 1)
-    assert moved(grid, "margin", 1, -9) == Grid(16, 12, 5, 0, 1)
-    assert moved(grid, "spacing", -5, 7) == Grid(16, 12, 4, 4, 0)
+    grid = SheetGrid(16, 12, 4, 4, 1)
+    assert moved(grid, "tile", -99, 999) == SheetGrid(1, 256, 4, 4, 1)
+    assert moved(grid, "margin", 1, -9) == SheetGrid(16, 12, 5, 0, 1)
+    assert moved(grid, "spacing", -5, 7) == SheetGrid(16, 12, 4, 4, 0)
 
 
 def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
     qtbot.waitUntil(lambda: not page.session.job_queue.running())
     view = page.cutting
     with monkeypatch.context() as patch:
-        patch.setattr("studio.data.importing.sheet_preview.look_at_sheet", endless)
+        patch.setattr("studio.data.importing.sheet_preview.load_sheet_preview", endless)
         page.summary.see_cells.click()
         assert view.problem.text().startswith("Reading")
         cancel(qtbot, page)
@@ -293,7 +294,7 @@ def test_sheets_alone_open_by_themselves_and_what_was_open_stays(
 ) -> None:
     load(qtbot, page, folder)
     before = page.session.open_sprites.sprites
-    big = sheet_of(2, 18, 10, Grid(32, 32), empty=4)
+    big = sheet_of(2, 18, 10, SheetGrid(32, 32), empty=4)
     archive = zipped(tmp_path / "big.zip", {"in/big.png": png_of(big)})
     load(qtbot, page, archive)
     view = seen(qtbot, page)
@@ -341,7 +342,7 @@ def test_what_would_stay_whole_is_said(qtbot: QtBot, page: SpritesPage, tmp_path
 def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
     qtbot: QtBot, page: SpritesPage, tmp_path: Path
 ) -> None:
-    view = opened_by_name(qtbot, page, sheet_of(4, 6, 6, Grid(16, 16, spacing=1)), tmp_path)
+    view = opened_by_name(qtbot, page, sheet_of(4, 6, 6, SheetGrid(16, 16, spacing=1)), tmp_path)
     assert view.count.text() == "36 sprites"
     view.form.boxes["spacing"].setValue(0)
     assert view.count.text() == "36 sprites; 5 px at the right and 5 px at the bottom left over: spacing 1 would fit"
@@ -349,7 +350,7 @@ def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
 
 
 def test_undescribed_tiles_of_a_sheet_are_shown_and_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
-    write_sheet(tmp_path / "tiles.png", sheet_of(5, 4, 4, Grid(16, 16)), [frame("coin", 16, 0, 16, 16)])
+    write_sheet(tmp_path / "tiles.png", sheet_of(5, 4, 4, SheetGrid(16, 16)), [frame("coin", 16, 0, 16, 16)])
     view = opened(qtbot, page, tmp_path)
     assert view.count.text() == "15 sprites, 1 empty cell left out"
     assert len(cut(qtbot, page).names) == 16
@@ -388,7 +389,7 @@ def test_only_the_visible_part_of_a_large_sheet_is_drawn(
 
 
 def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
-    write(tmp_path / "s.png", sheet_of(3, 40, 40, Grid(16, 16), empty=1500))
+    write(tmp_path / "s.png", sheet_of(3, 40, 40, SheetGrid(16, 16), empty=1500))
     load(qtbot, page, tmp_path)
     canvas = seen(qtbot, page).canvas
     assert canvas.zoom() == 2 and canvas.viewport().rect().contains(canvas.handles["margin"].geometry())
@@ -405,7 +406,7 @@ def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, 
 @pytest.mark.parametrize(("left", "top"), [(0, 0), (37, 22), (25, 25), (24, 60)])
 def test_only_what_is_in_a_box_or_a_filled_cell_is_clear(qapp: QApplication, left: int, top: int) -> None:
     """At two device pixels a line and three a pixel, from any corner: the veil is told from what it does to red."""
-    cells = GridCells(Grid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
+    cells = GridCells(SheetGrid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
     boxes = np.array([[8 * n, 8 * n, 8 * n + 8, 8 * n + 8] for n in range(3)])
     part = SheetPart(QRect(left, top, 74 - left, 74 - top), 3, 2)
     for packed in (False, True):
@@ -431,8 +432,8 @@ def strips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     drawn = [trimmed(rgba) for rgba in demo_sprites()[::560]]
     for number, one in enumerate(drawn[:5]):
         cells = animated(one, 6, 24, 24, rng)
-        write(where / f"strip{number}.png", laid(cells, Grid(24, 24), 6, 192))
-    write(where / "strip5.png", laid(animated(drawn[5], 12, 24, 24, rng), Grid(24, 24), 12))
+        write(where / f"strip{number}.png", laid(cells, SheetGrid(24, 24), 6, 192))
+    write(where / "strip5.png", laid(animated(drawn[5], 12, 24, 24, rng), SheetGrid(24, 24), 12))
     write(where / "whole.png", sprite(1, 24))
     write(where / "wide.png", sprite(2, 64, 24))
     return where
@@ -465,9 +466,9 @@ def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
     small = [trimmed(rgba)[:15, :15] for rgba in demo_sprites()[::400][:7]]
     for number, one in enumerate(small):
         cells = animated(one, 8, 16, 16, rng)
-        write(where / f"strip{number}.png", laid([*cells, cells[0]], Grid(16, 16), 9))
+        write(where / f"strip{number}.png", laid([*cells, cells[0]], SheetGrid(16, 16), 9))
     large = [np.pad(sprite(seed, 36), ((2, 2), (2, 2), (0, 0))) for seed in range(4)]
-    write(where / "boss.png", laid(large, Grid(40, 40), 4))
+    write(where / "boss.png", laid(large, SheetGrid(40, 40), 4))
     write(where / "cover.png", np.pad(sprite(9, 300), ((10, 10), (10, 10), (0, 0))))  # larger than all canvases
     load(qtbot, page, where)
     line, open_sprites = page.proposal, page.session.open_sprites
@@ -551,7 +552,7 @@ def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: Spri
     view = seen(qtbot, page)
     assert page.minimumSizeHint().width() <= _ROOM
     view.form.boxes["tile"].setValue(12)
-    assert view.form.alone.isChecked() and view.form.own_grid() == Grid(12, 24)
+    assert view.form.alone.isChecked() and view.form.own_grid() == SheetGrid(12, 24)
     assert "to this sheet only" in view.hint.text() and not view.form.packed.isEnabled()
     click(view.after)
     assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next one is read
@@ -573,9 +574,9 @@ def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: Spri
 
 
 def test_one_picture_and_sizes_that_differ() -> None:
-    one = [FoundSheet("a.png", Grid(16, 24), 8)]
+    one = [DetectedSheet("a.png", SheetGrid(16, 24), 8)]
     assert describe_proposal(one) == (
         "1 picture looks like a strip or a sheet of many sprites: cut it into up to 8 sprites of 16 × 24 pixels?"
     )
-    several = [*one, FoundSheet("b.png", Grid(12, 15), 1_200)]
+    several = [*one, DetectedSheet("b.png", SheetGrid(12, 15), 1_200)]
     assert describe_proposal(several).endswith("cut them into up to 1,208 sprites of about 12 × 15 pixels?")

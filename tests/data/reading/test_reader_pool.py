@@ -17,15 +17,16 @@ import psutil
 import pytest
 
 import studio
-from studio.core import limits
+from studio.core import limits, threads
 from studio.core.events import Event, Progress
-from studio.data.files.source_files import Picture, Remark, SourceFile
+from studio.core.threads import run_workers
+from studio.data.files.source_files import SourceFile, SourceImage, SourceIssue
 from studio.data.importing import importing
 from studio.data.importing.importing import ImportOptions, import_sprites
-from studio.data.reading import workers
-from studio.data.reading.finding import FoundFiles, files_under, roots_of
-from studio.data.reading.read import Reading, all_sources
-from studio.data.reading.workers import ReaderPool, Worker, in_threads, processes_for, run_in_thread, run_workers
+from studio.data.reading import reader_pool
+from studio.data.reading.finding import FoundFiles, resolve_roots, walk_files
+from studio.data.reading.read import ReadResult, all_sources
+from studio.data.reading.reader_pool import ReaderPool, Worker, process_count
 from studio.data.sources.picture import PictureSource
 from tests.data.making import all_sorts, everything, imported, sprite, write, write_many
 
@@ -34,7 +35,7 @@ STUDIO = Path(studio.__file__).parents[1]
 ODD_SOURCE = '''
 import os, sys, threading
 import numpy as np
-from studio.data.files.source_files import Picture, Remark
+from studio.data.files.source_files import SourceImage, SourceIssue
 from studio.data.sources.picture import PictureSource
 
 class OddSource(PictureSource):
@@ -60,8 +61,8 @@ class OddSource(PictureSource):
             threading.Event().wait()
         rgba = np.zeros((8, 8, 4), np.uint8)
         rgba[1:7, 2:7] = len(file.stem), 90, 200, 255
-        yield Remark("mended", "made up\\ud800", file.stem)
-        yield Picture(rgba, file.stem, ("odd", "ones"), "third")
+        yield SourceIssue("mended", "made up\\ud800", file.stem)
+        yield SourceImage(rgba, file.stem, ("odd", "ones"), "third")
 '''
 
 
@@ -81,8 +82,8 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[ReaderPool]:
         made.append(OnlyProcesses(*about))
         return made[-1]
 
-    monkeypatch.setattr(workers, "processes_for", lambda count: 1)
-    monkeypatch.setattr(importing, "ReaderPool", make)
+    monkeypatch.setattr(reader_pool, "process_count", lambda count: 1)
+    monkeypatch.setattr(reader_pool, "ReaderPool", make)
     return made
 
 
@@ -143,9 +144,9 @@ def test_the_same_comes_of_it(
         write(folder / f"strip {seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
     here = everything(imported(folder, sheets=sheets))
     pools: list[ReaderPool] = request.getfixturevalue("pools")
-    monkeypatch.setattr(workers, "_MOST_KNOWN", 40)  # is forgotten now and then
-    monkeypatch.setattr(workers, "read_all", None)
-    monkeypatch.setattr(importing, "_CHUNK", 7)
+    monkeypatch.setattr(reader_pool, "_MAX_KNOWN_NAMES", 40)  # is forgotten now and then
+    monkeypatch.setattr(reader_pool, "read_all", None)
+    monkeypatch.setattr(reader_pool, "_CHUNK", 7)
     assert everything(imported(folder, sheets=sheets)) == here
     assert len(processes_of(pools)) == (2 if sheets == "grid" else 1)  # looked at all files, and cut the sheets
     assert len(here[1]) > 70 and "third" in here[2] and ("strip 2.png#r1 c6" in here[1]) is (sheets == "grid")
@@ -183,7 +184,7 @@ def test_closing_ends_the_processes(
     tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch, least: int
 ) -> None:
     """While they start, and while they read."""
-    monkeypatch.setattr(importing, "_CHUNK", 4)
+    monkeypatch.setattr(reader_pool, "_CHUNK", 4)
     job = import_sprites([folder_of(tmp_path / "set", count=300)], ImportOptions())
     for event in job:
         if processes_of(pools) and isinstance(event, Progress) and event.done >= least:
@@ -195,21 +196,21 @@ def test_closing_ends_the_processes(
 def test_no_process_works_far_ahead_of_whoever_takes_the_results(
     tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "_MOST_WAITING", 1)
-    asked, ask = 0, workers._Process.ask
+    monkeypatch.setattr(threads, "_MAX_WAITING", 1)
+    asked, ask = 0, reader_pool._ReaderProcess.send_chunk
 
     def counted(process: Any, chunk: range) -> None:
         nonlocal asked
         asked += len(chunk)
         ask(process, chunk)
 
-    monkeypatch.setattr(workers._Process, "ask", counted)
+    monkeypatch.setattr(reader_pool._ReaderProcess, "send_chunk", counted)
     files = FoundFiles()
-    for file in files_under(roots_of([folder_of(tmp_path / "set", count=120)])[0]):
+    for file in walk_files(resolve_roots([folder_of(tmp_path / "set", count=120)])[0]):
         assert isinstance(file, SourceFile)
         files.add(file)
     chunks = [range(start, start + 2) for start in range(0, 120, 2)]
-    taken: list[tuple[int, Reading]] = []
+    taken: list[tuple[int, ReadResult]] = []
     with OnlyProcesses(files, all_sources(), ImportOptions()) as readers:
         for batch in run_workers(readers.workers(), chunks):
             taken += batch
@@ -225,7 +226,7 @@ def test_without_processes_the_thread_reads_all(tmp_path: Path, monkeypatch: pyt
         raise PermissionError
 
     folder = folder_of(tmp_path / "set")
-    monkeypatch.setattr(workers, "processes_for", lambda count: 3)
+    monkeypatch.setattr(reader_pool, "process_count", lambda count: 3)
     monkeypatch.setattr(subprocess, "Popen", not_allowed)
     assert len(imported(folder).sprites) == 40 and tried
 
@@ -234,7 +235,7 @@ def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[
     files = FoundFiles()
     readers = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
     with readers, pytest.raises(EOFError):
-        workers._Process(readers)
+        reader_pool._ReaderProcess(readers)
     assert_gone([readers])
 
 
@@ -247,10 +248,10 @@ def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.Mon
     ):
         monkeypatch.setattr(limits, "usable_cpus", lambda cpus=cpus: cpus)
         monkeypatch.setattr(limits, "usable_memory", lambda free_bytes=free_bytes: limits.Memory(64 << 30, free_bytes))
-        assert {count: processes_for(count) for count in expected} == expected
+        assert {count: process_count(count) for count in expected} == expected
     for executable in (None, "", "/opt/Sprite Studio/studio"):
         monkeypatch.setattr(sys, "executable", executable)
-        assert processes_for(1_000_000) == 0
+        assert process_count(1_000_000) == 0
 
 
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
@@ -259,11 +260,12 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom studio.data.importing import importing\n"
-        "from studio.data.reading import workers\n"
+        "from studio.data.reading import reader_pool\n"
         f"sys.path.append({str(STUDIO)!r})\n"
-        "class OnlyProcesses(workers.ReaderPool):\n"
+        "class OnlyProcesses(reader_pool.ReaderPool):\n"
         "    def workers(self):\n        return super().workers()[1:]\n"
-        "importing.ReaderPool, workers.processes_for, workers.read_all = OnlyProcesses, lambda count: 1, None\n"
+        "reader_pool.ReaderPool, reader_pool.process_count = OnlyProcesses, lambda count: 1\n"
+        "reader_pool.read_all = None\n"
         f"*_, last = importing.import_sprites([Path({str(tmp_path / 'set')!r})], importing.ImportOptions())\n"
         "print(len(last.sprites))\n"
     )
@@ -276,7 +278,7 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
 
 def test_a_process_loads_neither_torch_nor_qt() -> None:
     code = (
-        "import sys\nimport studio.data.reading.child as child\nchild.all_sources()\n"
+        "import sys\nimport studio.data.reading.reader_process as child\nchild.all_sources()\n"
         "import studio.data.sources.sheet as sheet\nsheet.atlas_formats()\n"
         "late = {'torch', 'PySide6', 'matplotlib', 'multiprocessing', 'studio.data.importing.importing'}\n"
         "assert not late & set(sys.modules)"
@@ -292,7 +294,7 @@ class HangingSource(PictureSource):
         self.asked = threading.Event()
         self.woken = threading.Event()
 
-    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         self.asked.set()
         self.woken.wait(30)
         yield from super().read(file)
@@ -330,71 +332,3 @@ def test_a_file_that_hangs_holds_up_neither_progress_nor_closing(
     for thread in waiting:
         thread.join(5)
     assert not readers()
-
-
-def test_every_job_is_done_once_and_errors_come_out_where_it_is_waited_for() -> None:
-    def work(job: int) -> Iterator[int]:
-        yield from (job, job + 1000)
-        if job == 500:
-            raise ZeroDivisionError(f"job {job}")
-
-    for threads in (1, 3, 20):
-        results = [item for batch in in_threads(work, range(10), threads) for item in batch]
-        assert sorted(results) == sorted([*range(10), *range(1000, 1010)])
-        assert all(results.index(job) < results.index(job + 1000) for job in range(10))
-    assert list(in_threads(work, [], threads=2)) == []
-    with pytest.raises(ZeroDivisionError, match="job"):
-        list(in_threads(work, [1, 500, 3], threads=2))
-    assert not readers()
-
-
-def test_nobody_works_far_ahead_of_whoever_takes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_MOST_WAITING", 3)
-    made = 0
-
-    def work(job: int) -> Iterator[int]:
-        nonlocal made
-        made += 1
-        yield job
-
-    taken = 0
-    for batch in in_threads(work, range(500), threads=1):
-        taken += len(batch)
-        assert made <= taken + 3 + 2  # that wait, in hand, and one that was taken just now
-    assert taken == made == 500
-
-
-def test_work_aside_counts_and_returns() -> None:
-    def work(most: int) -> Generator[int, None, str]:
-        for number in range(most):
-            if number == 7:
-                raise ZeroDivisionError
-            yield number
-        return "done"
-
-    def watched() -> Generator[Event, None, None]:
-        assert (yield from run_in_thread(work(5), 0, "")) == "done"
-
-    seen = [event.done for event in watched() if isinstance(event, Progress)]
-    assert seen == sorted(seen) and seen[-1] == 4
-    with pytest.raises(ZeroDivisionError):
-        list(run_in_thread(work(9), 0, ""))
-    assert not readers()
-
-
-def test_closing_work_aside_closes_it() -> None:
-    began, ended = threading.Event(), threading.Event()
-
-    def work() -> Generator[int, None, None]:
-        try:
-            while True:
-                began.set()
-                yield 1
-        finally:
-            ended.set()
-
-    job = run_in_thread(work(), 0, "")
-    next(job)
-    assert began.wait(5)
-    job.close()
-    assert ended.wait(5)

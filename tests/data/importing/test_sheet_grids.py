@@ -9,15 +9,15 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Notice
-from studio.data.importing.own_grids import grids_by_name, own_grids, with_grids
-from studio.data.options import Grid
+from studio.data.importing.sheet_grids import match_sheet_grids, parse_sheet_grids, replace_sheet_grids
+from studio.data.options import SheetGrid
 from tests.data.composing import animated, demo_sprites, laid, trimmed
 from tests.data.making import Pixels, events_of, imported, notes, sprite, write
 
-STRIP, FISTS = Grid(12, 14), Grid(24, 17)
+STRIP, FISTS = SheetGrid(12, 14), SheetGrid(24, 17)
 
 
-def figures(rng: np.random.Generator, count: int, frames: int, grid: Grid) -> list[Pixels]:
+def figures(rng: np.random.Generator, count: int, frames: int, grid: SheetGrid) -> list[Pixels]:
     """`count` sprites with `frames` frames each, as wide and as high as their cells at most."""
     cells: list[Pixels] = []
     small = [trimmed(one)[: grid.tile_height, : grid.tile_width - 1] for one in demo_sprites()[::53]]
@@ -36,7 +36,10 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fists = figures(rng, 6, 7, FISTS)
     write(where / "fists.png", laid(fists, FISTS, 7, 256, 128))
     for number in range(4):
-        write(where / f"strip{number}.png", laid(figures(rng, number + 1, 8, Grid(16, 16))[-8:], Grid(16, 16), 8))
+        write(
+            where / f"strip{number}.png",
+            laid(figures(rng, number + 1, 8, SheetGrid(16, 16))[-8:], SheetGrid(16, 16), 8),
+        )
     return where
 
 
@@ -80,13 +83,19 @@ def test_a_malformed_list_is_refused_before_reading_files(tmp_path: Path, text: 
 
 
 def test_grids_round_trip_through_text() -> None:
-    grids = {"a/b c.png": Grid(16, 24), "odd[1];=*.png": Grid(12, 14, 1, 2, 3), "c.png": Grid(8, 8, 0, 0, 1)}
-    text = with_grids("", grids, grids)
+    grids = {
+        "a/b c.png": SheetGrid(16, 24),
+        "odd[1];=*.png": SheetGrid(12, 14, 1, 2, 3),
+        "c.png": SheetGrid(8, 8, 0, 0, 1),
+    }
+    text = replace_sheet_grids("", grids, grids)
     assert text.startswith("a/b c.png=16x24; odd") and text.endswith("=12x14+1+2/3; c.png=8x8/1")
-    assert own_grids(text, [*grids, "other.png"]) == grids
-    assert grids_by_name(" a.png = 16x24 ;; ") == {"a.png": Grid(16, 24)}
+    assert match_sheet_grids(text, [*grids, "other.png"]) == grids
+    assert parse_sheet_grids(" a.png = 16x24 ;; ") == {"a.png": SheetGrid(16, 24)}
 
 
 def test_new_grids_replace_only_the_entries_of_their_sheets() -> None:
-    text = with_grids("strip*.png=8x8; far.png=4x4", ["strip1.png", "strip2.png"], {"strip2.png": Grid(16, 16)})
+    text = replace_sheet_grids(
+        "strip*.png=8x8; far.png=4x4", ["strip1.png", "strip2.png"], {"strip2.png": SheetGrid(16, 16)}
+    )
     assert text == "strip2.png=16x16; far.png=4x4"

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from studio.core.errors import BadInputError
 from studio.data.doctor.fixes import as_patterns, exclusion_filter
-from studio.data.options import LARGEST_CANVAS, Grid
+from studio.data.options import LARGEST_CANVAS, SheetGrid
 
 _SEPARATOR = ";"
 _GRID = re.compile(r"(\d{1,4})x(\d{1,4})(?:\+(\d{1,4})\+(\d{1,4}))?(?:/(\d{1,4}))?")
 
 
-def grids_by_name(text: str) -> dict[str, Grid]:
+def parse_sheet_grids(text: str) -> dict[str, SheetGrid]:
     """Parse a list of grids; return each grid by its file name pattern. Raises BadInputError for a bad list."""
     grids = {}
     for entry in filter(None, map(str.strip, text.split(_SEPARATOR))):
@@ -25,21 +25,23 @@ def grids_by_name(text: str) -> dict[str, Grid]:
         if not (1 <= width <= LARGEST_CANVAS and 1 <= height <= LARGEST_CANVAS) or max(others) > LARGEST_CANVAS:
             title = f"The grid {numbers.strip()!r} of {name.strip()!r} is too small or too large."
             raise BadInputError(title, f"Tiles measure 1 to {LARGEST_CANVAS} pixels.")
-        grids[name.strip()] = Grid(width, height, *others)
+        grids[name.strip()] = SheetGrid(width, height, *others)
     return grids
 
 
-def with_grids(text: str, names: Collection[str], grids: Mapping[str, Grid]) -> str:
+def replace_sheet_grids(text: str, names: Collection[str], grids: Mapping[str, SheetGrid]) -> str:
     """Return `text` with all entries for the files `names` replaced by `grids`. Raises BadInputError for a bad list."""
-    others = {name: grid for name, grid in grids_by_name(text).items() if not any(map(exclusion_filter(name), names))}
+    others = {
+        name: grid for name, grid in parse_sheet_grids(text).items() if not any(map(exclusion_filter(name), names))
+    }
     entries = {as_patterns([name]): grid for name, grid in grids.items()} | others
     return f"{_SEPARATOR} ".join(f"{name}={_numbers(grid)}" for name, grid in entries.items())
 
 
-def own_grids(text: str, names: Iterable[str]) -> dict[str, Grid]:
+def match_sheet_grids(text: str, names: Iterable[str]) -> dict[str, SheetGrid]:
     """Return the grids of those files that match an entry of the list. Raises BadInputError for a bad list."""
-    found: dict[str, Grid] = {}
-    known = [(exclusion_filter(name), grid) for name, grid in grids_by_name(text).items()]
+    found: dict[str, SheetGrid] = {}
+    known = [(exclusion_filter(name), grid) for name, grid in parse_sheet_grids(text).items()]
     for name in names if known else ():
         grid = next((grid for fits, grid in known if fits(name)), None)
         if grid is not None:
@@ -47,6 +49,6 @@ def own_grids(text: str, names: Iterable[str]) -> dict[str, Grid]:
     return found
 
 
-def _numbers(grid: Grid) -> str:
+def _numbers(grid: SheetGrid) -> str:
     start = f"+{grid.left}+{grid.top}" if grid.left or grid.top else ""
     return f"{grid.tile_width}x{grid.tile_height}{start}" + (f"/{grid.spacing}" if grid.spacing else "")

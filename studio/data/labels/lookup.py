@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress
 from studio.core.names import nfc
-from studio.data.files.source_files import Quarantined, SourceFile, UnreadableFile
+from studio.core.threads import run_in_threads
+from studio.data.decimal_marks import AUTO
+from studio.data.files.source_files import ImportIssue, SourceFile, UnreadableFile, os_error_reason
 from studio.data.images.decoding import read_bytes
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
-from studio.data.notation import AUTO
-from studio.data.reading.finding import no_access
-from studio.data.reading.workers import in_threads
 
 _OWN_NAME = "labels.csv"
 _FILE_NAMES = frozenset({_OWN_NAME, "metadata.csv"})  # metadata.csv: Hugging Face data sets
@@ -57,8 +56,8 @@ class _Sheet:
     def covers(self, file: SourceFile) -> bool:
         """Whether `file`, by its name below this one's folder, really is there: two folders can share a name."""
         if self.file.member is not None:
-            return file.where == self.file.where
-        return file.where.startswith(self.file.where[: -len(self.file.file_name)])
+            return file.path_str == self.file.path_str
+        return file.path_str.startswith(self.file.path_str[: -len(self.file.file_name)])
 
     def find(self, name: str, parts: Sequence[str]) -> int:
         """Return the row of a sprite; -1 without a row.
@@ -86,7 +85,7 @@ def names_in_file(parts: Sequence[str]) -> list[tuple[str, ...]]:
     return [(part, last) if part != last and counts[last] == 1 else (part,) * bool(part) for part, last in pairs]
 
 
-class Labelling:
+class LabelLookup:
     """What the labels files of an import say of its sprites; nothing where there are none."""
 
     def __init__(self) -> None:
@@ -153,20 +152,20 @@ class Labelling:
         """Whether two rows give other numbers."""
         return not np.array_equal(self._targets[row], self._targets[other], equal_nan=True)
 
-    def notes(self) -> Iterator[Quarantined]:
+    def notes(self) -> Iterator[ImportIssue]:
         """What deserves a look, once every sprite has been asked for."""
         for sheet in self._sheets:
             for name, row in sheet.table.rows.items():
                 if "#" in name and not sheet.used[row]:
                     sheet.table.problems.add(int(sheet.table.lines[row]), f"there is no sprite {name!r}")
             for sentence in sheet.table.problems.sentences():
-                yield Quarantined(sheet.file.name, sentence, "labels", sheet.file.path)
+                yield ImportIssue(sheet.file.name, sentence, "labels", sheet.file.path)
             for sentence in sheet.table.ambiguous:
-                yield Quarantined(sheet.file.name, sentence, "ambiguous numbers", sheet.file.path)
+                yield ImportIssue(sheet.file.name, sentence, "ambiguous numbers", sheet.file.path)
             if sheet.unlabelled:
                 named = ", ".join(sheet.unlabelled_names)
                 more = f" and {sheet.unlabelled - _MOST_NAMED:,} more" if sheet.unlabelled > _MOST_NAMED else ""
-                yield Quarantined(sheet.file.name, f"without a row in it: {named}{more}", "labels", sheet.file.path)
+                yield ImportIssue(sheet.file.name, f"without a row in it: {named}{more}", "labels", sheet.file.path)
 
     @cached_property
     def _targets(self) -> NDArray[np.float32]:
@@ -193,12 +192,12 @@ class Labelling:
 
 def read_labels(
     files: Sequence[SourceFile], decimal_mark: str = AUTO
-) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
+) -> Generator[Event, None, tuple[LabelLookup, list[ImportIssue]]]:
     """Read the labels files among `files`; return the labels and the unusable labels files.
 
     A metadata.csv without a row for any of the files is ignored. decimal_mark: as in `read_table`.
     """
-    labelling, problems, lines = Labelling(), list[Quarantined](), 0
+    labelling, problems, lines = LabelLookup(), list[ImportIssue](), 0
     found = []
     for number, file in enumerate(files, 1):
         if is_labels_file(file):
@@ -206,11 +205,11 @@ def read_labels(
         if not number % _AT_ONCE:
             yield Progress(number, len(files), "files looked through")
     with closing(
-        in_threads(partial(_read, files=files, decimal_mark=decimal_mark), [found] if found else [], threads=1)
+        run_in_threads(partial(_read, files=files, decimal_mark=decimal_mark), [found] if found else [], threads=1)
     ) as batches:
         for batch in batches:
             for item in batch:
-                if isinstance(item, Quarantined):
+                if isinstance(item, ImportIssue):
                     problems.append(item)
                 elif item is not None and (len(item[1].lines) or item[0].file_name.lower() == _OWN_NAME):
                     labelling.add(*item)
@@ -221,7 +220,7 @@ def read_labels(
 
 def _read(
     found: Sequence[SourceFile], files: Sequence[SourceFile], decimal_mark: str
-) -> Iterator[tuple[SourceFile, LabelsTable] | Quarantined | None]:
+) -> Iterator[tuple[SourceFile, LabelsTable] | ImportIssue | None]:
     """Each labels file, or why it can't be used; None now and then."""
     names = set[str]()
     for file in files:
@@ -231,9 +230,9 @@ def _read(
         try:
             table = yield from read_table(read_bytes(file), partial(_is_known, _folder(file), names), decimal_mark)
         except UnreadableFile as refused:
-            yield Quarantined(file.name, refused.reason, refused.group, file.path)
+            yield ImportIssue(file.name, refused.reason, refused.group, file.path)
         except OSError as error:
-            yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)
+            yield ImportIssue(file.name, os_error_reason(error, "file"), "no access", file.path)
         else:
             yield file, table
 

@@ -12,7 +12,7 @@ from studio.core.events import Notice, Progress
 from studio.core.generators import run_to_end
 from studio.data.doctor.findings import list_findings
 from studio.data.importing.importing import ImportOptions, SpritesImported
-from studio.data.labels import labelling
+from studio.data.labels import lookup
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.sources.idx import IdxSource
 from tests.data.making import events_of, frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
@@ -231,7 +231,7 @@ def test_texts_that_are_too_long_are_passed_over() -> None:
 
 
 def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labelling, "_AT_ONCE", 10)
+    monkeypatch.setattr(lookup, "_AT_ONCE", 10)
     for number in range(25):
         write(tmp_path / "set" / f"{number}.png", sprite(number))
     told = [event for event in events_of(tmp_path / "set") if isinstance(event, Progress)]

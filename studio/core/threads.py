@@ -1,0 +1,154 @@
+"""Run generators on background threads and yield their results in batches; the caller never blocks for long."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from typing import Generic, NamedTuple, TypeVar
+
+from studio.core.events import Event, Progress
+
+J = TypeVar("J")
+T = TypeVar("T")
+
+_BATCH_S = 0.02  # time to collect a batch: handing over each result alone would cost more than reading a file
+_RECEIVE_TIMEOUT_S = 0.025
+_SEND_TIMEOUT_S = 0.02
+_JOIN_TIMEOUT_S = 0.1
+_MAX_WAITING = 16  # batches in the queue: a slow consumer must not fill the memory
+
+
+def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
+    """Run a generator of counts on a thread: yields Progress at least every 25 ms and returns the generator's result.
+
+    total, what: as in Progress. Closing this generator closes `work` at its next count.
+    """
+    results: list[T] = []
+
+    def run(job: Generator[int, None, T]) -> Iterator[int]:
+        results.append((yield from job))
+
+    done = 0
+    with closing(run_in_threads(run, [work], threads=1)) as batches:
+        for batch in batches:
+            done = batch[-1] if batch else done
+            yield Progress(done, total, what)
+    return results[0]
+
+
+def run_in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
+    """Run `work(job)` for every job on up to `threads` threads and yield the results like `run_workers`.
+
+    The results of one job keep their order.
+    """
+
+    def run_jobs(jobs_left: Iterator[J]) -> Iterator[T]:
+        for job in jobs_left:
+            yield from work(job)
+
+    return run_workers([run_jobs] * min(threads, len(jobs)), jobs)
+
+
+def run_workers(
+    workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]
+) -> Generator[list[T], None, None]:
+    """Run each worker on a thread and yield the results of all workers in batches, in no fixed order.
+
+    Each worker receives an iterator over the shared queue of jobs. Yields an empty batch after 25 ms without results.
+    Raises the error of a worker. Closing the generator stops the workers between two results and waits up to 100 ms.
+    The threads are daemons: a file on a drive that hangs delays neither closing the generator nor the program's exit.
+    """
+    threads = _Threads(workers, jobs)
+    try:
+        while threads.running:
+            yield threads.receive()
+    finally:
+        threads.stop()
+
+
+class _ThreadDone(NamedTuple):
+    """The last message of a thread. error: the exception that ended the thread, if any."""
+
+    error: BaseException | None = None
+
+
+class _Threads(Generic[J, T]):
+    """Threads that share a queue of jobs and a queue of results. running: number of threads that have not ended."""
+
+    def __init__(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]) -> None:
+        self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
+        for job in jobs:
+            self._jobs.put(job)
+        self._results: queue.Queue[list[T] | _ThreadDone] = queue.Queue(_MAX_WAITING)
+        self._stopped = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=[worker], name="reader", daemon=True) for worker in workers
+        ]
+        self.running = len(workers)
+        for thread in self._threads:
+            thread.start()
+
+    def receive(self) -> list[T]:
+        """Return the next batch, or an empty batch after 25 ms. Raises the error of a worker."""
+        try:
+            result = self._results.get(timeout=_RECEIVE_TIMEOUT_S)
+        except queue.Empty:
+            return []
+        if isinstance(result, list):
+            return result
+        self.running -= 1
+        if result.error is not None:
+            raise result.error
+        return []
+
+    def stop(self) -> None:
+        """Stop the threads between two results and wait up to 100 ms for them."""
+        self._stopped.set()
+        deadline = time.perf_counter() + _JOIN_TIMEOUT_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.perf_counter()))
+
+    def _run(self, worker: Callable[[Iterator[J]], Iterator[T]]) -> None:
+        try:
+            batch: list[T] = []
+            sent = time.perf_counter()
+            for result in worker(self._jobs_left(batch)):
+                batch.append(result)
+                if self._stopped.is_set():
+                    return
+                if time.perf_counter() - sent > _BATCH_S:
+                    self._send_batch(batch)
+                    sent = time.perf_counter()
+            self._send_batch(batch)
+        except BaseException as error:  # noqa: BLE001 - `receive` raises it in the caller's thread
+            self._send(_ThreadDone(error))
+        else:
+            self._send(_ThreadDone())
+
+    def _jobs_left(self, batch: list[T]) -> Iterator[J]:
+        """Yield the remaining jobs; before each job, send the results so far instead of holding them back."""
+        while not self._stopped.is_set():
+            self._send_batch(batch)
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return
+            yield job
+
+    def _send_batch(self, batch: list[T]) -> None:
+        """Send a copy of a non-empty batch and clear the batch."""
+        if batch:
+            self._send(batch.copy())
+            batch.clear()
+
+    def _send(self, result: list[T] | _ThreadDone) -> None:
+        """Put a result into the queue as soon as there is room; drop the result after `stop`."""
+        while not self._stopped.is_set():
+            try:
+                self._results.put(result, timeout=_SEND_TIMEOUT_S)
+            except queue.Full:
+                continue
+            return

@@ -1,0 +1,150 @@
+"""What an import returns: the sprites, and its issues (files left out, sprites that deserve a look) by group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from studio.core import formatting
+from studio.core.events import Event
+from studio.data.files.source_files import ImportIssue
+from studio.data.options import SheetGrid
+from studio.data.sprites import Sprites
+
+IssueGroups = Mapping[str, tuple[ImportIssue, ...]]
+
+# Groups of issues with files and sprites that were left out.
+QUARANTINE_GROUPS = (
+    "unreadable",  # damaged, cut off, empty, or not an image at all
+    "unsupported",  # an image format that the studio does not read
+    "refused",  # too large, or must not be opened: a pipe, a device or a link
+    "no access",  # no permission, deleted, or the drive failed
+    "duplicate",
+    "wrong size",
+    "looks like a sheet",
+    "empty",  # no visible pixel
+    "similar",  # near-duplicate of another sprite
+    "small class",
+    "chosen",  # excluded by name
+)
+
+# Groups of sheets that the user can still slice in another way.
+SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
+
+# Groups of issues with sprites that were kept.
+NOTE_GROUPS = (
+    "cut sheet",  # number of sprites in a sliced sheet
+    "left over",  # pixels behind the last whole tiles of a sliced sheet
+    "looks like a sheet",  # a sheet that fits on the canvas unsliced
+    "partly described",  # a file describes only some sprites of the sheet
+    "jpeg",
+    "misnamed",  # the file name has the suffix of another format
+    "description",  # the description of a sheet is unusable or was adapted
+    "converted",  # 16 bits, CMYK, LAB, ...: colours differ from the file's
+    "animation",  # some frames were left out: equal frames, too many, or all but the first
+    "blend mode",  # unknown blend mode of a layer, drawn as normal
+    "incomplete",  # a layer is missing because its tiles are in another file
+    "magenta ground",  # magenta may mean transparent in an image without alpha
+    "sizes",  # the largest of several sizes in an icon file was read
+    "turned",  # rotated as its EXIF entry says
+    "labels",  # unusable lines of a labels.csv, and sprites without a line
+    "ambiguous numbers",  # columns of a labels.csv that fit decimal points and decimal commas
+    "no classes",  # the labels of a file of many sprites are missing
+    "split folders",  # folders train, val and test of a data set
+    "test set",  # a file with the test set of a data set
+    "soft alpha",  # semi-transparent pixels
+    "upscaled",  # every pixel is a block of pixels
+    "smooth",  # like a photo or a smoothed enlargement
+    "odd shape",  # 1 x 1, or one pixel thin
+    "mended",  # the pixels were changed by a fix
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedSheet:
+    """An image that looks like a sheet or a strip of sprites. name: as in ImportIssue. sprites: number in the grid."""
+
+    name: str
+    grid: SheetGrid
+    sprites: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Duplicate:
+    """A sprite that was left out because its pixels equal a kept sprite's.
+
+    first: index of the kept sprite. class_name, numbers: class and targets of the duplicate, a number for each of
+    Sprites.target_names, NaN if missing.
+    """
+
+    item: ImportIssue
+    first: int
+    class_name: str
+    numbers: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ImportResult:
+    """The sprites of an import, possibly none, and the fields of SpritesImported. duplicates: sorted by file name."""
+
+    sprites: Sprites
+    quarantine: tuple[ImportIssue, ...]
+    notes: tuple[ImportIssue, ...]
+    sizes: Mapping[tuple[int, int], int]
+    proposed_size: int
+    duplicates: tuple[Duplicate, ...]
+    sheets: tuple[DetectedSheet, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SpritesImported(Event):
+    """The last event of an import.
+
+    quarantine: issues of files and sprites left out. notes: issues of kept sprites. Both are sorted by name, and also
+    grouped in advance: a window must not wait for a pass over a million of them.
+    sizes: number of readable images by (width, height) in pixels.
+    proposed_size: side of the canvas that fits most sprites, whatever size was asked for.
+    sheets: images that look like sheets, sliced or not, sorted by name.
+    """
+
+    sprites: Sprites
+    quarantine: tuple[ImportIssue, ...]
+    notes: tuple[ImportIssue, ...]
+    sizes: Mapping[tuple[int, int], int]
+    proposed_size: int
+    elapsed_s: float
+    from_cache: bool
+    sheets: tuple[DetectedSheet, ...] = ()
+    quarantine_groups: IssueGroups = field(init=False)
+    note_groups: IssueGroups = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quarantine_groups", by_group(self.quarantine))
+        object.__setattr__(self, "note_groups", by_group(self.notes))
+
+
+def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
+    """Return the issues of each group, in their given order."""
+    groups: dict[str, list[ImportIssue]] = {}
+    for issue in issues:
+        groups.setdefault(issue.group, []).append(issue)
+    return {group: tuple(members) for group, members in groups.items()}
+
+
+def most_common_reasons(quarantine: Sequence[ImportIssue], most: int = 3) -> str:
+    """Return the most common reasons with their counts: '8 x empty: the file has no bytes; ...'."""
+    counts = Counter(issue.reason for issue in quarantine)
+    return "; ".join(f"{count:,} x {reason}" for reason, count in counts.most_common(most))
+
+
+def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
+    """Return the reason for leaving out a duplicate of the sprite `name`. classes: of the sprite, of the duplicate."""
+    kept, own = classes
+    conflict = "" if kept == own else f", which is in another class: {kept!r}, not {own!r}"
+    return f"the same pixels as {name}{conflict}" + (", which has other numbers" if numbers_differ else "")
+
+
+def too_few(class_name: str, count: int) -> str:
+    """Return the reason for leaving out a sprite of a small class."""
+    return f"its class {class_name!r} has only {formatting.count(count, 'sprite')}"

@@ -1,0 +1,133 @@
+"""Hold the read results of an import until all sizes are known: pixels in a scratch file, the rest in columns."""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.data.files.scratch import ScratchBuffer
+from studio.data.files.source_files import SourceFile, SourceIssue
+from studio.data.options import LARGEST_CANVAS
+from studio.data.reading.read import DecodedSprite, ReadResult
+from studio.data.sheets.recognising import SheetCandidate
+
+_NO_PIXELS = -1  # offset of a sprite without pixels
+_NO_FILE = (1 << 32) - 1  # file number of a dropped sprite
+
+
+class _RareFields(NamedTuple):
+    """Fields of DecodedSprite that are empty for most sprites."""
+
+    part: str = ""
+    folders: tuple[str, ...] = ()
+    label: str = ""
+    remarks: tuple[SourceIssue, ...] = ()
+    cut: bool = False
+
+
+_NO_RARE_FIELDS = _RareFields()
+
+
+class _FileIssues(NamedTuple):
+    """Fields of ReadResult that are empty for most files."""
+
+    left_out: list[SourceIssue]
+    remarks: list[SourceIssue]
+
+
+class ImportBuffer:
+    """Read results by file number: reader threads put them in any order, `in_order` returns them in file order.
+
+    sizes: number of visible sprites by (width, height). candidates: possible grids of images that may be sheets, and
+    sheet_sizes: (width, height) of these images, both by file number.
+    """
+
+    def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
+        self.sizes: Counter[tuple[int, int]] = Counter()
+        self.candidates: dict[int, tuple[SheetCandidate, ...]] = {}
+        self.sheet_sizes: dict[int, tuple[int, int]] = {}
+        self._files, self._pixels = files, ScratchBuffer(folder)
+        self._file_of, self._offsets = array("I"), array("q")
+        self._size, self._visible = array("I"), array("I")  # alternating widths and heights
+        self._rare: dict[int, _RareFields] = {}
+        self._issues: dict[int, _FileIssues] = {}
+        self._lock = threading.Lock()
+
+    def put(self, number: int, result: ReadResult) -> None:
+        """Store the result of the file with this number. Raises OSError if the disk is full."""
+        with self._lock:
+            if result.candidates:
+                self.candidates[number], self.sheet_sizes[number] = result.candidates, result.sheet_size
+            for sprite in result.sprites:
+                self._put_sprite(number, sprite)
+            if result.left_out or result.remarks:
+                self._issues[number] = _FileIssues(result.left_out, result.remarks)
+
+    def drop(self, numbers: Collection[int]) -> None:
+        """Drop the results of these files, which will be read again with a grid."""
+        dropped = np.flatnonzero(np.isin(np.array(self._file_of), list(numbers)))
+        for row in dropped.tolist():
+            if self._sides(self._visible, row) != (0, 0):
+                self.sizes[self._sides(self._size, row)] -= 1
+            self._file_of[row], self._offsets[row] = _NO_FILE, _NO_PIXELS
+        self.sizes = +self.sizes
+        for number in numbers:
+            self._issues.pop(number, None)
+
+    def close(self) -> None:
+        """Release the pixels."""
+        self._pixels.close()
+
+    def count_fitting(self, size: int, *, exactly: bool) -> int:
+        """Count the sprites that fit on a canvas of `size` pixels a side, or that measure exactly `size`."""
+        if not self._offsets:
+            return 0
+        has_pixels = np.frombuffer(self._offsets, np.int64) != _NO_PIXELS
+        sides = np.frombuffer(self._size if exactly else self._visible, np.uint32).reshape(-1, 2)
+        fits = (sides == size).all(1) if exactly else sides.max(1) <= size
+        return int((has_pixels & fits).sum())
+
+    def in_order(self) -> Iterator[tuple[int, SourceFile, ReadResult]]:
+        """Yield (number, file, result) in file order, for files with sprites or left-out parts."""
+        pixels = self._pixels.array()
+        file_of = np.frombuffer(self._file_of, np.uint32) if self._file_of else np.zeros(0, np.uint32)
+        rows = np.argsort(file_of, kind="stable")
+        starts = np.searchsorted(file_of[rows], np.arange(len(self._files) + 1))
+        for number in range(len(self._files)):
+            own = rows[starts[number] : starts[number + 1]].tolist()
+            issues = self._issues.get(number)
+            if own or (issues is not None and issues.left_out):
+                left_out, remarks = issues or ([], [])
+                sprites = [self._sprite(row, pixels) for row in own]
+                yield number, self._files[number], ReadResult(sprites, left_out, remarks)
+
+    def _put_sprite(self, number: int, sprite: DecodedSprite) -> None:
+        rare = _RareFields(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut)
+        if rare != _NO_RARE_FIELDS:
+            self._rare[len(self._offsets)] = rare
+        if sprite.visible != (0, 0):
+            self.sizes[sprite.size] += 1
+        self._offsets.append(_NO_PIXELS if sprite.rgba is None else self._pixels.add(sprite.rgba))
+        self._file_of.append(number)
+        self._size.extend(sprite.size)
+        self._visible.extend(sprite.visible)
+
+    def _sprite(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
+        size, visible = self._sides(self._size, row), self._sides(self._visible, row)
+        part, folders, label, remarks, cut = self._rare.get(row, _NO_RARE_FIELDS)
+        offset, rgba = self._offsets[row], None
+        if offset != _NO_PIXELS:
+            width, height = visible if max(size) > LARGEST_CANVAS else size
+            rgba = pixels[offset : offset + 4 * width * height].reshape(height, width, 4)
+        return DecodedSprite(part, folders, label, size, visible, rgba, remarks, cut)
+
+    @staticmethod
+    def _sides(pairs: array[int], row: int) -> tuple[int, int]:
+        return pairs[2 * row], pairs[2 * row + 1]

@@ -1,0 +1,87 @@
+"""A worker process that reads files for the import. `reader_pool` starts it; it imports only what reading needs."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+from studio.core.worker_process import own_streams, receive, send
+from studio.data.options import ImportOptions, SheetGrid
+from studio.data.reading.finding import FileRow, Folder
+from studio.data.reading.read import ReadResult, all_sources, class_names_of, read_all
+
+_ANSWER_BYTES = 256 << 10  # of pixels in one answer
+
+
+class Setup(NamedTuple):
+    """The first request. The process answers "ready" if its sources have the same class names, and exits otherwise."""
+
+    options: ImportOptions
+    source_classes: list[str]
+
+
+class ReadRequest(NamedTuple):
+    """Files to read; the process answers with lists of ReadResult.
+
+    folders: folders of the files, by number, that were not sent before. drop_folders: whether to forget all folders
+    sent earlier. grids: as in `read_all`.
+    """
+
+    rows: Sequence[FileRow]
+    folders: Mapping[int, Folder]
+    drop_folders: bool
+    grids: Sequence[SheetGrid | None]
+
+
+def main() -> None:
+    """Answer requests until the pipe is closed. Any error ends the process; the import then reads its files itself."""
+    requests, answers = own_streams()
+    received: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive_requests, args=(requests, received), daemon=True).start()
+    try:
+        _serve(received, answers)
+    finally:
+        os._exit(1)  # a normal exit would wait for the other thread, which is blocked in a read
+
+
+def _receive_requests(requests: BinaryIO, received: queue.SimpleQueue[Any]) -> None:
+    """Queue requests while others are served, so that the sender never blocks; exit when the pipe is closed."""
+    try:
+        while True:
+            received.put(receive(requests))
+    finally:
+        os._exit(0)
+
+
+def _serve(received: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
+    setup: Setup = received.get()
+    sources = all_sources()
+    if class_names_of(sources) != setup.source_classes:
+        return  # the main process has sources that can't be found from here
+    send(answers, "ready")
+    folders: dict[int, Folder] = {}
+    while True:
+        request: ReadRequest = received.get()
+        if request.drop_folders:
+            folders.clear()
+        folders.update(request.folders)
+        files = [folders[row.folder].file_for(row) for row in request.rows]
+        for results in _batched(read_all(files, sources, setup.options, request.grids)):
+            send(answers, results)
+
+
+def _batched(results: Iterator[ReadResult]) -> Iterator[list[ReadResult]]:
+    """Yield lists of results with about _ANSWER_BYTES of pixels each."""
+    batch: list[ReadResult] = []
+    size = 0
+    for result in results:
+        batch.append(result)
+        size += sum(sprite.rgba.nbytes for sprite in result.sprites if sprite.rgba is not None)
+        if size > _ANSWER_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
