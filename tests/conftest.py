@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from studio.data.sprites import Sprites
@@ -63,6 +64,19 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_home_numbers))
     home.mkdir(parents=True)
     monkeypatch.setenv("STUDIO_HOME", str(home))
+
+
+@pytest.fixture(autouse=True)
+def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make detection propose THREADS threads for the CPU: with more, two test processes wait for each other."""
+    count = psutil.cpu_count
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: count() if logical else THREADS)
+
+
+@pytest.fixture(autouse=True)
+def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip fsync, which takes a fifth of the time of a small training: no test cuts the power."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
 @pytest.fixture(autouse=True)

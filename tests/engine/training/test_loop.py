@@ -264,7 +264,7 @@ def test_the_first_checkpoint_comes_after_some_seconds_and_the_others_at_their_o
     first, last = of_kind(list(train_generator(run_path, sprites, steps=20)), CheckpointSaved)
     assert 1 < first.step < last.step == 20
     assert 1.0 <= checkpoints.list_checkpoints(run_path / "checkpoints")[0][1].elapsed_s < 2.0
-    resumed = of_kind(list(train_resumed(run_path, CPU, Control(), 1.0)), CheckpointSaved)
+    resumed = of_kind(list(train_resumed(run_path, CPU, Control(), 0.1)), CheckpointSaved)
     assert len(resumed) == 1  # at the end: a checkpoint was there
 
 
