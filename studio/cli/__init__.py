@@ -1,6 +1,6 @@
-"""The command line, one module per command, with the words of the window. It imports torch late and Qt never.
+"""The command line: one module per command. Qt is never imported, torch only by commands that need it.
 
-Start with parser.py, which declares the commands, then train.py.
+Start with commands.py, the table of commands and flags, then train.py.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line, that of the process by default, and return its exit code.
+    """Run a command line (by default the process's own) and return the exit code.
 
-    0 done, 1 the job failed, 2 wrong usage, 130 interrupted (with the work saved).
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the work saved.
     """
-    from studio.cli.boundary import run
+    from studio.cli.run_command import run_command
 
-    return run(arguments)
+    return run_command(arguments)

@@ -1,4 +1,4 @@
-"""`studio demo`: the main job on the demo sprites, from pictures on disk to new ones and a model to take away."""
+"""`studio demo`: import the demo sprites, train a generator, draw new sprites and export the model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli import window
-from studio.cli.arguments import import_with
-from studio.cli.generate import as_set
+from studio.cli.generate import to_sprite_set
+from studio.cli.inputs import run_import
 from studio.cli.messages import DONE, INTERRUPTED, finished
-from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.cli.train import to_the_end
+from studio.cli.reporting import Reporter, reporter_for, run_job
+from studio.cli.train import train_until_stopped
 from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
 
 RUN, MODELS = "demo-run", "models"
 COUNT, COLUMNS = 64, 8
-ENLARGED = 6  # screen pixels for each of a sprite's
+SCALE = 6  # of the enlarged sheet
 
 
 def demo(args: argparse.Namespace) -> int:
-    """Show the demo in the window, or do the same job in the terminal where there is no screen."""
+    """Run the demo in the window, or in the terminal if there is no screen. Raises UsageError."""
     if not 0.05 <= args.minutes <= 1000:
-        raise UsageError("--minutes must be from 0.05 to 1000.", "Two give a first impression.")
+        raise UsageError("--minutes must be from 0.05 to 1000.", "2 minutes give a first impression.")
     if not args.terminal and not args.json:
         obstacle = window.obstacle()
         if not obstacle:
             return window.open_demo()
-        reporter_for(args).say(f"{obstacle}\nThe demo runs here in the terminal instead.\n")
+        reporter_for(args).print(f"{obstacle}\nRunning the demo in the terminal instead.\n")
     return in_terminal(args.minutes, args.out, reporter_for(args))
 
 
 def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
-    """Import, train, draw, plot and export; everything goes into one new folder. Returns the exit code."""
+    """Import, train, draw, plot and export into a new folder; return the exit code."""
     from studio.engine.devices import detection
 
-    reporter.say(f"1  Reading the demo sprites in {paths.demo_sprites()}")
-    imported = import_with([paths.demo_sprites()], ImportOptions(), reporter)
+    reporter.print(f"1  Importing the demo sprites from {paths.demo_sprites()}")
+    imported = run_import([paths.demo_sprites()], ImportOptions(), reporter)
     sprites = Rights.for_sources([paths.demo_sprites()]).add_to(imported.sprites)
     kinds = ", ".join(sprites.class_names)
-    reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
+    reporter.print(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
     device = detection.find_device(detection.AUTO)
     folder = files.free_path(out or Path("demo-output"))
     folder.mkdir(parents=True)
-    reporter.say(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C ends it sooner")
+    reporter.print(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C stops early")
     end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
-    reporter.say(f"   {finished(end)}")
+    reporter.print(f"   {finished(end)}")
     if interrupted:
-        reporter.say(f"   Resume it:  {command_line('studio', 'resume', str(folder / RUN))}")
+        reporter.print(f"   Resume it:  {command_line('studio', 'resume', str(folder / RUN))}")
         return INTERRUPTED
     _make_results(folder, device, reporter)
     return DONE
@@ -75,11 +75,11 @@ def _train(
     recipe = catalog.recipe()
     config = recipe.Config(minutes=minutes)
     control = Control()
-    return to_the_end(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
+    return train_until_stopped(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
 
 
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
-    """From the trained run: a sheet of new sprites, the loss as a picture, and the model in all formats that can be."""
+    """Draw a sheet of new sprites, plot the loss, and export the model in every available format."""
     from studio.engine import catalog
     from studio.engine.models.exporting import export
     from studio.engine.models.loading import load_model
@@ -88,12 +88,12 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     from studio.exports.sprites.formats import sprite_exports
 
     model, settings = load_model(folder / RUN, "last", device), GenerateSettings(count=COUNT)
-    reporter.say(f"3  Drawing {COUNT} new sprites")
-    made = follow(generate(model, settings), reporter, SpritesGenerated)
-    as_saved = as_set(made, model, settings.to_json(), COLUMNS)
+    reporter.print(f"3  Drawing {COUNT} new sprites")
+    made = run_job(generate(model, settings), reporter, SpritesGenerated)
+    as_saved = to_sprite_set(made, model, settings.to_json(), COLUMNS)
     sheet, _ = sprite_exports()["sheet"].write(as_saved, folder / "new sprites.png")
-    enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED, as_saved.about)
-    reporter.say("4  Exporting the model, reading it back and comparing")
+    enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, SCALE, as_saved.about)
+    reporter.print("4  Exporting and verifying the model")
     exported: dict[Path, str] = {}
     models = folder / MODELS
     models.mkdir()
@@ -101,24 +101,22 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     for name, form in catalog.model_exports().items():
         if form.missing() or form.problem(model.recipe):
             continue
-        done = follow(export(model, name, models / f"model{form.suffix}"), reporter, Exported)
-        exported |= dict.fromkeys(done.paths, f"goes with {done.paths[0].name}")
+        done = run_job(export(model, name, models / f"model{form.suffix}"), reporter, Exported)
+        exported |= dict.fromkeys(done.paths, f"part of {done.paths[0].name}")
         exported[done.paths[0]] = form.help
         worst = max(worst, done.difference)
     plot = _plot(folder, model)
-    reporter.record({"type": "FilesSaved", "paths": [sheet, enlarged, plot, *exported]})
-    reporter.say(
-        f"   compared with the live model: {describe_agreement(worst)}\n\nDone. All of it is in {folder.resolve()}"
-    )
+    reporter.write_json({"type": "FilesSaved", "paths": [sheet, enlarged, plot, *exported]})
+    reporter.print(f"   exported and live model: {describe_agreement(worst)}")
     rows = [
-        (enlarged.name, f"{COUNT} new sprites, large enough to look at"),
-        (sheet.name, "the same, pixel for pixel, with JSON beside it"),
-        (plot.name, "how the loss fell"),
+        (enlarged.name, f"{COUNT} new sprites, enlarged"),
+        (sheet.name, "the same sprites at their own size, with JSON"),
+        (plot.name, "the training loss"),
         *((f"{MODELS}/{path.name}", about) for path, about in exported.items()),
-        (f"{MODELS}/...card.html", "where each of them comes from; studio verify says whether it is as it was"),
+        (f"{MODELS}/...card.html", "model cards; 'studio verify' checks files against them"),
         (RUN, f"the run: {command_line('studio', 'generate', str(folder / RUN))}"),
     ]
-    reporter.table(("file", "what it is"), rows)
+    reporter.print_table(("file", "contents"), rows)
 
 
 def _plot(folder: Path, model: TrainedModel) -> Path:

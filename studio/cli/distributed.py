@@ -1,4 +1,4 @@
-"""A command that torchrun has started several times over: one process speaks and writes, the others compute with it."""
+"""Run a command that torchrun has started in several processes: rank 0 prints and writes, the others train along."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from studio.cli.arguments import find_device
-from studio.cli.interrupts import stopping
+from studio.cli.inputs import find_device
 from studio.cli.messages import DONE, FAILED, INTERRUPTED
+from studio.cli.signal_handlers import stop_on_signal
 from studio.core.errors import BadInputError, ProcessGoneError, RunError, TrainingError, UsageError
 from studio.engine.control.control import Control
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from studio.engine.distributed.ranks import Group, Ranks
 
 
-def in_ranks(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Namespace) -> int:
-    """Do `work`; of several processes that torchrun has started the first does it, and the others train along with it.
+def run_distributed(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Namespace) -> int:
+    """Call `work` on rank 0, and train along on the other ranks; without torchrun just call `work`.
 
-    Returns the exit code. torchrun takes any but 0 for a failure, after which it starts all of them again: so it is 0
-    where the work was saved because somebody asked to stop. Where another start would end alike, as of a command that
-    is wrong, it ends at once and without a word. Raises UsageError.
+    Returns the exit code. torchrun restarts all processes after any exit code but 0, so a training that was stopped by
+    the user and saved returns 0. After an error that a restart would repeat, for example wrong usage, the following
+    restarts end at once. Raises UsageError.
     """
     from studio.engine.distributed.ranks import ALONE, is_launched, launched
 
@@ -32,11 +32,11 @@ def in_ranks(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Na
         if group.has_ended():
             return FAILED
         if not group.is_first:
-            return _along(args, group)
+            return _train_as_worker(args, group)
         try:
             code = work(args, group)
         except (BadInputError, RunError, TrainingError, UsageError) as error:
-            if not (isinstance(error, ProcessGoneError) or has_begun(group)):
+            if not (isinstance(error, ProcessGoneError) or has_run_folder(group)):
                 group.end_for_good()
             raise
         if code == FAILED:
@@ -44,20 +44,20 @@ def in_ranks(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Na
     return DONE if code == INTERRUPTED else code
 
 
-def has_begun(ranks: Ranks) -> bool:
-    """Whether there is a run that torchrun's restart is to go on with."""
+def has_run_folder(ranks: Ranks) -> bool:
+    """Whether the run of an earlier start by torchrun has a folder and can be resumed."""
     path = ranks.remembered()
     return path is not None and (path / "run.json").is_file()
 
 
-def _along(args: argparse.Namespace, group: Group) -> int:
-    """What each process but the first does."""
+def _train_as_worker(args: argparse.Namespace, group: Group) -> int:
+    """Train along with rank 0; return the exit code."""
     from studio.engine.training.loop import train_along
 
     control = Control()
     try:
-        with stopping(control, words=""):
+        with stop_on_signal(control, message=""):
             train_along(find_device(args), control, group)
-    except (KeyboardInterrupt, ProcessGoneError):  # the first process, or torchrun, says so
+    except (KeyboardInterrupt, ProcessGoneError):  # rank 0 or torchrun prints the reason
         return FAILED
     return DONE

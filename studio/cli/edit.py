@@ -1,4 +1,4 @@
-"""The flags of 'generate' that begin with sprites: variations, filling in, in-betweens, more like several."""
+"""The flags of `studio generate` that start from sprites: variations, inpainting, tweens and similar sprites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.cli.flags import given
+from studio.cli.flags import typed_settings
 from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
@@ -21,77 +21,74 @@ if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel
     from studio.engine.sampling.edit import EditInput
 
-_USUAL_COUNTS = {"start": 16, "like": 16, "between": 6}
-_ENDS = 2
+_DEFAULT_COUNTS = {"start": 16, "like": 16, "between": 6}
 
 
 def add_edit_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name sprites to begin with."""
-    group = parser.add_argument_group("what to begin with, instead of noise")
+    """Add the flags that name sprites to start from."""
+    group = parser.add_argument_group("start from sprites instead of noise")
     kinds = group.add_mutually_exclusive_group()
-    about = "draw variations of these sprites, in turn, by --strength"
+    about = "draw variations of these sprites; --strength sets how different they are"
     kinds.add_argument("--from", dest="start", nargs="+", type=Path, metavar="FILE", help=about)
-    about = "draw --count sprites that lead from one to another (default: 6)"
-    kinds.add_argument("--between", nargs=_ENDS, type=Path, metavar="FILE", help=about)
-    about = "draw sprites that have something of two of these each"
+    about = "tween: draw --count sprites between two sprites (default: 6)"
+    kinds.add_argument("--between", nargs=2, type=Path, metavar="FILE", help=about)
+    about = "draw similar sprites, each a mix of two of these"
     kinds.add_argument("--like", nargs="+", type=Path, metavar="FILE", help=about)
-    about = "with --from: a picture in which those pixels are white that stay; all others are drawn to fit"
+    about = "with --from: inpainting mask; white pixels stay, all others are redrawn"
     group.add_argument("--keep", type=Path, metavar="FILE", help=about)
-    about = (
-        "the shape of all sprites: the alpha of this picture or, if nothing of it can be seen through, what is white"
-    )
+    about = "shape of all sprites: the alpha of this image, or its white pixels if it is opaque"
     group.add_argument("--silhouette", type=Path, metavar="FILE", help=about)
-    about = f"with --best-of: sprites that you like, {MIN_LIKED} or more"
+    about = f"with --best-of: sprites you like, {MIN_LIKED} or more"
     group.add_argument("--liked", nargs="+", type=Path, metavar="FILE", help=about)
-    about = "put sprites of another size on the model's canvas, by whole pixels"
+    about = "pad, crop or scale sprites of another size to the model's canvas"
     group.add_argument("--fit", action="store_true", help=about)
 
 
 def silhouette_of(args: argparse.Namespace) -> NDArray[np.uint8] | None:
-    """The alpha that all sprites are to have, uint8 [H, W]; None for any. Raises BadInputError."""
+    """Load the alpha of --silhouette, uint8 [H, W]; None without the flag. Raises BadInputError."""
     return None if args.silhouette is None else read_silhouette(args.silhouette)
 
 
-def _sources_of(args: argparse.Namespace) -> Sequence[Path]:
-    """The files that are begun with; none where noise is."""
+def _source_files(args: argparse.Namespace) -> Sequence[Path]:
+    """Return the files of --from, --between or --like; empty if drawing starts from noise."""
     return args.start or args.between or args.like or ()
 
 
 def edit_settings(args: argparse.Namespace) -> GenerateSettings:
-    """What was asked for, with the count that is usual for it. Raises UsageError for flags that don't fit together."""
-    asked = given(args, GenerateSettings)
-    kind = next((kind for kind in _USUAL_COUNTS if getattr(args, kind)), "")
-    if "strength" in asked and kind != "start":
-        raise UsageError("--strength says how much of a sprite may change.", "Name one with --from.")
+    """Return the settings of `studio generate`, with the default count of the edit. Raises UsageError for conflicts."""
+    typed = typed_settings(args, GenerateSettings)
+    kind = next((kind for kind in _DEFAULT_COUNTS if getattr(args, kind)), "")
+    if "strength" in typed and kind != "start":
+        raise UsageError("--strength needs a sprite to change.", "Add --from FILE.")
     if args.keep is not None and len(args.start or ()) != 1:
-        raise UsageError("--keep says which pixels of a sprite stay.", "Name one with --from.")
-    if kind and "quick" in asked:
-        raise UsageError("--quick draws from noise alone.", "Leave it out.")
+        raise UsageError("--keep needs exactly one sprite to redraw.", "Add --from FILE.")
+    if kind and "quick" in typed:
+        raise UsageError("--quick can't start from sprites.", "Remove --quick.")
     if args.silhouette is not None and kind in ("like", "between"):
-        raise UsageError("What lies between sprites has no silhouette of its own.", "Leave out --silhouette.")
-    if args.liked and "best_of" not in asked:
-        raise UsageError("--liked says which of many to take.", "Say of how many with --best-of.")
-    if kind and "best_of" in asked:
-        raise UsageError("--best-of is for sprites from noise.", "Leave it out.")
+        raise UsageError("--silhouette can't be combined with --like or --between.", "Remove --silhouette.")
+    if args.liked and "best_of" not in typed:
+        raise UsageError("--liked needs --best-of.", "Add --best-of N.")
+    if kind and "best_of" in typed:
+        raise UsageError("--best-of can't start from sprites.", "Remove --best-of.")
     if kind:
-        asked = {"count": _USUAL_COUNTS[kind], **asked}
+        typed = {"count": _DEFAULT_COUNTS[kind], **typed}
     if args.keep is not None:
-        asked = {"strength": 1.0, **asked}
-    return GenerateSettings(**asked)  # type: ignore[arg-type]
+        typed = {"strength": 1.0, **typed}
+    return GenerateSettings(**typed)  # type: ignore[arg-type]
 
 
 def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
-    """Draw from noise, or what begins with the sprites that were named. Raises BadInputError, UsageError."""
+    """Return the job that draws sprites, from noise or from the named files. Raises BadInputError, UsageError."""
     from studio.engine.quality.rerank import best_of
     from studio.engine.sampling.edit import draw_similar, redraw, tween
     from studio.engine.sampling.generate import generate
 
     silhouette = silhouette_of(args)
     if settings.best_of > 1:
-        return best_of(model, settings, _read(args.liked or (), model, reporter, fitting=args.fit), silhouette)
-    if not _sources_of(args):
+        return best_of(model, settings, _read_sprites(args.liked or (), model, reporter, fitting=args.fit), silhouette)
+    if not _source_files(args):
         return generate(model, settings, silhouette)
-    source = _read(_sources_of(args), model, reporter, fitting=args.fit)
+    source = _read_sprites(_source_files(args), model, reporter, fitting=args.fit)
     if args.between:
         return tween(model, settings, source)
     if args.like:
@@ -99,8 +96,8 @@ def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettin
     return redraw(model, settings, source, None if args.keep is None else read_mask(args.keep), silhouette)
 
 
-def about_sources(args: argparse.Namespace) -> Mapping[str, str]:
-    """What is kept in the files, of what they began with."""
+def source_metadata(args: argparse.Namespace) -> Mapping[str, str]:
+    """Return the names of the source files by flag, for the metadata of the saved sprites."""
     names = {
         "from": args.start, "between": args.between, "like": args.like, "keep": args.keep and [args.keep],
         "silhouette": args.silhouette and [args.silhouette], "liked": args.liked,
@@ -108,7 +105,8 @@ def about_sources(args: argparse.Namespace) -> Mapping[str, str]:
     return {kind: ", ".join(path.name for path in paths) for kind, paths in names.items() if paths}
 
 
-def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> EditInput:
+def _read_sprites(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fitting: bool) -> EditInput:
+    """Read sprites on the model's canvas. fitting: whether to resize them. Raises BadInputError, UsageError."""
     from studio.engine.sampling.edit import EditInput
 
     sprites, side = [], model.spec.size
@@ -116,9 +114,9 @@ def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fit
         fitted = fit(read_picture(path), side)
         if fitted.how and not fitting:
             title = f"{path.name} doesn't fit the model's {side} x {side} pixels."
-            raise UsageError(title, f"With --fit it is put there: {fitted.how}.")
+            raise UsageError(title, f"--fit changes the size: {fitted.how}.")
         if fitted.how:
-            reporter.say(f"{path.name}: {fitted.how}.")
+            reporter.print(f"{path.name}: {fitted.how}.")
         sprites.append(fitted.rgba)
     drawn = np.stack(sprites) if sprites else np.zeros((0, side, side, 4), np.uint8)
     return EditInput(drawn, np.full(len(sprites), -1))

@@ -1,12 +1,12 @@
-"""The command that says how good a model is."""
+"""`studio evaluate`: the quality of generated sprites, or the metrics of a model on the validation set."""
 
 from __future__ import annotations
 
 import argparse
 
-from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
-from studio.cli.flags import add_settings, given
-from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.flags import add_setting_flags, typed_settings
+from studio.cli.inputs import find_device, find_run, load_model, print_excluded, run_import
+from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Validated
 from studio.core.formatting import count
@@ -14,39 +14,40 @@ from studio.core.metrics import BETTER, FIGURES, LOSS, format_metric, metric_tit
 from studio.data.options import ImportOptions
 
 
-def add_evaluate_flags(parser: argparse.ArgumentParser) -> None:
-    """Add a flag for every setting of evaluating."""
+def add_evaluate_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Add a flag for every setting of the evaluation."""
     from studio.engine.quality.evaluate import EvaluateSettings
 
-    add_settings(parser, EvaluateSettings, "what to judge")
+    add_setting_flags(parser, EvaluateSettings, "evaluation")
 
 
 def evaluate(args: argparse.Namespace) -> int:
-    """Judge new sprites of a generator, other sprites by the same data, or what a model says of held-out sprites."""
+    """Evaluate a generator's new sprites, the sprites in PATHs, or the predictions of another model."""
     from studio.engine.quality.evaluate import EvaluateSettings, evaluate, evaluate_sprites
 
     reporter, path, device = reporter_for(args), find_run(args.run_name), find_device(args)
-    settings = EvaluateSettings(**given(args, EvaluateSettings))  # type: ignore[arg-type]
+    settings = EvaluateSettings(**typed_settings(args, EvaluateSettings))  # type: ignore[arg-type]
     model = load_model(path, args, device, reporter)
     if model.recipe.makes != "sprites":
         if args.paths:
-            raise UsageError(f"A {model.recipe.name} is judged by its own held-out sprites.", "Leave out the paths.")
-        _say_validated(follow(evaluate(model, path, settings), reporter, Validated), reporter)
+            title = f"A {model.recipe.name} is evaluated on the validation set of its run."
+            raise UsageError(title, "Remove the paths.")
+        _print_metrics(run_job(evaluate(model, path, settings), reporter, Validated), reporter)
         return 0
     if args.paths:
-        read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
-        say_left_out(read, reporter)
+        read = run_import(args.paths, ImportOptions(size=model.spec.size), reporter)
+        print_excluded(read, reporter)
         events = evaluate_sprites(model, path, read.sprites.rgba, read.sprites.title, settings)
     else:
         events = evaluate(model, path, settings)
-    _say_evaluated(follow(events, reporter, Evaluated), reporter)
+    _print_quality(run_job(events, reporter, Evaluated), reporter)
     return 0
 
 
-def _say_evaluated(found: Evaluated, reporter: Reporter) -> None:
-    reporter.say(
-        f"{count(found.count, 'sprite')} of {found.title}, beside {count(found.heldout_count, 'sprite')} held out and "
-        f"{count(found.training_count, 'sprite')} learnt from.\n"
+def _print_quality(found: Evaluated, reporter: Reporter) -> None:
+    reporter.print(
+        f"{count(found.count, 'sprite')} of {found.title}, compared with {count(found.heldout_count, 'sprite')} for "
+        f"validation and {count(found.training_count, 'sprite')} for training.\n"
     )
     sets = [found.figures[name] for name in ("new", "real", "cheat")]
     rows = [
@@ -54,22 +55,20 @@ def _say_evaluated(found: Evaluated, reporter: Reporter) -> None:
         for figure in FIGURES
         if figure.name in sets[0]
     ]
-    reporter.table(("", ">these", ">real ones", ">a cheat", ""), rows)
-    reporter.say(
-        "\nreal ones: real sprites against real ones, as good as it gets. a cheat: training sprites handed back;\n"
-        "its distances are perfect and its copies give it away."
+    reporter.print_table(("", ">evaluated", ">real sprites", ">copied sprites", ""), rows)
+    reporter.print(
+        "\nreal sprites: real sprites compared with other real sprites, the best possible result.\n"
+        "copied sprites: training sprites used as output; their distances are perfect, but all are copies."
     )
 
 
-def _say_validated(found: Validated, reporter: Reporter) -> None:
+def _print_metrics(found: Validated, reporter: Reporter) -> None:
     names = [name for name in found.metrics if name != LOSS.name or not found.baseline]
     rows = [[metric_title(name), format_metric(name, found.metrics[name])] for name in names]
-    reporter.say(f"On held-out sprites, at step {found.step:,}:\n")
+    reporter.print(f"Validation at step {found.step:,}:\n")
     if not found.baseline:
-        reporter.table(("", ">value"), rows)
+        reporter.print_table(("", ">value"), rows)
         return
     rows = [[*row, format_metric(name, found.baseline[name])] for row, name in zip(rows, names, strict=True)]
-    reporter.table(("", ">this model", ">always the mean"), rows)
-    reporter.say(
-        "\nR²: 1 is right throughout, 0 no better than always saying the mean. Errors are in each number's own unit."
-    )
+    reporter.print_table(("", ">this model", ">predicting the mean"), rows)
+    reporter.print("\nR²: 1 is perfect, 0 equals predicting the mean. Errors are in the unit of each number.")

@@ -1,11 +1,11 @@
-"""`studio film`: the live samples of a run as an animation, a grid of them a frame."""
+"""`studio film`: a timelapse of a run's samples, one frame per sample grid."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from studio.cli.arguments import find_run
+from studio.cli.inputs import find_run
 from studio.cli.reporting import reporter_for
 from studio.core import files
 from studio.core.events import Notice
@@ -15,7 +15,7 @@ from studio.exports.sprites.formats import sprite_export_for
 
 
 def film(args: argparse.Namespace) -> int:
-    """Save every sample that a run has kept as a frame."""
+    """Save the samples of a run as an animation."""
     reporter = reporter_for(args)
     path = find_run(args.run_name)
     name = path.resolve().name
@@ -27,7 +27,7 @@ def film(args: argparse.Namespace) -> int:
     written = form.write(made, out)
     for note in form.notes(made):
         reporter.show(Notice("info", note, ""))
-    reporter.record({"type": "FilesSaved", "paths": written})
+    reporter.write_json({"type": "FilesSaved", "paths": written})
     took = duration(made.duration_ms * len(made) / 1000)
-    reporter.say(f"{count(len(made), 'sample')} of {name} in {took}: {written[0]}")
+    reporter.print(f"Saved {count(len(made), 'sample')} of {name} ({took}): {written[0]}")
     return 0

@@ -1,4 +1,4 @@
-"""Command-line flags made from settings: name, kind, default, bounds and help come from the config alone."""
+"""Create command-line flags from the settings of a config class: name, type, default, bounds and help."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Mapping
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.shell import quote
+from studio.data.options import ImportOptions
 
 _KINDS = {int: "N", float: "X", str: "TEXT"}
 _PREFIX = "setting:"
-_BEYOND_REACH = 100_000  # a bound that nobody meets is not worth a place in the help
+_LARGEST_BOUND = 100_000  # the help omits larger upper bounds
 
 
-def add_settings(
+def add_setting_flags(
     parser: argparse.ArgumentParser,
     config_type: type[Config],
     title: str,
@@ -22,9 +23,9 @@ def add_settings(
     skip: Collection[str] = (),
     renamed: Mapping[str, str] | None = None,
 ) -> None:
-    """Add a flag for every setting of a config, the advanced ones in a group of their own.
+    """Add a flag for every setting of a config class; advanced settings go into a second group.
 
-    renamed: flags that are not the setting's own name ({'class_name': 'class'}).
+    renamed: flag name by setting name, where they differ ({'class_name': 'class'}).
     """
     plain = parser.add_argument_group(title)
     advanced = parser.add_argument_group(f"{title}, advanced")
@@ -36,8 +37,13 @@ def add_settings(
                 _add(group, item, item.former_name, hidden=True)
 
 
-def given(args: argparse.Namespace, config_type: type[Config]) -> dict[str, Value]:
-    """The settings that were on the command line, by name."""
+def add_import_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Add the flags of the import."""
+    add_setting_flags(parser, ImportOptions, "import")
+
+
+def typed_settings(args: argparse.Namespace, config_type: type[Config]) -> dict[str, Value]:
+    """Return the settings that were typed on the command line, by setting name."""
     values = vars(args)
     names = [item.name for item in settings_of(config_type)]
     return {name: values[_PREFIX + name] for name in names if _PREFIX + name in values}
@@ -57,7 +63,7 @@ def _help_of(item: Setting) -> str:
     """Return the setting's help with its default and bounds."""
     if item.kind is bool:
         return f"{item.help} (default: {'on' if item.default else 'off'})"
-    bounds = f", {item.bounds()}" if item.bounds() and (item.high or 0) < _BEYOND_REACH else ""
+    bounds = f", {item.bounds()}" if item.bounds() and (item.high or 0) < _LARGEST_BOUND else ""
     default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
     word = item.unit.removesuffix("s") if item.default == 1 and len(item.unit) > 2 else item.unit
     unit = f" {word}" if word else ""
@@ -65,7 +71,7 @@ def _help_of(item: Setting) -> str:
 
 
 def _reader(item: Setting) -> Callable[[str], Value]:
-    """What turns a word of the command line into the setting's value."""
+    """Return a function that parses a word of the command line as the setting's value."""
 
     def read(text: str) -> Value:
         try:

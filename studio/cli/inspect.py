@@ -1,4 +1,4 @@
-"""The command `inspect`: what the doctor says of files and folders."""
+"""`studio inspect`: the problems that the doctor finds in sprites, and the flags that fix them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 
 import numpy as np
 
-from studio.cli.arguments import import_options, read_sprites
-from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.inputs import import_options, read_sprites
+from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.core import paths
 from studio.core.formatting import count, decimal, number
 from studio.core.shell import command_line
@@ -23,69 +23,69 @@ _LONGEST_VALUE = 80  # letters
 
 
 def inspect(args: argparse.Namespace) -> int:
-    """Say what an import finds."""
+    """Import sprites, and print a summary and the problems found."""
     reporter = reporter_for(args)
     found, options = read_sprites(args, args.paths, reporter), import_options(args)
-    examined = [follow(run_checks(found.sprites, options, paths.cache()), reporter, SpritesChecked)]
+    examined = [run_job(run_checks(found.sprites, options, paths.cache()), reporter, SpritesChecked)]
     if args.learn:
-        examined.append(_learnt(found, reporter))
-    _say_what_it_is(found, reporter)
+        examined.append(_find_outliers(found, reporter))
+    _print_summary(found, reporter)
     if examined[0].looked_at < len(found.sprites):
-        reporter.say(f"\nLooked over: {number(examined[0].looked_at)} of them, from all over.")
+        reporter.print(f"\nExamined a sample of {number(examined[0].looked_at)} sprites.")
     findings = list_findings(found, options, examined)
-    for left_out, heading in ((True, "Left out"), (False, "Kept, but worth a look")):
+    for left_out, heading in ((True, "Excluded"), (False, "Imported, but worth checking")):
         of_this_kind = [finding for finding in findings if finding.left_out == left_out]
         if of_this_kind:
-            reporter.say(f"\n{heading}:")
+            reporter.print(f"\n{heading}:")
         for finding in of_this_kind:
-            _say(finding, reporter, len(finding.items) if args.all else _MOST_NAMES)
+            _print_finding(finding, reporter, len(finding.items) if args.all else _MOST_NAMES)
     return 0
 
 
-def _learnt(found: SpritesImported, reporter: Reporter) -> SpritesChecked:
-    """What only shows to one who has learnt to see these sprites."""
+def _find_outliers(found: SpritesImported, reporter: Reporter) -> SpritesChecked:
+    """Train a small network on the sprites and return the outliers and wrong classes it finds."""
     from studio.engine import catalog
     from studio.engine.devices import detection
     from studio.engine.quality.outliers import find_outliers
 
     device, config = detection.find_device(detection.AUTO), catalog.recipe().Config()
-    return follow(find_outliers(found.sprites, config, device), reporter, SpritesChecked)
+    return run_job(find_outliers(found.sprites, config, device), reporter, SpritesChecked)
 
 
-def _say_what_it_is(found: SpritesImported, reporter: Reporter) -> None:
-    """How many sprites, of which sizes and classes."""
+def _print_summary(found: SpritesImported, reporter: Reporter) -> None:
+    """Print the number of sprites, their sizes and their classes."""
     sprites = found.sprites
-    reporter.say(
+    reporter.print(
         f"{sprites.title}: {count(len(sprites), 'sprite')} in {count(len(sprites.class_names), 'class', 'classes')}, "
         f"canvas {sprites.size} x {sprites.size} pixels"
         + (f" (proposed: {found.proposed_size})" if found.proposed_size != sprites.size else "")
     )
     sizes = Counter(dict(found.sizes)).most_common(_MOST_NAMES)
     more = f", and {len(found.sizes) - len(sizes)} more" if len(found.sizes) > len(sizes) else ""
-    reporter.say("Sizes: " + ", ".join(f"{w} x {h} ({number(total)})" for (w, h), total in sizes) + more)
+    reporter.print("Sizes: " + ", ".join(f"{w} x {h} ({number(total)})" for (w, h), total in sizes) + more)
     counts = sorted(zip(sprites.class_counts().tolist(), sprites.class_names, strict=True), key=lambda pair: -pair[0])
-    reporter.say()
-    reporter.table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
+    reporter.print()
+    reporter.print_table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
     if len(counts) > _MOST_CLASSES:
-        reporter.say(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
-    _say_numbers(reporter, sprites)
+        reporter.print(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
+    _print_numbers(reporter, sprites)
 
 
-def _say_numbers(reporter: Reporter, sprites: Sprites) -> None:
-    """Each number that a labels.csv gives: how many sprites have it, and what it is from and to."""
+def _print_numbers(reporter: Reporter, sprites: Sprites) -> None:
+    """Print the count and the range of each number from labels.csv."""
     rows = []
     for name, column in zip(sprites.target_names, sprites.targets.T, strict=True):
         known = column[~np.isnan(column)]
         ends = (decimal(float(known.min())), decimal(float(known.max()))) if len(known) else ("", "")
         rows.append((name, number(len(known)), *ends))
     if rows:
-        reporter.say()
-        reporter.table(("number", ">sprites", ">from", ">to"), rows)
+        reporter.print()
+        reporter.print_table(("number", ">sprites", ">from", ">to"), rows)
 
 
-def _say(finding: Finding, reporter: Reporter, most: int) -> None:
-    """A group with its count, what it means, the first names, and the flags that would mend it."""
-    reporter.record(
+def _print_finding(finding: Finding, reporter: Reporter, most: int) -> None:
+    """Print a problem: count, advice, the first `most` files, and the flags that fix it."""
+    reporter.write_json(
         {
             "type": "Finding",
             "group": finding.group,
@@ -95,17 +95,17 @@ def _say(finding: Finding, reporter: Reporter, most: int) -> None:
             "fixes": finding.fixes,
         }
     )
-    reporter.say(f"  {finding.group}: {number(len(finding.items))}. {finding.advice}")
+    reporter.print(f"  {finding.group}: {number(len(finding.items))}. {finding.advice}")
     for item in finding.items[:most]:
-        reporter.say(f"    {item.name}: {item.reason}")
+        reporter.print(f"    {item.name}: {item.reason}")
     if len(finding.items) > most:
-        reporter.say(f"    and {number(len(finding.items) - most)} more; --all names them")
+        reporter.print(f"    and {number(len(finding.items) - most)} more; --all lists them")
     for fix in finding.fixes:
-        reporter.say(f"   > {fix.title}: {_flags(fix)}")
+        reporter.print(f"   > {fix.title}: {_flags(fix)}")
 
 
 def _flags(fix: Fix) -> str:
-    """What to add to the command for it. Of very many names only the first is said."""
+    """Return the flags that apply a fix. A long list of names is cut after the first name."""
     words = []
     for name, value in fix.changes.items():
         flag = name.replace("_", "-")

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from studio.cli.arguments import find_device, find_run, import_with, read_sprites
-from studio.cli.flags import add_settings, given
+from studio.cli.flags import add_setting_flags, typed_settings
+from studio.cli.inputs import find_device, find_run, read_sprites, run_import
 from studio.cli.messages import DONE
 from studio.cli.report import check_report
-from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.reporting import Reporter, reporter_for, run_job
 from studio.core import files, paths
 from studio.core.errors import UsageError
 from studio.core.events import Events
@@ -32,14 +32,14 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from studio.lab.catalog import experiments
     from studio.lab.experiments.base import MOST_S
 
-    first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first_look.add_argument("--recipe", default="", nargs="?")
-    recipe = catalog.recipe(first_look.parse_known_args(words)[0].recipe or "")
+    preparser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    preparser.add_argument("--recipe", default="", nargs="?")
+    recipe = catalog.recipe(preparser.parse_known_args(words)[0].recipe or "")
     about = f"how long it takes, about, up to {MOST_S:g} (default: what the experiment needs)"
     parser.add_argument("--seconds", type=float, metavar="X", help=about)
-    add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
+    add_setting_flags(parser, recipe.Config, f"settings of the {recipe.name}")
     known = experiments().values()
-    listed = {subject: [_line(one) for one in known if one.subject == subject] for subject in ("sprites", "run")}
+    listed = {subject: [_help_line(one) for one in known if one.subject == subject] for subject in ("sprites", "run")}
     inside = "inside a run (studio lab EXPERIMENT RUN, which takes no settings):"
     parser.epilog = "\n".join(["experiments:", *listed["sprites"], "", inside, *listed["run"]])
 
@@ -51,7 +51,7 @@ def lab(args: argparse.Namespace) -> int:
     if args.compare is not None:
         return _compare(args, reporter)
     if args.experiment is None:
-        return _list(reporter)
+        return _print_list(reporter)
     from studio.lab.catalog import experiment
     from studio.lab.experiments.base import MOST_S
 
@@ -59,9 +59,9 @@ def lab(args: argparse.Namespace) -> int:
     seconds = chosen.seconds if args.seconds is None else args.seconds
     if not 1 <= seconds <= MOST_S:
         raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", f"'{chosen.title}' takes {chosen.seconds:g}.")
-    events = (_inside if chosen.subject == "run" else _on_sprites)(chosen, seconds, args, reporter)
-    done = follow(events, reporter, ExperimentDone)
-    _say(done.result, reporter)
+    events = (_on_run if chosen.subject == "run" else _on_sprites)(chosen, seconds, args, reporter)
+    done = run_job(events, reporter, ExperimentDone)
+    _print_result(done.result, reporter)
     _save(args, [done.result], reporter)
     return DONE
 
@@ -75,11 +75,11 @@ def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
             raise UsageError(f"There is no result of the number {number}.", hint)
     chosen = [results[number - 1] for number in args.compare]
     for number, result in zip(args.compare, chosen, strict=True):
-        reporter.record(_recorded(result))
-        reporter.say(f"\n{number}  {result.title}: {result.question}")
+        reporter.write_json(_to_json(result))
+        reporter.print(f"\n{number}  {result.title}: {result.question}")
         subject = result.looked_into() or result.data_title
-        reporter.say(f"{_when(result)}, {result.recipe}, {subject}, {result.device_name}")
-        _say(result, reporter)
+        reporter.print(f"{_date_of(result)}, {result.recipe}, {subject}, {result.device_name}")
+        _print_result(result, reporter)
     _save(args, chosen, reporter)
     return DONE
 
@@ -91,11 +91,11 @@ def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporte
     if args.out is not None:
         named = args.out / f"{files.safe_name(results[0].title)}.html" if args.out.is_dir() else args.out
         path = save_report(named, results)
-        reporter.record({"type": "FilesSaved", "paths": [path]})
-        reporter.say(f"\nThe report is in {path}")
+        reporter.write_json({"type": "FilesSaved", "paths": [path]})
+        reporter.print(f"\nThe report is in {path}")
 
 
-def _line(experiment: Experiment) -> str:
+def _help_line(experiment: Experiment) -> str:
     return f"  {experiment.name:15}{experiment.question}"
 
 
@@ -108,14 +108,14 @@ def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, re
     if args.checkpoint is not None:
         raise UsageError(f"'{chosen.title}' is no look into a run: it has no checkpoint.", "Leave out --checkpoint.")
     recipe = catalog.recipe(args.recipe)
-    config = recipe.Config().replace(**given(args, recipe.Config))
+    config = recipe.Config().replace(**typed_settings(args, recipe.Config))
     found = _sprites(args, reporter)
     device = find_device(args, probe=True)
-    reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
+    reporter.print(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
     return run_experiment(chosen, ExperimentContext.of(recipe, config, found.sprites, device, seconds))
 
 
-def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
+def _on_run(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
     """The experiment with the run that was named. Raises UsageError, RunError."""
     from studio.engine import catalog
     from studio.lab.running import look_inside
@@ -125,12 +125,12 @@ def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, report
         raise UsageError(f"'{chosen.title}' needs one run.", hint)
     run = find_run(str(args.paths[0]))
     recipe = catalog.recipe(RunDir(run).record().recipe)
-    if args.recipe or given(args, catalog.recipe(args.recipe).Config) or given(args, ImportOptions):
+    if args.recipe or typed_settings(args, catalog.recipe(args.recipe).Config) or typed_settings(args, ImportOptions):
         raise UsageError("A run has its own recipe, settings and sprites.", "Leave out the flags for others.")
     if obstacle := chosen.unsupported_reason(recipe):
         raise UsageError(f"'{chosen.title}' can't be done with {run.name}.", obstacle)
     device = find_device(args, probe=True)
-    reporter.say(f"{chosen.question} {run.name}, on {device.name}.")
+    reporter.print(f"{chosen.question} {run.name}, on {device.name}.")
     return look_inside(chosen, run, args.checkpoint or "best", device, seconds)
 
 
@@ -138,53 +138,53 @@ def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
     """Those that were named, or the demo's."""
     if args.paths:
         return read_sprites(args, args.paths, reporter)
-    return import_with([paths.demo_sprites()], ImportOptions(), reporter)
+    return run_import([paths.demo_sprites()], ImportOptions(), reporter)
 
 
-def _say(result: Result, reporter: Reporter) -> None:
+def _print_result(result: Result, reporter: Reporter) -> None:
     for table in result.outcome.tables:
-        reporter.say()
-        reporter.table(table.columns, table.rows)
-    reporter.say()
+        reporter.print()
+        reporter.print_table(table.columns, table.rows)
+    reporter.print()
     for sentence in result.outcome.sentences:
-        reporter.say(sentence)
+        reporter.print(sentence)
     if result.outcome.suggests:
         settings = result.outcome.suggests.items()
         flags = [word for name, value in settings for word in (f"--{name.replace('_', '-')}", str(value))]
         again = command_line("studio", "train", "FOLDER", "--recipe", result.recipe, *flags)
-        reporter.say(f"Use it:  {again}")
+        reporter.print(f"Use it:  {again}")
 
 
-def _list(reporter: Reporter) -> int:
+def _print_list(reporter: Reporter) -> int:
     from studio.lab.catalog import experiments
 
     found = list(experiments().values())
     for item in found:
         told = {"name": item.name, "question": item.question, "seconds": item.seconds, "subject": item.subject}
-        reporter.record({"type": "Experiment", **told})
+        reporter.write_json({"type": "Experiment", **told})
     rows = tuple((item.name, item.subject, item.question, duration(item.seconds)) for item in found)
     table = Table(("experiment", "with", "question", ">takes"), rows)
-    reporter.table(table.columns, table.rows)
+    reporter.print_table(table.columns, table.rows)
     results, problems = kept()
     if results or problems:
-        reporter.say(f"\nFound out so far, kept in {paths.lab()}:")
+        reporter.print(f"\nFound out so far, kept in {paths.lab()}:")
     for number, result in enumerate(results, 1):
-        reporter.record(_recorded(result))
+        reporter.write_json(_to_json(result))
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
         of_run = f", {result.looked_into()}" if result.run else ""
-        reporter.say(f"{number:>4}  {_when(result)}  {result.title}{of_run}: {sentence}")
+        reporter.print(f"{number:>4}  {_date_of(result)}  {result.title}{of_run}: {sentence}")
     for problem in problems:
-        reporter.say(f"      {problem}")
+        reporter.print(f"      {problem}")
     if results:
-        reporter.say("\nLook at them again:  studio lab --compare 1 2 --out report.html")
+        reporter.print("\nLook at them again:  studio lab --compare 1 2 --out report.html")
     return DONE
 
 
-def _recorded(result: Result) -> dict[str, Any]:
+def _to_json(result: Result) -> dict[str, Any]:
     about = {"experiment": result.experiment, "created": result.created, "run": result.run}
     return {"type": "Result", **about, **vars(result.outcome)}
 
 
-def _when(result: Result) -> str:
+def _date_of(result: Result) -> str:
     """'2026-11-25 15:02'"""
     return f"{result.created[:10]} {result.created[11:16]}"

@@ -1,4 +1,4 @@
-"""What the command line says: a sentence for each event, and an exit code at the end."""
+"""Format events as lines of text; the exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
 
 def started(event: RunStarted) -> str:
-    """What is being trained on what."""
-    verb = f"Going on from step {number(event.first_step)} with" if event.first_step else "Training"
-    heldout = f", {number(event.heldout_count)} held out" if event.heldout_count else ""
+    """Format the start of a training: recipe, device, size and data."""
+    verb = f"Resuming at step {number(event.first_step)}:" if event.first_step else "Training"
+    heldout = f", {number(event.heldout_count)} for validation" if event.heldout_count else ""
     start = f", starting from {event.started_from}" if event.started_from and not event.first_step else ""
     return (
         f"{verb} the {event.recipe} on {event.device} in {event.precision}: {parameters(event.parameters)}, "
@@ -21,16 +21,16 @@ def started(event: RunStarted) -> str:
 
 
 def parameters(value: int) -> str:
-    """4412345 -> '4.4 M parameters'."""
+    """Format a parameter count: 4412345 -> '4.4 M parameters'."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:.1f} M parameters"
     return f"{value / 1000:.0f} k parameters" if value >= 1000 else count(value, "parameter")
 
 
-def tick(event: LossChunk, loss: float, validated: Validated | None) -> str:
-    """The readings of a training, `loss` the mean of the latest."""
+def progress(event: LossChunk, loss: float, validated: Validated | None) -> str:
+    """Format the progress of a training. loss: mean of the latest losses."""
     step = event.first_step + len(event.losses)
-    heldout = f"held-out {_figures(validated)}" if validated else ""
+    heldout = f"validation {_metrics(validated)}" if validated else ""
     parts = [
         f"step {number(step)}", f"loss {decimal(loss)}", heldout, rate(event.sprites_per_s), time_left(event.eta_s),
     ]  # fmt: skip
@@ -38,36 +38,37 @@ def tick(event: LossChunk, loss: float, validated: Validated | None) -> str:
 
 
 def validated(event: Validated) -> str:
-    """Figures on held-out sprites."""
-    return f"step {number(event.step)} · held-out sprites: {_figures(event)}"
+    """Format the metrics on the validation set."""
+    return f"step {number(event.step)} · validation: {_metrics(event)}"
 
 
-def _figures(event: Validated) -> str:
+def _metrics(event: Validated) -> str:
     return ", ".join(f"{metric_title(name)} {format_metric(name, value)}" for name, value in event.metrics.items())
 
 
 def quality(event: QualityMeasured) -> str:
-    """How good new sprites are."""
+    """Format the quality of generated sprites, with the value of real sprites in brackets."""
     found = event.quality
-    distance = f"KID {found.kid:.3f} ± {found.kid_error:.3f} (real ones {found.kid_real:.3f})"
+    distance = f"KID {found.kid:.3f} ± {found.kid_error:.3f} (real sprites {found.kid_real:.3f})"
     copies = f"copies {percent(found.copies)} ({percent(found.copies_real)})"
-    return f"step {number(event.step)} · new sprites against {event.against} ones: {distance}, {copies}"
+    against = "validation" if event.against == "held-out" else event.against
+    return f"step {number(event.step)} · new sprites against {against} sprites: {distance}, {copies}"
 
 
 def advised(event: Advised) -> str:
-    """Whether to go on."""
+    """Format the advice to continue or stop a training."""
     best = "" if event.verdict == "improving" else f" {best_checkpoint(event.best_step)}"
     return f"step {number(event.step)} · {VERDICTS[event.verdict]}: {event.why}{best}"
 
 
 def finished(event: RunFinished) -> str:
-    """How a training ended."""
-    how = "Done" if event.reason == "finished" else "Stopped, and everything is saved"
+    """Format the end of a training."""
+    how = "Done" if event.reason == "finished" else "Stopped and saved"
     return f"{how}: {count(event.step, 'step')} in {duration(event.elapsed_s)}."
 
 
 def notice(event: Notice) -> str:
-    """A notice with its hint."""
+    """Format a notice with its hint."""
     mark = {"info": "", "warning": "Warning: ", "error": "Error: "}[event.level]
-    again = " It is tried again until it works; Ctrl+C twice gives up." if isinstance(event, Blocked) else ""
+    again = " Retrying until it works; press Ctrl+C twice to give up." if isinstance(event, Blocked) else ""
     return f"{mark}{event.title} {event.hint}{again}".strip()

@@ -1,4 +1,4 @@
-"""--on: a run that is trained on another machine and followed from here."""
+"""Train a run on another machine (--on) and report its progress here."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import signal
 import sys
 from pathlib import Path
 
-from studio.cli.interrupts import stopping
-from studio.cli.reporting import Reporter, follow
+from studio.cli.reporting import Reporter, run_job
+from studio.cli.signal_handlers import stop_on_signal
 from studio.core.errors import UsageError
 from studio.core.events import RunFinished
 from studio.core.shell import command_line
@@ -20,42 +20,42 @@ from studio.engine.runs import queue
 from studio.engine.runs.listing import remember
 
 
-def place_of(args: argparse.Namespace) -> RemoteTarget:
-    """Where --on says to train. Raises UsageError."""
+def target_of(args: argparse.Namespace) -> RemoteTarget:
+    """Return the machine and folder of --on. Raises UsageError, also under torchrun."""
     from studio.engine.distributed.ranks import is_launched
 
     if is_launched():
-        raise UsageError("torchrun and --on don't go together.", "Start torchrun on the other machine.")
+        raise UsageError("torchrun can't be combined with --on.", "Start torchrun on the other machine.")
     return RemoteTarget.parse(args.on)
 
 
-def to_the_end(
-    path: Path, place: RemoteTarget, device: str, more_min: float, reporter: Reporter
+def follow_remote_training(
+    path: Path, target: RemoteTarget, device: str, more_min: float, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
-    """Train a run elsewhere until it has ended and is home; the second value says that Ctrl+C has stopped it there.
+    """Train a run on `target` until it ends and its folder is copied back; also return whether Ctrl+C stopped the run.
 
-    Raises KeyboardInterrupt for a second Ctrl+C, and for other signals at once: the training goes on there.
+    A second Ctrl+C and other signals raise KeyboardInterrupt; the training then continues on `target`.
     """
     control = Control()
-    again = f"Take it up again: {command_line('studio', 'resume', str(path), '--on', str(place))}"
-    words = (
-        f"Asking {place} to stop and save the training, as soon as the link allows it.\n"
-        f"Ctrl+C again ends this command alone: a training that runs there goes on. {again}"
+    again = f"Reconnect with: {command_line('studio', 'resume', str(path), '--on', str(target))}"
+    message = (
+        f"Asking {target} to stop and save the run.\n"
+        f"Ctrl+C again quits this command only; the run continues on {target}. {again}"
     )
     try:
-        with stopping(control, words=words, numbers=[signal.SIGINT]) as interruption:
-            events = train_remotely(path, place, control, device=device, more_min=more_min)
-            end = follow(events, reporter, RunFinished)
+        with stop_on_signal(control, message=message, signals=[signal.SIGINT]) as stop_request:
+            events = train_remotely(path, target, control, device=device, more_min=more_min)
+            end = run_job(events, reporter, RunFinished)
     except KeyboardInterrupt:
         if not marker.remote_target_of(path):
-            what = "It was not started there."
+            state = f"The run was not started on {target}."
         elif control.stop:
-            what = "It may not have heard there that it is to stop."
+            state = f"{target} may not have received the request to stop."
         else:
-            what = "The training goes on there."
-        sys.stderr.write(f"{what} {again}\n")
+            state = f"The run continues on {target}."
+        sys.stderr.write(f"{state} {again}\n")
         raise
     finally:
         remember(path)
         queue.remove_if_ended(path)
-    return end, interruption.asked and end.reason == "stopped"
+    return end, stop_request.received and end.reason == "stopped"

@@ -1,7 +1,7 @@
-"""How a command speaks: bars on a terminal, plain lines elsewhere, JSON lines on request.
+"""Report events and results: a progress bar on a terminal, lines of text elsewhere, or JSON lines.
 
-Results go to stdout; progress and notices go to stderr, so that stdout can be piped. Bars are drawn when events come,
-by no thread of their own: training keeps its cores.
+Results go to stdout; progress and notices go to stderr, so that stdout can be piped. Progress bars are redrawn when an
+event arrives, without a thread, which would take CPU time from training.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 
 from studio.cli import messages
-from studio.cli.as_json import line
+from studio.cli.json_lines import to_json_line
 from studio.core import logs
 from studio.core.events import (
     Advised,
@@ -42,30 +42,30 @@ E = TypeVar("E", bound=Event)
 PLAIN_EVERY_S = 10.0
 RETRY_S = 5.0
 _REDRAW_S = 0.2
-_WIDE = 160  # columns of a table that no terminal limits
+_PIPED_COLUMNS = 160  # width of a table that is not printed to a terminal
 
 
 class Reporter:
-    """Where a command sends its events and its results. This one keeps silent."""
+    """Receives the events and results of a command. This base class prints nothing."""
 
     def show(self, event: Event) -> None:
-        """Take note of an event of a running job."""
+        """Report an event of a running job."""
 
     def clear(self) -> None:
-        """A job is over: remove what showed its progress."""
+        """Remove the progress bar at the end of a job."""
 
-    def say(self, text: str = "") -> None:
-        """A result in words. JSON has none."""
+    def print(self, text: str = "") -> None:
+        """Print a result as text; does nothing with --json."""
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A result as a table; a column whose heading starts with '>' stands to the right. JSON has none."""
+    def print_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table; does nothing with --json. A heading that starts with '>' aligns its column to the right."""
 
-    def record(self, values: Mapping[str, Any]) -> None:
-        """A result that no event carries, for JSON alone; by custom it has a 'type'."""
+    def write_json(self, values: Mapping[str, Any]) -> None:
+        """Write a result as a JSON line; does nothing without --json. values: include a 'type'."""
 
 
 class JsonReporter(Reporter):
-    """One JSON object a line, at once; progress that stands still is told once."""
+    """Writes each event and result as a JSON line; skips repeated equal Progress events."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -75,14 +75,14 @@ class JsonReporter(Reporter):
             if event == self._progress:
                 return
             self._progress = event
-        print(line(event), flush=True)  # noqa: T201
+        print(to_json_line(event), flush=True)  # noqa: T201
 
-    def record(self, values: Mapping[str, Any]) -> None:
-        print(line(values), flush=True)  # noqa: T201
+    def write_json(self, values: Mapping[str, Any]) -> None:
+        print(to_json_line(values), flush=True)  # noqa: T201
 
 
 class TextReporter(Reporter):
-    """Sentences for a terminal or a file: the base of those with and without a bar."""
+    """Writes events as text: the base class of the reporters with and without a progress bar."""
 
     def __init__(self) -> None:
         self._losses: deque[float] = deque(maxlen=100)
@@ -93,12 +93,12 @@ class TextReporter(Reporter):
         match event:
             case RunStarted():
                 self.clear()
-                self._losses.clear()  # of a run before it, in the queue
+                self._losses.clear()  # a queue trains several runs
                 self._validated, self._is_training = None, True
                 self._print(messages.started(event))
             case LossChunk():
                 self._losses.extend(event.losses.tolist())
-                text = messages.tick(event, float(np.mean(self._losses)), self._validated)
+                text = messages.progress(event, float(np.mean(self._losses)), self._validated)
                 total_s = event.elapsed_s + event.eta_s
                 self._show_progress(event.elapsed_s, total_s if math.isfinite(total_s) else 0.0, text)
             case Progress() if not self._is_training:
@@ -118,21 +118,30 @@ class TextReporter(Reporter):
     def clear(self) -> None:
         self._is_training = False
 
-    def say(self, text: str = "") -> None:
+    def print(self, text: str = "") -> None:
         print(text, flush=True)  # noqa: T201
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        print_table(columns, rows)
+    def print_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for column in columns:
+            table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+        for row in rows:
+            table.add_row(*row)
+        width = None if sys.stdout.isatty() else _PIPED_COLUMNS
+        Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False).print(table)
 
     def _show_progress(self, done: float, total: float, text: str) -> None:
-        """How far a job is; `total` 0 means unknown."""
+        """Show the progress of a job. total: 0 if unknown."""
 
     def _print(self, text: str, style: str = "") -> None:
-        """A line on stderr, in a style of rich's where colours are to be had."""
+        """Print a line to stderr. style: a style of rich, ignored without colours."""
 
 
 class PlainReporter(TextReporter):
-    """Lines, at most one each PLAIN_EVERY_S of how far a job is, held-out figures among them, and these at the end."""
+    """Writes lines without colours; progress at most every PLAIN_EVERY_S, and validation metrics at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +150,7 @@ class PlainReporter(TextReporter):
     def show(self, event: Event) -> None:
         super().show(event)
         if isinstance(event, RunStarted):
-            self._next_s = 0.0  # its first step is shown at once
+            self._next_s = 0.0  # show the first step immediately
 
     def _show_progress(self, done: float, total: float, text: str) -> None:
         if (self._is_training or (done and total)) and self._is_time():
@@ -160,7 +169,7 @@ class PlainReporter(TextReporter):
 
 
 class BarReporter(TextReporter):
-    """One bar on stderr for the job at hand; notices and figures scroll by above it."""
+    """Draws a progress bar on stderr for the running job; notices and metrics scroll above the bar."""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__()
@@ -192,22 +201,8 @@ class BarReporter(TextReporter):
         self._bar.refresh()
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table to stdout, as wide as its terminal, or as wide as it likes where there is none."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
-    for row in rows:
-        table.add_row(*row)
-    width = None if sys.stdout.isatty() else _WIDE
-    Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False).print(table)
-
-
 def reporter_for(args: argparse.Namespace) -> Reporter:
-    """What `args` and the streams ask for."""
+    """Return the reporter for --json, a terminal or a pipe."""
     if getattr(args, "json", False):
         return JsonReporter()
     if not sys.stderr.isatty():
@@ -215,21 +210,21 @@ def reporter_for(args: argparse.Namespace) -> Reporter:
     return BarReporter()
 
 
-def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
-    """Drive a job to its end and return its last event of `kind`. The job is closed whatever happens.
+def run_job(events: Events, reporter: Reporter, kind: type[E]) -> E:
+    """Run a job to its end, report its events, and return its last event of type `kind`. Always closes the job.
 
-    A job that can't go on says so once, and tries again every RETRY_S.
+    While the job yields Blocked (a full disk), report Blocked once and continue the job every RETRY_S.
     """
     found: E | None = None
-    is_halted = False
+    is_blocked = False
     with contextlib.closing(events):
         try:
             for event in events:
-                if not (is_halted and isinstance(event, Blocked)):
+                if not (is_blocked and isinstance(event, Blocked)):
                     reporter.show(event)
                     logs.log_event(event)
-                is_halted = isinstance(event, Blocked)
-                if is_halted:
+                is_blocked = isinstance(event, Blocked)
+                if is_blocked:
                     time.sleep(RETRY_S)
                 if isinstance(event, kind):
                     found = event

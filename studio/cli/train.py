@@ -1,4 +1,4 @@
-"""The commands that train: train, resume."""
+"""`studio train` and `studio resume`: train a run, here or on another machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli import remote
-from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
-from studio.cli.distributed import has_begun, in_ranks
-from studio.cli.flags import add_settings, given
-from studio.cli.interrupts import stopping
+from studio.cli.distributed import has_run_folder, run_distributed
+from studio.cli.flags import add_setting_flags, typed_settings
+from studio.cli.inputs import find_device, find_run, print_excluded, read_sprites
 from studio.cli.messages import DONE, INTERRUPTED, finished
-from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.reporting import Reporter, reporter_for, run_job
+from studio.cli.signal_handlers import stop_on_signal
 from studio.core import files, formatting, paths
 from studio.core.config import LENGTH_SETTINGS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
@@ -41,41 +41,42 @@ if TYPE_CHECKING:
     from studio.recipes.base import Recipe, TrainingBudget
 
 
-_SEVERAL = """\
+_TORCHRUN_HELP = """\
 several devices at once, on Linux:
   torchrun --nproc-per-node 4 --max-restarts 3 -m studio train PATH... [options]
-  Four processes share every batch, each on a card of its own, or on its share of the CPU's cores. Learnt is what one
-  process would learn, in the same run folder; presets and batches suit all cards together. 'resume' in place of 'train'
-  goes on with a run, by as many processes as it is given to, and 'queue run' trains all that waits, run by run.
-  When one of them dies, torchrun starts all of them again, and they go on from the last checkpoint.
+  Four processes share every batch, each on its own GPU or its share of the CPU cores. The result equals that of a
+  single process with the same batch size; presets choose settings for all GPUs together. 'resume RUN' and 'queue run'
+  work the same way, with any number of processes. If a process dies, torchrun restarts all of them, and they resume
+  from the last checkpoint.
 """
 
 
 def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Add a flag for every setting of the recipe that `words` name, and tell of its presets. Raises UsageError."""
+    """Add a flag for every setting of the recipe in the command line `words` and list presets. Raises UsageError."""
     from studio.engine import catalog
     from studio.recipes.base import TrainingBudget
 
-    first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first_look.add_argument("--recipe", default="", nargs="?")
-    recipe = catalog.recipe(first_look.parse_known_args(words)[0].recipe or "")
-    add_settings(parser, Rights, "rights in the sprites")
-    add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
+    preparser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    preparser.add_argument("--recipe", default="", nargs="?")
+    recipe = catalog.recipe(preparser.parse_known_args(words)[0].recipe or "")
+    add_setting_flags(parser, Rights, "licence of the sprites")
+    add_setting_flags(parser, recipe.Config, f"{recipe.name} settings")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalog.recipes().values())
     parser.epilog = (
-        f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}\n\n{_SEVERAL}"
+        f"recipes (--recipe NAME --help lists the settings of each):\n{recipes}\n\n"
+        f"presets:\n{presets}\n\n{_TORCHRUN_HELP}"
     )
 
 
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
-    return in_ranks(_train, args) if args.on is None else _train_elsewhere(args)
+    return run_distributed(_train, args) if args.on is None else _train_remote(args)
 
 
 def resume(args: argparse.Namespace) -> int:
-    """Go on with a run."""
-    return in_ranks(_resume, args) if args.on is None else _resume_elsewhere(args)
+    """Resume a run."""
+    return run_distributed(_resume, args) if args.on is None else _resume_remote(args)
 
 
 def _train(args: argparse.Namespace, ranks: Ranks) -> int:
@@ -83,18 +84,21 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
 
     reporter = reporter_for(args)
     begun = ranks.remembered()
-    if begun is not None and has_begun(ranks):  # torchrun has started all of this again
-        return _go_on(begun, args, ranks, reporter)
+    if begun is not None and has_run_folder(ranks):  # after a restart by torchrun
+        return _continue_run(begun, args, ranks, reporter)
     new = new_run(args, reporter, ranks.devices)
     path = begun or new.path
     ranks.remember(path)
     control = Control()
     events = train_new(path, new.sprites, new.recipe, new.config, new.device, control, new.parent, ranks)
-    return drive(events, path, control, reporter)
+    return _train_and_report(events, path, control, reporter)
 
 
 def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> NewRun:
-    """What is to be trained by so many devices: sprites are read and one of them is probed. Raises StudioError."""
+    """Import the sprites, choose device and settings, and return the new run. devices: how many share a batch.
+
+    Raises StudioError.
+    """
     from studio.engine import catalog
     from studio.engine.steps.benchmark import training_budget
     from studio.engine.training.create import NewRun
@@ -102,115 +106,113 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     from studio.recipes.base import TrainingBudget
 
     recipe = catalog.recipe(args.recipe)
-    # A wrong parent or preset is said before sprites are read.
-    source = _asked_parent(args)
+    # Fail on a wrong --from or --preset before the import, which may take minutes.
+    source = _typed_parent(args)
     parent = load_parent(source, recipe) if source is not None else None
     chosen_config(recipe, args, TrainingBudget(given=parent.settings if parent else None))
     found = read_sprites(args, args.paths, reporter)
-    say_left_out(found, reporter)
-    sprites = Rights.for_sources(args.paths).replace(**given(args, Rights)).add_to(found.sprites)
-    # Who asks for another network than the starter's can't have the starter.
-    if args.parent is None and not given(args, recipe.Config).keys() & {*recipe.fixed_by_weights}:
+    print_excluded(found, reporter)
+    sprites = Rights.for_sources(args.paths).replace(**typed_settings(args, Rights)).add_to(found.sprites)
+    # The starter model only fits networks of its own shape.
+    if args.parent is None and not typed_settings(args, recipe.Config).keys() & {*recipe.fixed_by_weights}:
         source = suggested(recipe, sprites)
         if source is not None:
             parent = load_parent(source, recipe)
             few = formatting.count(len(sprites), "sprite")
-            reporter.say(f"Starting from the starter, which learnt from CC0 sprites only, as suits {few}.")
-            reporter.say("--from nothing learns from your sprites alone.")
+            reporter.print(f"Starting from the bundled starter model (CC0 sprites), which helps with {few}.")
+            reporter.print("To train on your sprites only, add --from nothing.")
     fixed = parent.settings if parent else None
-    device = find_device(args, probe=True)  # its speed decides what a preset suggests
+    device = find_device(args, probe=True)  # presets depend on the device's speed
     config = chosen_config(recipe, args, training_budget(recipe, sprites, device, fixed, devices))
-    return NewRun(run_folder(args, sprites, recipe), sprites, recipe, config, device, parent)
+    return NewRun(new_run_folder(args, sprites, recipe), sprites, recipe, config, device, parent)
 
 
-def _asked_parent(args: argparse.Namespace) -> ParentSource:
-    """What --from names; None for nothing, and where it is not given. Raises UsageError."""
+def _typed_parent(args: argparse.Namespace) -> ParentSource:
+    """Return the model of --from; None for 'nothing' and without the flag. Raises UsageError."""
     if args.parent in (None, NOTHING):
         return None
     return STARTER if args.parent == STARTER else find_run(args.parent)
 
 
 def _resume(args: argparse.Namespace, ranks: Ranks) -> int:
-    more_min = _more_min(args)
-    if ranks.remembered() is not None:  # what torchrun has started again has been given them
+    more_min = _extra_minutes(args)
+    if ranks.remembered() is not None:  # before a restart by torchrun, the run already got the extra minutes
         more_min = 0.0
-    return _go_on(find_run(args.run_name), args, ranks, reporter_for(args), more_min)
+    return _continue_run(find_run(args.run_name), args, ranks, reporter_for(args), more_min)
 
 
-def _more_min(args: argparse.Namespace) -> float:
-    """What --more-minutes says; 0 without it. Raises UsageError."""
+def _extra_minutes(args: argparse.Namespace) -> float:
+    """Return --more-minutes; 0 without the flag. Raises UsageError."""
     minutes = next(item for item in settings_of(TrainingConfig) if item.name == "minutes")
     return 0.0 if args.more_minutes is None else float(minutes.check(args.more_minutes))
 
 
-def _train_elsewhere(args: argparse.Namespace) -> int:
-    """Make a new run and have it trained on another machine."""
+def _train_remote(args: argparse.Namespace) -> int:
+    """Create a new run here and train it on another machine."""
     from studio.engine.training.create import keep_new
 
-    place, reporter = remote.place_of(args), reporter_for(args)
-    check_remote(place)  # before sprites are read
-    # It is made on the CPU: what a preset or the choice of precision takes from a device is not asked there.
+    target, reporter = remote.target_of(args), reporter_for(args)
+    check_remote(target)  # fail before the import
+    # Presets and precision come from this machine's CPU: the other machine's device is not probed.
     new = new_run(argparse.Namespace(**{**vars(args), "device": "cpu"}), reporter)
     with contextlib.closing(keep_new(new)) as making:
         for event in making:
             reporter.show(event)
     reporter.clear()
     remember(new.path)
-    return _drive_elsewhere(new.path, place, args, 0.0, reporter)
+    return _run_remote(new.path, target, args, 0.0, reporter)
 
 
-def _resume_elsewhere(args: argparse.Namespace) -> int:
-    path, place, more_min = find_run(args.run_name), remote.place_of(args), _more_min(args)
-    return _drive_elsewhere(path, place, args, more_min, reporter_for(args))
+def _resume_remote(args: argparse.Namespace) -> int:
+    path, target, more_min = find_run(args.run_name), remote.target_of(args), _extra_minutes(args)
+    return _run_remote(path, target, args, more_min, reporter_for(args))
 
 
-def _drive_elsewhere(
-    path: Path, place: RemoteTarget, args: argparse.Namespace, more_min: float, reporter: Reporter
-) -> int:
-    end, interrupted = remote.to_the_end(path, place, args.device, more_min, reporter)
-    return _say_ended(end, path, ("--on", str(place)), interrupted, reporter)
+def _run_remote(path: Path, target: RemoteTarget, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:
+    end, interrupted = remote.follow_remote_training(path, target, args.device, more_min, reporter)
+    return _print_end(end, path, ("--on", str(target)), interrupted, reporter)
 
 
-def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
+def _continue_run(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
     from studio.engine.training.loop import train_resumed
 
     raise_if_remote(path)
     progress = RunDir(path).progress()
     if progress.state == "finished" and not more_min:
-        title = f"{path.name} is finished: nothing is left to do."
+        title = f"{path.name} is finished."
         reporter.show(Notice("info", title, f"{progress.message} --more-minutes 10 trains it longer.".strip()))
-        _say_what_next(path, reporter)
+        _print_next_steps(path, reporter)
         return DONE
     control = Control()
-    return drive(train_resumed(path, find_device(args), control, more_min, ranks), path, control, reporter)
+    return _train_and_report(train_resumed(path, find_device(args), control, more_min, ranks), path, control, reporter)
 
 
-def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
-    """Train to the end, or until Ctrl+C; say where the work is and how to use it. Returns the exit code."""
-    end, interrupted = to_the_end(events, path, control, reporter)
-    return _say_ended(end, path, (), interrupted, reporter)
+def _train_and_report(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
+    """Train until the end or Ctrl+C, print what to do next, and return the exit code."""
+    end, interrupted = train_until_stopped(events, path, control, reporter)
+    return _print_end(end, path, (), interrupted, reporter)
 
 
-def _say_ended(end: RunFinished, path: Path, where: Sequence[str], interrupted: bool, reporter: Reporter) -> int:
-    """Print how a training ended and what to do next; return the exit code. where: flags for resuming it."""
-    reporter.say(finished(end))
-    reporter.say(f"The run is in {path}")
+def _print_end(end: RunFinished, path: Path, where: Sequence[str], interrupted: bool, reporter: Reporter) -> int:
+    """Print how a training ended and what to do next; return the exit code. where: extra flags for `studio resume`."""
+    reporter.print(finished(end))
+    reporter.print(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Resume it:  {command_line('studio', 'resume', name_of(path), *where)}")
+        reporter.print(f"Resume it:  {command_line('studio', 'resume', run_argument(path), *where)}")
     else:
-        _say_what_next(path, reporter)
+        _print_next_steps(path, reporter)
     return INTERRUPTED if interrupted else DONE
 
 
-def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter) -> tuple[RunFinished, bool]:
-    """Train until the run ends or Ctrl+C, the machine kept awake; the second value says that it was Ctrl+C.
+def train_until_stopped(events: Events, path: Path, control: Control, reporter: Reporter) -> tuple[RunFinished, bool]:
+    """Train until the run ends or Ctrl+C, and prevent sleep; also return whether Ctrl+C stopped the run.
 
-    The run is remembered whatever happens, and leaves the queue when it has ended. Raises KeyboardInterrupt for a
-    second Ctrl+C.
+    Always adds the run to the list of known runs, and removes an ended run from the queue. A second Ctrl+C raises
+    KeyboardInterrupt.
     """
     try:
-        with WakeLock(f"'{path.name}' is being trained."), stopping(control) as interruption:
-            end = follow(with_run_control(events, control, can_pause=True), reporter, RunFinished)
+        with WakeLock(f"Training '{path.name}'."), stop_on_signal(control) as stop_request:
+            end = run_job(with_run_control(events, control, can_pause=True), reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
             again = command_line("studio", "resume", str(path))
@@ -220,24 +222,21 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
         if (path / "run.json").is_file():
             remember(path)
             queue.remove_if_ended(path)
-    return end, interruption.asked and end.reason == "stopped"
+    return end, stop_request.received and end.reason == "stopped"
 
 
-def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
-    """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
-    flags = given(args, recipe.Config)
-    preset = _preset_changes(recipe, args.preset, means)
-    # A length that is asked for is not that of the preset, in whatever it counts.
-    changes = {
-        name: value
-        for name, value in preset.items()
-        if name not in LENGTH_SETTINGS or not flags.keys() & LENGTH_SETTINGS
-    }
-    return recipe.defaults(means).replace(**{**changes, **flags})  # type: ignore[no-any-return]
+def chosen_config(recipe: Recipe, args: argparse.Namespace, budget: TrainingBudget) -> TrainingConfig:
+    """Return the recipe's defaults, overridden by the preset for this budget, then by the flags. Raises UsageError."""
+    flags = typed_settings(args, recipe.Config)
+    preset = _preset_changes(recipe, args.preset, budget)
+    # A typed length (minutes, steps or epochs) replaces the preset's length, whatever its unit.
+    if flags.keys() & LENGTH_SETTINGS:
+        preset = {name: value for name, value in preset.items() if name not in LENGTH_SETTINGS}
+    return recipe.defaults(budget).replace(**{**preset, **flags})  # type: ignore[no-any-return]
 
 
-def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:
-    """Where a new run goes: --out, else a free name among the studio's runs."""
+def new_run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:
+    """Return the folder of a new run: --out, or a free name in the runs folder."""
     if args.out is not None:
         return Path(args.out)
     today = datetime.date.today().isoformat()
@@ -245,28 +244,28 @@ def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Pa
     return files.free_path(paths.runs() / files.safe_name(name.replace(".", " ")))
 
 
-def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> Mapping[str, Value]:
-    """What the preset of this name changes, or the one in the middle. Raises UsageError."""
+def _preset_changes(recipe: Recipe, name: str | None, budget: TrainingBudget) -> Mapping[str, Value]:
+    """Return the settings of the preset called `name`, by default the middle preset. Raises UsageError."""
     if name is None:
-        return recipe.usual_changes(means)
-    presets = {preset.title.lower(): preset.changes for preset in recipe.presets(means)}
+        return recipe.usual_changes(budget)
+    presets = {preset.title.lower(): preset.changes for preset in recipe.presets(budget)}
     if name.lower() not in presets:
         choice = f"Choose one of: {', '.join(presets) or 'none'}."
         raise UsageError(f"The {recipe.name} has no preset {name!r}.", choice)
     return presets[name.lower()]
 
 
-def name_of(path: Path) -> str:
-    """Return the shortest name of a run for the command line, not yet quoted."""
+def run_argument(path: Path) -> str:
+    """Return the shortest name of a run for a command line: the folder's name or its path, not quoted."""
     return path.name if path.parent == paths.runs() else str(path)
 
 
-def _say_what_next(path: Path, reporter: Reporter) -> None:
+def _print_next_steps(path: Path, reporter: Reporter) -> None:
     from studio.engine import catalog
 
-    name = name_of(path)
+    name = run_argument(path)
     if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.say(f"Draw sprites:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
+        reporter.print(f"Draw sprites:  {command_line('studio', 'generate', name, '--out', 'sheet.png')}")
     else:
-        reporter.say(f"Predict sprites:  {command_line('studio', 'predict', name, 'FOLDER')}")
-    reporter.say(f"Export the model:  {command_line('studio', 'export', name, '--out', 'model.safetensors')}")
+        reporter.print(f"Predict sprites:  {command_line('studio', 'predict', name, 'FOLDER')}")
+    reporter.print(f"Export the model:  {command_line('studio', 'export', name, '--out', 'model.safetensors')}")

@@ -1,33 +1,31 @@
-"""From the command line into the window, and whether there can be one. Qt is imported only by what is called here."""
+"""Open the window from the command line. Only calls of these functions import Qt."""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-_UNSEEN = ("offscreen", "minimal", "vnc")
+_INVISIBLE_PLATFORMS = ("offscreen", "minimal", "vnc")
 
 
 def open_window(args: argparse.Namespace) -> int:
-    """Open the window, with the sprites that were named, and return its exit code; where there is no screen, one
-    sentence says so.
-    """
+    """Open the window with the sprites in `args.paths`; return the exit code. Without a screen, print why not."""
     from studio.app import launch
 
     return launch.main(paths=args.paths)
 
 
 def open_demo() -> int:
-    """Open the window with the demo sprites, training."""
+    """Open the window and start training on the demo sprites."""
     from studio.app import launch
 
     return launch.main(demo=True)
 
 
 def obstacle() -> str:
-    """Why no window can be seen here, in a sentence; empty when one can."""
-    if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in _UNSEEN:
-        return "Windows are drawn off the screen here (QT_QPA_PLATFORM)."
+    """Return why no window can be shown, as a sentence; empty if a window can be shown."""
+    if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in _INVISIBLE_PLATFORMS:
+        return "QT_QPA_PLATFORM hides all windows."
     from studio.app import launch
 
-    return "There is no screen here." if not launch.has_screen() else launch.why_not()
+    return "There is no screen." if not launch.has_screen() else launch.why_not()

@@ -21,7 +21,7 @@ from tests.engine.tools import CPU
 @pytest.fixture(autouse=True)
 def _one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probing takes seconds on a busy machine."""
-    for name in ("detect", "listed"):
+    for name in ("probe_devices", "list_devices"):
         monkeypatch.setattr(detection, name, lambda: (CPU,))
 
 

@@ -81,9 +81,9 @@ def test_space_is_freed_only_on_request(runs: list[Path], studio: Studio) -> Non
         path.parent.mkdir()
         path.write_bytes(b"x" * 2048)
     text = studio("free", "first", "--also", "exports").out
-    assert "exports" in text and "--yes removes" in text and exported[0].exists()
+    assert "exports" in text and "--yes deletes" in text and exported[0].exists()
     objects = studio("free", "first", "--also", "exports", "--keep", "checkpoints", "--yes", "--json").objects()
     assert objects[-1] == {"type": "SpaceFreed", "size_bytes": 2048}
     assert not exported[0].exists() and exported[1].exists()
-    assert "no kind 'export'" in studio("free", "--also", "export", code=WRONG_USAGE).err
-    assert "Nothing is to go." in studio("free", "second", "--keep", "checkpoints").out
+    assert "Unknown kind of files: 'export'" in studio("free", "--also", "export", code=WRONG_USAGE).err
+    assert "Nothing to delete." in studio("free", "second", "--keep", "checkpoints").out

@@ -109,21 +109,21 @@ def test_what_does_not_fit_is_fitted_when_asked(
     small = tmp_path / "small.png"
     Image.open(sprite).crop((0, 0, 5, 6)).save(small)
     words = ["generate", generator_run, "--from", small, "--strength", 0, "--count", 1, "--out", tmp_path / "y.png"]
-    assert "With --fit it is put there: 5 x 6 pixels: centred on 8 x 8" in studio(*words, code=WRONG_USAGE).err
+    assert "--fit changes the size: 5 x 6 pixels: centred on 8 x 8" in studio(*words, code=WRONG_USAGE).err
     studio(*words, "--fit")
     np.testing.assert_array_equal(_cells(tmp_path / "y.png", 1, 1)[0], fit(read_picture(small), SIZE).rgba)
 
 
 def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask: Path, studio: Studio) -> None:
     for words, said in (
-        (["--strength", 0.3], "Name one with --from"),
-        (["--keep", mask], "Name one with --from"),
-        (["--liked", sprite], "Say of how many with --best-of"),
-        (["--best-of", 2, "--from", sprite], "Leave it out"),
+        (["--strength", 0.3], "Add --from FILE"),
+        (["--keep", mask], "Add --from FILE"),
+        (["--liked", sprite], "Add --best-of N"),
+        (["--best-of", 2, "--from", sprite], "Remove --best-of"),
         (["--best-of", 2, "--liked", sprite], "Keep or name 3 or more"),
-        (["--between", sprite, sprite, "--silhouette", mask], "Leave out --silhouette"),
-        (["--from", sprite, sprite, "--keep", mask], "Name one with --from"),
-        (["--from", sprite, "--quick"], "--quick draws from noise alone"),
+        (["--between", sprite, sprite, "--silhouette", mask], "Remove --silhouette"),
+        (["--from", sprite, sprite, "--keep", mask], "Add --from FILE"),
+        (["--from", sprite, "--quick"], "--quick can't start from sprites"),
         (["--from", sprite, "--like", sprite], "not allowed with"),
         (["--like", sprite], "are its variations"),
         (["--mix", "class0"], "not a class and its share"),

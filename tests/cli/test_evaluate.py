@@ -31,7 +31,9 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["evaluate", run, "--count", "20", "--steps", "1"]
     out = studio(*words).out
-    assert out.startswith("20 sprites of trial, step 1, beside 24 sprites held out and 96 sprites learnt from.")
+    assert out.startswith(
+        "20 sprites of trial, step 1, compared with 24 sprites for validation and 96 sprites for training."
+    )
     copies = next(line.split() for line in out.splitlines() if line.startswith("Copies"))
     assert copies[0] == "Copies" and copies[-3:] == ["lower", "is", "better"]
     found = studio(*words, "--json").objects()[-1]
@@ -51,28 +53,31 @@ def test_other_sprites_are_judged_by_the_runs_data(run: Path, folder: Path, tmp_
     copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "twin.png")
     out = studio("evaluate", run, copy).out
-    assert out.startswith("Left out: 1; 'studio inspect' says why.\n24 sprites of copy,")
+    assert out.startswith("Excluded files: 1. 'studio inspect' lists the reasons.\n24 sprites of copy,")
     for path in (copy / "class1").glob("*.png"):
         with Image.open(path) as picture:
             larger = picture.resize((32, 32), Image.Resampling.NEAREST)
         larger.save(path.with_stem(f"large {path.stem}"))
     out = studio("evaluate", run, copy, "--count", "20").out
-    assert out.startswith("Left out: 13; 'studio inspect --size 8' says why.\n20 sprites of copy,")
+    assert out.startswith("Excluded files: 13. 'studio inspect --size 8' lists the reasons.\n20 sprites of copy,")
 
 
 def test_a_classifier_says_its_accuracy(classifier_run: Path, studio: Studio) -> None:
     out = studio("evaluate", classifier_run).out
-    assert "On held-out sprites, at step 4" in out and "accuracy" in out
+    assert "Validation at step 4" in out and "accuracy" in out
 
 
 def test_a_regression_is_judged_beside_the_mean(regression_run: Path, studio: Studio) -> None:
     out = studio("evaluate", regression_run).out
-    assert "always the mean" in out and "R²" in out and "mean error per cent" in out
+    assert "predicting the mean" in out and "R²" in out and "mean error per cent" in out
     found = studio("evaluate", regression_run, "--json").objects()[-1]
     assert found["type"] == "Validated" and set(found["metrics"]) == {"loss", "r2", "mae visible", "mae per cent"}
     baseline = found["baseline"]
     assert baseline["r2"] <= 0 and baseline["mae per cent"] == pytest.approx(100 * baseline["mae visible"], rel=0.01)
-    assert "own held-out sprites" in studio("evaluate", regression_run, "elsewhere", code=WRONG_USAGE).err
+    assert (
+        "evaluated on the validation set of its run"
+        in studio("evaluate", regression_run, "elsewhere", code=WRONG_USAGE).err
+    )
 
 
 def test_a_run_that_held_out_too_few_can_not_be_judged(generator_run: Path, studio: Studio) -> None:

@@ -33,7 +33,7 @@ def run(generator_run: Path, tmp_path: Path) -> Path:
 
 def test_every_sample_is_a_frame(run: Path, tmp_path: Path, studio: Studio) -> None:
     said = studio("film", run, "--out", tmp_path / "learning.gif")
-    assert f"3 samples of my run in 0.8 s: {tmp_path / 'learning.gif'}" in said.out
+    assert f"3 samples of my run (0.8 s): {tmp_path / 'learning.gif'}" in said.out
     frames = played((tmp_path / "learning.gif").read_bytes())
     assert [duration_ms for _, duration_ms in frames] == [250, 250, 2250]
     for (shown, _), path in zip(frames, sorted((run / "samples").iterdir()), strict=True):

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from studio.cli.flags import add_settings, given
+from studio.cli.flags import add_setting_flags, typed_settings
 from studio.core.config import TrainingConfig
 from studio.recipes.generator import GeneratorConfig
 
@@ -14,7 +14,7 @@ from studio.recipes.generator import GeneratorConfig
 @pytest.fixture
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    add_settings(parser, GeneratorConfig, "settings")
+    add_setting_flags(parser, GeneratorConfig, "settings")
     return parser
 
 
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
 def test_flags_of_former_names_are_accepted(
     parser: argparse.ArgumentParser, flags: list[str], values: dict[str, object]
 ) -> None:
-    assert given(parser.parse_args(flags), GeneratorConfig) == values
+    assert typed_settings(parser.parse_args(flags), GeneratorConfig) == values
 
 
 def test_help_lists_no_flag_of_a_former_name(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +50,6 @@ def test_a_bad_value_of_a_former_flag_names_the_setting(
 
 def test_other_configs_have_no_flag_of_the_generator() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    add_settings(parser, TrainingConfig, "settings")
+    add_setting_flags(parser, TrainingConfig, "settings")
     with pytest.raises(SystemExit):
         parser.parse_args(["--filling", "0.5"])

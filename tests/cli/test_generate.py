@@ -123,7 +123,7 @@ def test_classify_answers_for_every_file(classifier_run: Path, folder: Path, tmp
     (copy / "text.png").write_text("no picture")
     text = studio("classify", classifier_run, copy).out
     assert text.count("sprite 0") == 24 and "class0/twin.png" in text and "%" in text
-    assert "Left out: 1; 'studio inspect' says why.\n  text.png: " in text
+    assert "Excluded files: 1. 'studio inspect' lists the reasons.\n  text.png: " in text
     lines = studio("classify", classifier_run, copy, "--json").objects()
     found = [item for item in lines if item["type"] == "SpriteClassified"]
     assert len(found) == 25 and [item["name"] for item in lines if item["type"] == "FileLeftOut"] == ["text.png"]
@@ -176,7 +176,7 @@ def test_export_says_how_exact_it_is_and_how_to_load_it(
     target = tmp_path / f"model{suffix}"
     text = studio("export", generator_run, "--out", target).out  # the ending says which format
     assert target.is_file() and str(target) in text and re.search("import|include|openModel", text)
-    assert re.search(r"the model at step 4: (exactly the same|the same to \d+ digits)\.", text)
+    assert re.search(r"the model at step 4: outputs are (exactly the same|the same to \d+ digits)\.", text)
     *found, last = studio("export", generator_run, "--format", name, "--out", target, "--json").objects()
     assert last["type"] == "Exported" and last["difference"] <= 1e-4
     assert last["paths"][0] == str(tmp_path / f"model 2{suffix}")
@@ -283,6 +283,6 @@ def test_an_interrupted_demo_says_how_to_go_on(
     monkeypatch.setattr(paths, "demo_sprites", lambda: folder)
     monkeypatch.setattr(PlainReporter, "show", interrupted)
     said = studio("demo", "--terminal", "--out", tmp_path / "new", code=INTERRUPTED)
-    assert "Stopping and saving the work." in said.err
+    assert "Stopping and saving the run." in said.err
     assert f"studio resume {tmp_path / 'new' / 'demo-run'}" in said.out
     assert RunDir(tmp_path / "new" / "demo-run").progress().state == "stopped"

@@ -64,7 +64,7 @@ def test_one_of_everything(everything: Path, studio: Studio) -> None:
     left_out = next(line for line in studio("inspect", everything, "--json").objects() if "quarantine" in line)
     out, err = studio("inspect", everything, "--all")
     assert "Traceback" not in out + err
-    first, kept = out.partition("\nLeft out:\n")[2].split("\nKept, but worth a look:\n")
+    first, kept = out.partition("\nExcluded:\n")[2].split("\nImported, but worth checking:\n")
     lines = [line.strip() for line in first.splitlines() if line.startswith("    ")]
     assert sorted(lines) == sorted(f"{item['name']}: {item['reason']}" for item in left_out["quarantine"])
     broken = [path.name for path in (everything / "broken").iterdir() if not path.name.endswith((*BESIDE, "pack.zip"))]
@@ -72,7 +72,7 @@ def test_one_of_everything(everything: Path, studio: Studio) -> None:
         assert f"    broken/{name}: " in (kept if "animated" in name or "apng" in name else first), name
     assert all(": the same pixels as " in line for line in lines if line.startswith("fine/"))
     shorter = studio("inspect", everything).out
-    assert " more; --all names them" in shorter and len(shorter.splitlines()) < 150
+    assert " more; --all lists them" in shorter and len(shorter.splitlines()) < 150
 
 
 def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: Studio) -> None:
@@ -90,7 +90,7 @@ def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: S
 def test_tiles_without_sheets_are_a_warning(tmp_path: Path, studio: Studio) -> None:
     write(tmp_path / "one.png", sprite(1, 32))
     warned = studio("inspect", tmp_path, "--tile", "16")
-    assert "--tile 16 cuts nothing" in warned.err and "Add --sheets grid." in warned.err
+    assert "--tile 16 has no effect" in warned.err and "Add --sheets grid." in warned.err
     assert "cuts nothing" not in studio("inspect", tmp_path, "--tile", "16", "--sheets", "grid").err
 
 

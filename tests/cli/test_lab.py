@@ -41,7 +41,7 @@ def test_an_experiment_from_question_to_report(
 def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
     assert "Choose one of: devices" in studio("lab", "nonsense", "nowhere", code=2).err
     assert "--seconds must be from 1 to 120" in studio("lab", "threads", "--seconds", "500", code=2).err
-    assert "Let --out end in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
+    assert "Use a name that ends in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
     assert "nowhere" in studio("lab", "threads", "nowhere", code=1).err
     assert "no result of the number 7" in studio("lab", "--compare", "7", code=2).err
 

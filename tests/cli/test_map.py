@@ -16,8 +16,8 @@ def test_a_map_is_a_picture_and_names_the_odd_ones(classifier_run: Path, tmp_pat
     with Image.open(tmp_path / "map.png") as picture:
         assert max(picture.size) == 64 and np.asarray(picture)[..., 3].any()
         assert picture.info["model"] == "my classifier, step 4"
-    assert said.out.startswith("24 sprites by my classifier, step 4: the two axes show ")
-    assert "Odd ones out" in said.out and said.out.count(".png") == 5 + 1
+    assert said.out.startswith("24 sprites by my classifier, step 4: the two axes explain ")
+    assert "Outliers" in said.out and said.out.count(".png") == 5 + 1
 
 
 def test_json_tells_places_neighbours_and_odd_ones(classifier_run: Path, tmp_path: Path, studio: Studio) -> None:

@@ -87,7 +87,7 @@ def test_snap_says_what_it_left_out(tmp_path: Path, warm: Path, studio: Studio) 
     Image.fromarray(np.full((8, 8, 4), 255, np.uint8)).save(art / "a#1.v2.PNG")
     (art / "b.png").write_text("no picture")
     said = studio("palette", art, "--snap", warm, "--out", tmp_path / "new").out
-    assert "Left out: b.png: not a picture" in said
+    assert "Excluded b.png: not a picture" in said
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["a#1.v2.PNG"]
     for number in range(12):
         (art / f"c{number}.png").write_text("no picture")
@@ -99,7 +99,7 @@ def test_snap_says_what_it_left_out(tmp_path: Path, warm: Path, studio: Studio) 
 
 def test_snap_refuses_the_settings_of_an_import(folder: Path, warm: Path, studio: Studio) -> None:
     said = studio("palette", folder, "--snap", warm, "--size", 16, code=WRONG_USAGE).err
-    assert "--size is for imported sprites" in said and "Leave out --size" in said
+    assert "--size has no effect" in said and "Remove --size" in said
 
 
 def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, studio: Studio) -> None:
@@ -112,15 +112,15 @@ def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, studio:
     Image.fromarray(np.full((8, 8, 4), 100, np.uint8)).save(clear / "a.png")
     for words, code, said in (
         ([damaged], FAILED, "line 3 of bad.gpl: 'x' is not a number from 0 to 255."),
-        ([hero], FAILED, "For the colours of pictures, add --extract."),
+        ([hero], FAILED, "To extract the colours of images, add --extract."),
         ([folder], WRONG_USAGE, "is a folder"),
-        ([warm, warm], WRONG_USAGE, "One palette at a time"),
+        ([warm, warm], WRONG_USAGE, "Only one palette can be shown"),
         ([warm, "--out", "warm.exe"], WRONG_USAGE, "not saved as 'warm.exe'"),
         ([folder, "--extract", "--out", "warm.exe"], WRONG_USAGE, "not saved as 'warm.exe'"),
         ([folder, "--extract", "--colours", "0"], WRONG_USAGE, "--colours must be from 1 to 256"),
-        ([warm, "--colours", "8"], WRONG_USAGE, "--colours goes with --extract"),
+        ([warm, "--colours", "8"], WRONG_USAGE, "--colours needs --extract"),
         ([folder, "--extract", "--snap", warm], WRONG_USAGE, "not allowed with"),
-        ([folder, "--extract", "--dither"], WRONG_USAGE, "--dither goes with --snap"),
+        ([folder, "--extract", "--dither"], WRONG_USAGE, "--dither needs --snap"),
         ([folder, "--snap", damaged], FAILED, "line 3 of bad.gpl"),
         ([folder, "--snap", folder], FAILED, f"{folder.name} is a folder."),
         ([folder, "--snap", warm, "--out", "new.gpl"], WRONG_USAGE, "a folder of sprites, not 'new.gpl'"),
@@ -138,6 +138,6 @@ def test_new_sprites_come_in_a_palette(generator_run: Path, warm: Path, tmp_path
     with Image.open(new / "class0 1.png") as picture:
         assert picture.text["palette"] == "Warm"  # type: ignore[attr-defined]
     assert (new / "class0 1.png").read_bytes() != (dithered / "class0 1.png").read_bytes()
-    assert "Name one with --palette." in studio(*words[:-2], "--dither", code=WRONG_USAGE).err
-    assert "Only true pixels come in a palette." in studio(*words, "--no-true-pixels", code=WRONG_USAGE).err
+    assert "Add --palette FILE." in studio(*words[:-2], "--dither", code=WRONG_USAGE).err
+    assert "--palette needs true pixels." in studio(*words, "--no-true-pixels", code=WRONG_USAGE).err
     assert "There is no palette" in studio(*words[:-1], tmp_path / "gone.gpl", code=FAILED).err

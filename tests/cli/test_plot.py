@@ -49,15 +49,15 @@ def test_what_can_not_be_drawn_is_said(generator_run: Path, tmp_path: Path, stud
         shutil.copy(generator_run / "run.json", name)
     for words, code, said in (
         ([run, "nowhere"], WRONG_USAGE, "no run 'nowhere'"),
-        ([run, "--out", str(tmp_path / "a.gif")], WRONG_USAGE, "Let --out end in .png, .svg or .pdf."),
+        ([run, "--out", str(tmp_path / "a.gif")], WRONG_USAGE, "Use a name that ends in .png, .svg or .pdf."),
         ([run, "--out", str(tmp_path / "a")], WRONG_USAGE, "can't be saved as 'a'"),
         ([run, "--out", str(tmp_path / "file" / "a.svg")], FAILED, "Can't write"),
-        ([run, "--curve", "kid"], FAILED, "--curve takes here: loss, held-out-loss."),
+        ([run, "--curve", "kid"], FAILED, "Available curves: loss, held-out-loss."),
         ([run, "--curve", "beauty"], WRONG_USAGE, "'held-out-loss'"),
         ([run, "--smoothing", "nan"], WRONG_USAGE, "from 0 to 1,000,000"),
         ([str(damaged)], FAILED, "run.json"),
-        (many[:1], FAILED, "Let it train for a few steps."),
-        (many, WRONG_USAGE, "9 runs are too many"),
+        (many[:1], FAILED, "Train the run for a few steps first."),
+        (many, WRONG_USAGE, "A plot has room for 8 runs, not 9"),
     ):
         assert said in studio("plot", *words, code=code).err
     assert not list(tmp_path.glob("a*"))

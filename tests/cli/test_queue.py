@@ -45,9 +45,9 @@ def standings() -> dict[str, str]:
 
 
 def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studio) -> None:
-    assert "Nothing waits." in studio("queue").out and "Nothing waits." in studio("queue", "run").out
+    assert "The queue is empty." in studio("queue").out and "The queue is empty." in studio("queue", "run").out
     said = studio("queue", "add", art, "--name", "a", "--steps", 2, *SMALL)
-    assert "a waits: number 1 of 1" in said.out and "studio queue run" in said.out
+    assert "Queued a at position 1 of 1" in said.out and "studio queue run" in said.out
     (queued,) = [each for each in studio("queue", "add", art, "--name", "b", *SMALL, "--steps", 3, "--json").objects()
                  if each["type"] == "RunQueued"]  # fmt: skip
     assert queued["path"] == str(paths.runs() / "b")
@@ -64,7 +64,7 @@ def test_runs_are_trained_in_order_from_what_was_frozen(art: Path, studio: Studi
     assert out.index("queue: c") < out.index("queue: a") < out.index("queue: b") and "3 runs trained, 0 failed." in out
     assert standings() == {"a": "finished", "b": "finished", "c": "finished"}
     assert RunDir(paths.runs() / "b").progress().step == 3
-    assert "Nothing waits." in studio("queue").out
+    assert "The queue is empty." in studio("queue").out
 
 
 def test_a_run_elsewhere_is_remembered_and_what_is_removed_is_kept(art: Path, tmp_path: Path, studio: Studio) -> None:
@@ -72,14 +72,14 @@ def test_a_run_elsewhere_is_remembered_and_what_is_removed_is_kept(art: Path, tm
     studio("queue", "add", art, "--out", far, "--steps", 2, *SMALL)
     assert remembered_runs() == [far]
     assert f"studio resume '{far}'" in studio("queue", "remove", far).out
-    assert summarise(far).standing == "stopped" and "Nothing waits." in studio("queue").out
+    assert summarise(far).standing == "stopped" and "The queue is empty." in studio("queue").out
     assert "is not in the queue" in studio("queue", "remove", far, code=WRONG_USAGE).err
     studio("resume", far)
     assert summarise(far).standing == "finished"
     add(studio, art, "near")
-    assert "There is no place 2: the queue has 1 run." in studio("queue", "move", "near", 2, code=WRONG_USAGE).err
+    assert "There is no position 2: the queue has 1 run." in studio("queue", "move", "near", 2, code=WRONG_USAGE).err
     studio("resume", "near")  # out of its turn
-    assert "Nothing waits." in studio("queue").out
+    assert "The queue is empty." in studio("queue").out
 
 
 def test_the_queue_goes_on_after_a_failure(art: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_the_queue_goes_on_after_a_failure(art: Path, studio: Studio, monkeypatc
     assert "1 run trained, 2 failed: spoilt, broken." in out and "Traceback" not in err
     assert standings() == {"spoilt": "failed", "broken": "failed", "good": "finished"}
     assert "damaged" in RunDir(spoilt).progress().message and "a bug" in RunDir(broken).progress().message
-    assert "spoilt has failed" in err and "Nothing waits." in studio("queue").out
+    assert "spoilt has failed" in err and "The queue is empty." in studio("queue").out
     assert studio("queue", "run", "--json").objects()[-1]["type"] == "QueueEnded"
 
 
@@ -108,7 +108,7 @@ def test_ctrl_c_saves_the_run_which_stays_the_first(art: Path, studio: Studio, m
     with monkeypatch.context() as patch:
         patch.setattr("studio.cli.queue.Control", partial(Control, stop=True))
         out = studio("queue", "run", code=INTERRUPTED).out
-    assert "queue: b" not in out and "2 runs left. Go on with the queue:  studio queue run" in out
+    assert "the queue: b" not in out and "2 runs left in the queue. Continue:  studio queue run" in out
     assert standings() == {"a": "stopped", "b": "queued"}
     out = studio("queue", "run").out
     assert out.index("queue: a") < out.index("queue: b") and standings() == {"a": "finished", "b": "finished"}
@@ -131,9 +131,9 @@ def test_what_another_process_trains_is_left_to_it(art: Path, studio: Studio, mo
         patch.setattr(loop, "train_resumed", taken_meanwhile)
         patch.setattr(RunDir.acquire, "__defaults__", (0.0,))  # nobody waits for a lock that is held for good
         out, err = studio("queue", "run")
-    assert "a is being trained elsewhere." in err and "1 run trained, 0 failed." in out
-    assert "1 run of the queue: being trained by another window or command." in out
-    assert "1 run of the queue" in studio("queue", "run").out
+    assert "Skipped a: another process trains it." in err and "1 run trained, 0 failed." in out
+    assert "1 run in training by another window or command." in out
+    assert "1 run in training" in studio("queue", "run").out
     other.release()
     assert standings() == {"a": "queued", "b": "finished"}
 
@@ -142,7 +142,7 @@ def test_a_device_that_is_gone_is_replaced(art: Path, studio: Studio) -> None:
     (run,) = add(studio, art, "a")
     record = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**record, "device": "cuda:3", "device_name": "A card"}))
-    assert "A card is not here; test CPU is taken." in studio("queue", "run").err
+    assert "A card is not available. Using test CPU." in studio("queue", "run").err
     assert standings() == {"a": "finished"}
 
 

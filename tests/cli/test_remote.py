@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from studio.cli import interrupts
+from studio.cli import signal_handlers
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import paths
 from studio.engine.remote import marker
@@ -47,7 +47,7 @@ def test_a_training_there_learns_what_one_here_learns(
         assert learnt[0] == learnt[1]
     weights = [path.read_bytes() for run in (here, there) for path in run.glob("checkpoints/*4/model.safetensors")]
     assert len(weights) == 2 and weights[0] == weights[1]
-    assert "is finished: nothing is left to do." in studio("resume", there).err
+    assert "is finished: is finished.." in studio("resume", there).err
 
 
 class CtrlC:
@@ -75,20 +75,21 @@ def test_ctrl_c_stops_it_there_and_once_more_leaves_it_alone(
     monkeypatch.setattr(remote_training, "time", press)
     lines: list[str] = []  # written at the first signal, past Python's stderr
     monkeypatch.setattr(
-        interrupts, "os", Mock(write=lambda end, line: lines.append(os.fsdecode(line)), fsencode=os.fsencode)
+        signal_handlers, "os", Mock(write=lambda end, line: lines.append(os.fsdecode(line)), fsencode=os.fsencode)
     )
     far.tell("deaf")  # so that there is time for another one
     err = studio(*training(folder, run, "classifier"), "--on", "me@far:runs", code=INTERRUPTED).err
     assert (
-        f"It may not have heard there that it is to stop. Take it up again: studio resume {run} --on me@far:runs" in err
+        f"me@far:runs may not have received the request to stop. Reconnect with: studio resume {run} --on me@far:runs"
+        in err
     )
-    assert len(lines) == 1 and "Asking me@far:runs to stop and save the training" in lines[0]
-    assert "Ctrl+C again ends this command alone" in lines[0] and f"studio resume {run} --on me@far:runs" in lines[0]
+    assert len(lines) == 1 and "Asking me@far:runs to stop and save the run" in lines[0]
+    assert "Ctrl+C again quits this command only" in lines[0] and f"studio resume {run} --on me@far:runs" in lines[0]
     assert marker.remote_target_of(run) == "me@far:runs"
     assert "is being trained on me@far:runs" in studio("resume", "mine", code=FAILED).err
     press.times, press.then = 1, partial(far.forget, "deaf")  # it may have heard before that it is to stop
     out = studio("resume", "mine", "--on", "me@far:runs", code=INTERRUPTED).out
-    assert "Stopped, and everything is saved" in out and "studio resume mine --on me@far:runs" in out
+    assert "Stopped and saved" in out and "studio resume mine --on me@far:runs" in out
     assert summarise(run).standing == "stopped" and RunDir(run).progress().step > 0
 
 
@@ -100,5 +101,5 @@ def test_what_can_t_be_is_said_before_anything_is_made(
     far.refuses("Permission denied (publickey).")
     assert "me@far lets nobody in." in studio(*words, "--on", "me@far:runs", code=FAILED).err
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
-    assert "torchrun and --on don't go together." in studio(*words, "--on", "me@far:runs", code=WRONG_USAGE).err
+    assert "torchrun can't be combined with --on." in studio(*words, "--on", "me@far:runs", code=WRONG_USAGE).err
     assert not (tmp_path / "run").exists()

@@ -108,7 +108,7 @@ def test_what_can_not_be_reported_is_said(generator_run: Path, tmp_path: Path, s
     (tmp_path / "file").write_text("")
     for words, code, said in (
         ([generator_run, "nowhere"], WRONG_USAGE, "no run 'nowhere'"),
-        ([generator_run, "--out", tmp_path / "a.pdf"], WRONG_USAGE, "Let --out end in .html."),
+        ([generator_run, "--out", tmp_path / "a.pdf"], WRONG_USAGE, "Use a name that ends in .html."),
         ([broken, "--out", tmp_path / "a.html"], FAILED, "broken can't be read"),
         ([generator_run, "--out", tmp_path / "file" / "a.html"], FAILED, "Can't write"),
     ):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studio.cli.as_json import line
-from studio.cli.reporting import RETRY_S, BarReporter, PlainReporter, Reporter, follow
+from studio.cli.json_lines import to_json_line
+from studio.cli.reporting import RETRY_S, BarReporter, PlainReporter, Reporter, run_job
 from studio.core import events
 from studio.core.events import Event, Events
 from studio.core.metrics import Quality
@@ -46,19 +46,19 @@ def _job() -> Events:
 
 def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.cli.reporting.PLAIN_EVERY_S", 0.0)
-    assert follow(_job(), PlainReporter(), events.RunFinished).step == 1202
+    assert run_job(_job(), PlainReporter(), events.RunFinished).step == 1202
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.splitlines() == [
         "3 of 10 sprites read",
-        "Training the generator on cpu in bf16: 4.4 M parameters, 3,800 sprites, 200 held out",
+        "Training the generator on cpu in bf16: 4.4 M parameters, 3,800 sprites, 200 for validation",
         f"The run is in {Path('/runs/a b')}",
         "step 2 · loss 0.375 · 182 sprites/s · 3 min 20 s left",
-        "step 400 · new sprites against held-out ones: KID 0.053 ± 0.010 (real ones 0.002), copies 25 % (6 %)",
+        "step 400 · new sprites against validation sprites: KID 0.053 ± 0.010 (real sprites 0.002), copies 25 % (6 %)",
         "step 400 · Starting to copy: 25 % of the new sprites are copies of yours. Best checkpoint so far: step 200.",
         "Warning: The card is hot. Open a window.",
-        "step 1,202 · loss 0.375 · held-out loss 0.25, accuracy 82 % · 182 sprites/s",
-        "step 400 · held-out sprites: loss 0.25, accuracy 82 %",
+        "step 1,202 · loss 0.375 · validation loss 0.25, accuracy 82 % · 182 sprites/s",
+        "step 400 · validation: loss 0.25, accuracy 82 %",
     ]
 
 
@@ -74,14 +74,14 @@ def test_lines_come_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bars_on_a_terminal() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100, markup=False, highlight=False)
-    follow(_job(), BarReporter(console), events.RunFinished)
+    run_job(_job(), BarReporter(console), events.RunFinished)
     text = screen.getvalue()
     for expected in (
         "3 of 10 sprites read",
         "4.4 M parameters",
         "loss 0.375",
         "accuracy 82 %",
-        "KID 0.053 ± 0.010 (real ones 0.002), copies 25 % (6 %)",
+        "KID 0.053 ± 0.010 (real sprites 0.002), copies 25 % (6 %)",
         "Starting to copy: 25 % of the new sprites",
         "The card is hot.",
     ):
@@ -110,14 +110,14 @@ def test_bars_on_a_terminal() -> None:
     ],
 )
 def test_events_as_json(event: Event, expected: dict[str, object]) -> None:
-    text = line(event)
+    text = to_json_line(event)
     found = json.loads(text)
     assert "\n" not in text and "NaN" not in text
     assert {key: found[key] for key in expected} == expected
 
 
 def test_sprites_as_json_are_summed_up() -> None:
-    found = json.loads(line({"type": "x", "sprites": make_sprites(), "sizes": {(8, 16): 2}}))
+    found = json.loads(to_json_line({"type": "x", "sprites": make_sprites(), "sizes": {(8, 16): 2}}))
     assert found["sprites"]["count"] == 24 and found["sprites"]["classes"] == {"class0": 12, "class1": 12}
     assert found["sizes"] == {"8x16": 2} and len(json.dumps(found)) < 400
 
@@ -136,7 +136,7 @@ def test_a_job_is_closed_when_showing_fails() -> None:
             raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        follow(job(), Broken(), events.Progress)
+        run_job(job(), Broken(), events.Progress)
     assert closed == [True]
 
 
@@ -150,8 +150,8 @@ def test_what_can_not_go_on_says_so_once_and_is_tried_again(
     def job() -> Events:
         yield from (full, full, events.Notice("info", "Going on."), full, STARTED)
 
-    follow(job(), PlainReporter(), events.RunStarted)
+    run_job(job(), PlainReporter(), events.RunStarted)
     said = capsys.readouterr().err.splitlines()
-    error = f"Error: {full.title} {full.hint} It is tried again until it works; Ctrl+C twice gives up."
+    error = f"Error: {full.title} {full.hint} Retrying until it works; press Ctrl+C twice to give up."
     assert said[:3] == [error, "Going on.", error]
     assert waits == [RETRY_S] * 3

@@ -15,7 +15,7 @@ import pytest
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.parser import parse
 from studio.cli.reporting import Reporter
-from studio.cli.train import chosen_config, to_the_end
+from studio.cli.train import chosen_config, train_until_stopped
 from studio.core import paths
 from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
 from studio.engine import catalog
@@ -37,8 +37,12 @@ def test_a_run_is_made_and_remembered_and_what_it_did_without_is_said(
     run, art = tmp_path / "else where" / "trial", shutil.copytree(folder, tmp_path / "art")
     (art / "text.png").write_text("no picture")
     out, err = studio(*training(art, run, recipe))
-    assert "Done: 4 steps in" in out and str(run) in out and "Left out: 1; 'studio inspect' says why." in out
-    assert f"Training the {recipe} on cpu in fp32" in err and "held out" in err
+    assert (
+        "Done: 4 steps in" in out
+        and str(run) in out
+        and "Excluded files: 1. 'studio inspect' lists the reasons." in out
+    )
+    assert f"Training the {recipe} on cpu in fp32" in err and "for validation" in err
     assert ("studio generate" if recipe == "generator" else "studio predict") in out
     assert f"'{run}'" in out  # a path with a space can be copied from here
     assert remembered_runs() == [run] and RunDir(run).record().data_count == 24
@@ -80,7 +84,7 @@ def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, studio: St
     assert len(names) == 3 and names[1].endswith("discs classifier 2") and "CON" in names[2]
     assert remembered_runs() == []
     out, err = studio("resume", names[0])  # found by its name; nothing was left to do
-    assert "studio predict" in out and "Done" not in out and "nothing is left to do" in err
+    assert "studio predict" in out and "Done" not in out and "is finished." in err
 
 
 def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path, studio: Studio) -> None:
@@ -162,7 +166,7 @@ def test_fault_28_and_36_ctrl_c_and_sigterm_save_and_the_run_can_be_resumed(
     assert process.returncode == INTERRUPTED, said
     last = json_lines(rest)[-1]
     assert last["type"] == "RunFinished" and last["reason"] == "stopped" and last["step"] >= 1
-    assert "Stopping and saving the work." in said and "Traceback" not in said
+    assert "Stopping and saving the run." in said and "Traceback" not in said
 
     control, events = Control(), []
     for event in train_resumed(run, CPU, control):
@@ -184,7 +188,7 @@ def test_a_second_ctrl_c_promises_no_more_than_there_is(
         yield Progress(0, 0, "never")
 
     with pytest.raises(KeyboardInterrupt):
-        to_the_end(job(), run_path, Control(), Reporter())
+        train_until_stopped(job(), run_path, Control(), Reporter())
     assert (f"studio resume {run_path}" in capfd.readouterr().err) == begun
     assert remembered_runs() == ([run_path] if begun else [])
 
@@ -212,7 +216,7 @@ def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path
     assert [one.title for one in record.ancestors] == ["starter"] and record.config["width"] == 32
     assert record.config["learning_rate"] < RunDir(first).record().config["learning_rate"]
     words = ["train", str(folder), "--steps", "1", *TINY]
-    assert "as suits 24 sprites" in studio(*words, "--out", str(tmp_path / "fourth")).out
+    assert "which helps with 24 sprites" in studio(*words, "--out", str(tmp_path / "fourth")).out
     assert [one.title for one in RunDir(tmp_path / "fourth").record().ancestors] == ["starter"]
     for name, more in (("fifth", ("--from", "nothing")), ("sixth", ("--colours", "32"))):
         assert "as suits" not in studio(*words, *more, "--width", "16", "--out", str(tmp_path / name)).out

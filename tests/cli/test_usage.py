@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from studio.cli import flags, main, window
-from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from studio.cli.signal_handlers import stop_on_signal
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalog
 from studio.engine.control.control import Control
@@ -100,7 +100,7 @@ def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) 
 def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
     refusal = PermissionError(13, "Permission denied", "/somewhere")
     monkeypatch.setattr("studio.cli.runs.list_runs", raising(refusal))
-    assert studio("runs", code=FAILED).err == "The system says: Permission denied (/somewhere).\n"
+    assert studio("runs", code=FAILED).err == "Permission denied (/somewhere).\n"
 
 
 def test_no_command_opens_the_window_with_the_sprites_that_are_named(
@@ -136,10 +136,10 @@ def test_a_program_without_a_console_says_nothing_and_works(monkeypatch: pytest.
 
 def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
     parser = argparse.ArgumentParser()
-    flags.add_settings(parser, Everything, "all", renamed={"class_name": "class"})
-    assert flags.given(parser.parse_args([]), Everything) == {}
+    flags.add_setting_flags(parser, Everything, "all", renamed={"class_name": "class"})
+    assert flags.typed_settings(parser.parse_args([]), Everything) == {}
     words = ["--number-of", "3", "--share", "0.5", "--no-mirror", "--kind", "b", "--class", "x"]
-    assert flags.given(parser.parse_args(words), Everything) == {
+    assert flags.typed_settings(parser.parse_args(words), Everything) == {
         "number_of": 3, "share": 0.5, "mirror": False, "kind": "b", "class_name": "x",
     }  # fmt: skip
     assert "100 % of things" in parser.format_help()
@@ -150,32 +150,32 @@ def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
 
 def test_fault_28_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.CaptureFixture[str]) -> None:
     control, before = Control(), signal.getsignal(signal.SIGINT)
-    with stopping(control) as interruption:
+    with stop_on_signal(control) as stop_request:
         signal.raise_signal(signal.SIGINT)
-        assert control.stop and interruption.asked
+        assert control.stop and stop_request.received
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-    assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
+    assert capfd.readouterr().err.count("Stopping and saving the run.") == 1
     assert signal.getsignal(signal.SIGINT) is before
 
 
 @no_hangup
 def test_fault_36_all_signals_of_one_shutdown_ask_once(capfd: pytest.CaptureFixture[str]) -> None:
     control = Control()
-    with stopping(control) as interruption:
+    with stop_on_signal(control) as stop_request:
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):
             signal.raise_signal(number)
-        assert control.stop and interruption.asked
-    assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
+        assert control.stop and stop_request.received
+    assert capfd.readouterr().err.count("Stopping and saving the run.") == 1
 
 
 @no_hangup
 def test_fault_36_what_outlives_its_terminal_is_not_stopped_by_it() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
-        with stopping(Control()) as interruption:
+        with stop_on_signal(Control()) as stop_request:
             signal.raise_signal(signal.SIGHUP)
-        assert not interruption.asked and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert not stop_request.received and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -186,14 +186,14 @@ def test_fault_36_a_command_whose_terminal_is_closed_lets_go_of_it() -> None:
 
     code = (
         "import signal, sys\n"
-        "from studio.cli.interrupts import stopping\n"
+        "from studio.cli.signal_handlers import stop_on_signal\n"
         "class Control: stop = False\n"
-        "with stopping(Control()) as interruption:\n"
+        "with stop_on_signal(Control()) as stop_request:\n"
         "    print('here', flush=True)\n"
-        "    while not interruption.asked:\n"  # no pause(): the signal may have come before it
+        "    while not stop_request.received:\n"  # no pause(): the signal may have come before it
         "        signal.sigtimedwait([], 0.05)\n"
         "    print('said to nobody', flush=True)\n"
-        "sys.exit(40 + interruption.asked)\n"
+        "sys.exit(40 + stop_request.received)\n"
     )
     child, terminal = pty.fork()
     if not child:

@@ -19,7 +19,7 @@ def test_a_runs_history_is_written_for_tensorboard(generator_run: Path, tmp_path
     found = studio("export", run, "--format", "tensorboard", "--json").objects()[-1]
     assert found == {"type": "EventLogSaved", "path": str(run / "exports" / "tensorboard" / "run")}
     words = ["export", run, "--format", "tensorboard", "--checkpoint", "4"]
-    assert "Leave out --checkpoint" in studio(*words, code=WRONG_USAGE).err
+    assert "Remove --checkpoint" in studio(*words, code=WRONG_USAGE).err
     assert "tensorboard" in studio("export", "--format", "safetensors", "--help").out
 
 

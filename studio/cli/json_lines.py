@@ -1,4 +1,8 @@
-"""Events as JSON: one object a line, with the event's class under 'type' and its fields beside it."""
+"""Write events as JSON lines: one object per line, with the event's class name as 'type'.
+
+msgspec's encoder with enc_hook can't replace this module: it writes UTF-8 instead of ASCII, and raises
+UnicodeEncodeError for lone surrogates, which occur in file names that aren't UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +20,26 @@ from studio.core.events import Event
 from studio.data.sprites import Sprites
 
 
-def line(item: Event | Mapping[str, Any]) -> str:
-    """One line of JSON. Pixels are summarised, paths are texts, and what is not a finite number is null."""
-    values = plain(item)
+def to_json_line(item: Event | Mapping[str, Any]) -> str:
+    """Return an event or a mapping as one line of JSON. Images become their shape; NaN and infinity become null."""
+    values = _to_plain(item)
     if isinstance(item, Event):
         values = {"type": item.json_type or type(item).__name__, **values}
     return json.dumps(values, ensure_ascii=True, allow_nan=False)
 
 
-def plain(value: Any) -> Any:
-    """`value` as what JSON knows."""
+def _to_plain(value: Any) -> Any:
+    """Convert a value to dicts, lists, strings and finite numbers."""
     if isinstance(value, Sprites):
-        return _described(value)
+        return _summary(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: _to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, msgspec.Struct):
-        return plain(msgspec.to_builtins(value))
+        return _to_plain(msgspec.to_builtins(value))
     if isinstance(value, Mapping):
-        return {_key(key): plain(item) for key, item in value.items()}
+        return {_key(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [_to_plain(item) for item in value]
     return _array(value) if isinstance(value, np.ndarray) else _scalar(value)
 
 
@@ -50,15 +54,16 @@ def _scalar(value: Any) -> Any:
 
 
 def _array(values: np.ndarray[Any, Any]) -> Any:
-    """Numbers as lists, float32 as short as it is; pixels by their shape alone."""
+    """Return an array as nested lists (float32 with 7 digits), and uint8 pixels as their shape."""
     if values.dtype == np.uint8:
         return {"shape": list(values.shape)}
-    if values.dtype == np.float32:
-        return plain([float(f"{value:.7g}") for value in values.ravel()]) if values.ndim == 1 else plain(list(values))
-    return plain(values.tolist())
+    if values.dtype == np.float32 and values.ndim == 1:
+        return _to_plain([float(f"{value:.7g}") for value in values])
+    return _to_plain(list(values) if values.dtype == np.float32 else values.tolist())
 
 
-def _described(sprites: Sprites) -> dict[str, Any]:
+def _summary(sprites: Sprites) -> dict[str, Any]:
+    """Return title, sizes and counts of sprites instead of their pixels."""
     counts = sprites.class_counts().tolist()
     numbers = (~np.isnan(sprites.targets)).sum(0).tolist()
     return {

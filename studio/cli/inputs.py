@@ -1,4 +1,4 @@
-"""What a command line names: runs, devices and sprites."""
+"""Find the runs, devices, models and sprites that a command line names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.flags import given
-from studio.cli.reporting import Reporter, follow
+from studio.cli.flags import typed_settings
+from studio.cli.reporting import Reporter, run_job
 from studio.core import paths
 from studio.core.errors import UsageError
 from studio.core.events import Notice
@@ -48,14 +48,14 @@ def find_run(name: str) -> Path:
 
 
 def find_runs(names: Sequence[str]) -> dict[str, Path]:
-    """The folders of runs by what they are called. Raises UsageError."""
+    """Return the folders of runs by display name. Raises UsageError."""
     return runs_by_name(map(find_run, names))
 
 
 def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
-    """The device that was asked for, or the fastest. It is probed only where it must be, or is to be.
+    """Return the device of --device; 'auto' is the fastest. probe: measure its speed and precision if not yet known.
 
-    Raises UsageError, DeviceError.
+    Raises UsageError for an unknown device, DeviceError for a device that does not work.
     """
     from studio.engine.devices import detection
 
@@ -63,7 +63,7 @@ def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
 
 
 def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:
-    """The model of a run at the checkpoint that was asked for. Raises RunError, UsageError, DeviceError."""
+    """Load the model of a run from the checkpoint of --checkpoint. Raises RunError, UsageError, DeviceError."""
     from studio.engine.models import loading
 
     model = loading.load_model(path, args.checkpoint, device)
@@ -73,28 +73,28 @@ def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: R
 
 
 def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
-    """Import what was named, with the options that were given. Raises BadInputError."""
+    """Import sprites with the import flags of the command line. Raises BadInputError, UsageError."""
     options = import_options(args)
     if options.tile and options.sheets == "as they are":
-        title = f"--tile {options.tile} cuts nothing: without --sheets, sheets stay as they are."
+        title = f"--tile {options.tile} has no effect: sheets are sliced only with --sheets."
         reporter.show(Notice("warning", title, "Add --sheets grid."))
-    return import_with(paths, options, reporter)
+    return run_import(paths, options, reporter)
 
 
 def import_options(args: argparse.Namespace) -> ImportOptions:
-    """The import's options, as far as they were given. Raises UsageError."""
-    return ImportOptions(**given(args, ImportOptions))  # type: ignore[arg-type]
+    """Return the import options from the command line. Raises UsageError."""
+    return ImportOptions(**typed_settings(args, ImportOptions))  # type: ignore[arg-type]
 
 
-def say_left_out(found: SpritesImported, reporter: Reporter) -> None:
-    """How many files were left out, where any were."""
+def print_excluded(found: SpritesImported, reporter: Reporter) -> None:
+    """Print how many files were excluded from the import, if any."""
     if found.quarantine:
         canvas = f" --size {found.sprites.size}" if found.sprites.size != found.proposed_size else ""
-        reporter.say(f"Left out: {number(len(found.quarantine))}; 'studio inspect{canvas}' says why.")
+        reporter.print(f"Excluded files: {number(len(found.quarantine))}. 'studio inspect{canvas}' lists the reasons.")
 
 
-def import_with(sources: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
-    """Import with these options, using the studio's cache. Raises BadInputError."""
+def run_import(sources: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
+    """Import sprites through the import cache. Raises BadInputError."""
     from studio.data.importing.importing import import_sprites
 
-    return follow(import_sprites(sources, options, paths.cache()), reporter, SpritesImported)
+    return run_job(import_sprites(sources, options, paths.cache()), reporter, SpritesImported)

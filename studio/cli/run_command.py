@@ -1,4 +1,4 @@
-"""The outermost edge of the command line: whatever happens inside becomes a sentence and an exit code here."""
+"""Run a command line, and turn every exception into a message on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
-from studio.cli.interrupts import ending
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
+from studio.cli.signal_handlers import interrupt_on_signal
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
@@ -23,28 +23,29 @@ from studio.core.shell import command_line
 _log = logging.getLogger(__name__)
 
 
-def run(arguments: Sequence[str] | None) -> int:
-    """Parse and do; returns the exit code. `None` is the command line of this process, which then keeps a log."""
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Parse and run a command line; return the exit code. None means sys.argv, and also starts the log file."""
     if arguments is None:
         logs.start()
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # on Windows a program without a console has neither
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
+        if getattr(sys, name) is None:  # a Windows program without a console has no streams
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - open until exit
     words = list(sys.argv[1:] if arguments is None else arguments)
     prepare_for_training()
-    warnings.filterwarnings("ignore", module="PIL")  # which files are damaged is said by their names
+    warnings.filterwarnings("ignore", module="PIL")  # the import reports damaged files by name
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name that the terminal can't show ends nothing
+            stream.reconfigure(errors="backslashreplace")  # a file name the terminal can't show must not raise
     try:
-        with ending():
-            return _guarded(words)
-    except BrokenPipeError:  # 'studio runs | head': nobody reads on
+        with interrupt_on_signal():
+            return _run_caught(words)
+    except BrokenPipeError:  # 'studio runs | head' closes the pipe early
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the flush at exit
         return FAILED
 
 
-def _guarded(words: list[str]) -> int:
+def _run_caught(words: list[str]) -> int:
+    """Run a command and print its errors; return the exit code. Raises BrokenPipeError."""
     args = argparse.Namespace()
     try:
         from studio.cli.parser import parse
@@ -55,7 +56,7 @@ def _guarded(words: list[str]) -> int:
         sys.stdout.flush()
         _log.info("ended with exit code %d", code)
         return code
-    except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
+    except SystemExit as leaving:  # argparse has printed its message
         return leaving.code if isinstance(leaving.code, int) else FAILED
     except StudioError as error:
         return _failed(error.title, error.hint, args, WRONG_USAGE if isinstance(error, UsageError) else FAILED)
@@ -67,21 +68,21 @@ def _guarded(words: list[str]) -> int:
         raise
     except OSError as error:
         where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
-        return _failed(f"The system says: {error.strerror or error}{where}.", "", args, FAILED)
-    except Exception as error:  # noqa: BLE001 - the boundary: what gets here is a bug, the studio's or a plug-in's
+        return _failed(f"{error.strerror or error}{where}.", "", args, FAILED)
+    except Exception as error:  # noqa: BLE001 - a bug of the studio or of a plug-in; show it as a message
         title, what = describe_error(error, otherwise="This is a bug in the studio.")
-        hint = "" if getattr(args, "debug", False) else "The same command with --debug shows where it happened."
+        hint = "" if getattr(args, "debug", False) else "Run the command with --debug to see the traceback."
         return _failed(f"{title.removesuffix('.')}: {what}", hint, args, FAILED)
 
 
 def _failed(title: str, hint: str, args: argparse.Namespace, code: int) -> int:
-    """Say what went wrong on stderr, and as an event on stdout where the output is JSON."""
+    """Print an error to stderr, and with --json also as a JobFailed event to stdout; return `code`."""
     _log.error("%s %s", title, hint, exc_info=True)
     details = traceback.format_exc() if getattr(args, "debug", False) else ""
     if getattr(args, "json", False):
-        from studio.cli.as_json import line
+        from studio.cli.json_lines import to_json_line
 
-        print(line(JobFailed(title, hint, details)), flush=True)  # noqa: T201
+        print(to_json_line(JobFailed(title, hint, details)), flush=True)  # noqa: T201
     sys.stderr.write(details)
     sys.stderr.write(f"{title}\n")
     if hint:

@@ -1,0 +1,66 @@
+"""`studio predict`: the classes or the numbers that a model predicts for sprites."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from studio.cli.inputs import find_device, find_run, load_model, print_excluded, run_import
+from studio.cli.reporting import Reporter, reporter_for, run_job
+from studio.core.events import Classified, Event, NumbersPredicted
+from studio.core.formatting import decimal, number, percent
+from studio.data.options import options_for_prediction
+from studio.engine.runs.folder import RunDir
+
+_MOST_ROWS = 200
+
+
+def predict(args: argparse.Namespace) -> int:
+    """Print the predicted classes or numbers of every file, and the files that can't be read."""
+    from studio.engine.sampling.generate import predict
+
+    reporter = reporter_for(args)
+    path = find_run(args.run_name)
+    model = load_model(path, args, find_device(args), reporter)
+    options = options_for_prediction(model.spec.size, RunDir(path).record().data_origin)
+    read = run_import(args.paths, options, reporter)
+    for item in read.quarantine:
+        reporter.write_json({"type": "FileLeftOut", "name": item.name, "reason": item.reason})
+    sprites = read.sprites
+    found = run_job(predict(model, sprites.rgba), reporter, Event)
+    if isinstance(found, NumbersPredicted):
+        columns, rows = (
+            ("sprite", *(f">{name}" for name in found.names)),
+            list(_numbers(sprites.names, found, reporter)),
+        )
+    else:
+        assert isinstance(found, Classified)
+        columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
+        rows = list(_classes(sprites.names, found, reporter))
+    reporter.print_table(columns, rows[:_MOST_ROWS])
+    if len(rows) > _MOST_ROWS:
+        reporter.print(f"and {number(len(rows) - _MOST_ROWS)} more; --json prints all")
+    print_excluded(read, reporter)
+    for item in read.quarantine[:_MOST_ROWS]:
+        reporter.print(f"  {item.name}: {item.reason}")
+    return 0
+
+
+def _classes(names: Sequence[str], found: Classified, reporter: Reporter) -> Iterator[Sequence[str]]:
+    """Yield a table row per sprite with its three most probable classes; also write them as JSON."""
+    for name, row in zip(names, found.probabilities, strict=True):
+        best = np.argsort(-row, kind="stable")[:3]
+        guesses = [(found.class_names[index], float(row[index])) for index in best]
+        reporter.write_json({"type": "SpriteClassified", "name": name, "classes": dict(guesses)})
+        yield (name, *(f"{label} {percent(share)}" for label, share in guesses))
+
+
+def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) -> Iterator[Sequence[str]]:
+    """Yield a table row per sprite with its predicted numbers; also write them as JSON."""
+    for name, row in zip(names, found.numbers.tolist(), strict=True):
+        reporter.write_json(
+            {"type": "NumbersOfSprite", "name": name, "numbers": dict(zip(found.names, row, strict=True))}
+        )
+        yield (name, *map(decimal, row))
