@@ -164,7 +164,7 @@ def apple_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setattr(f"{module}._device_has_foreach_support", lambda device: False)
     for name in ("memory_free", "memory_in_use"):
         monkeypatch.setattr(detection, name, lambda device: 1 << 30)
-    for name in ("give_back_memory", "synchronize"):
+    for name in ("empty_cache", "synchronize"):
         monkeypatch.setattr(detection, name, lambda device: None)
     monkeypatch.setattr(torch, "Generator", AnyGenerator)
     with AppleGpu(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):

@@ -158,7 +158,7 @@ def test_what_is_left_out_is_free_before_its_memory_is_given_back(
 def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """New sprites are measured quickly, and often."""
     for module, name, value in (
-        (loop, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "COUNT", 24), (copies, "_FARTHEST_PX", 0),
+        (loop, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "QUALITY_SPRITES", 24), (copies, "_FARTHEST_PX", 0),
         (meter, "SHARE", 1e6), (meter, "LEARNING_SHARE", 1e6), (timing, "SIDE_SHARE", 1e6),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)

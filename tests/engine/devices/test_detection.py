@@ -285,6 +285,6 @@ def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.Monke
 
 def test_a_probe_whose_step_can_not_be_recorded_takes_it_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))
-    monkeypatch.setattr(detection, "can_record", lambda device: True)
-    monkeypatch.setattr(detection, "StepGraph", recording)
+    monkeypatch.setattr(detection, "supports_cuda_graphs", lambda device: True)
+    monkeypatch.setattr(detection, "CapturedStep", recording)
     assert detection.probe_step(torch.device("cpu"), "fp32", 2) > 0 and recording.called
