@@ -233,7 +233,7 @@ class Window(QMainWindow):
     def _exportable_state(self) -> tuple[object, ...]:
         """Return the state that decides whether the window has samples to save and a model to export."""
         training, chosen = self.session.training, [run.path for run in self.runs.selected()]
-        made = self.generate.results.made()
+        made = self.generate.results.result()
         return self.page(), made, chosen, training.path, training.samples is None, training.has_checkpoint
 
     def closeEvent(self, event: QCloseEvent) -> None:

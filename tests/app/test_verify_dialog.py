@@ -85,7 +85,7 @@ def test_a_kept_sprite_still_knows_its_model(qtbot: QtBot, own_run: Path, window
     path = save_new(qtbot, window, own_run, tmp_path)
     results, inference = window.generate.results, window.session.inference
     results.grid.select([1])
-    click(results.keep)
+    click(results.buttons.keep)
     results.kept_tab.click()
     picked = results.to_save()
     assert picked is not None

@@ -118,8 +118,8 @@ class ExportDialog(QDialog):
 
     def _writing(self) -> QWidget:
         self._bar.setTextVisible(False)
-        words = "Writing the file, reading it back and comparing it with the model…"
-        return factory.panel(factory.column(1, factory.text(words), self._bar, 1, factory.row(1, self.stop)))
+        text = "Writing the file, reading it back and comparing it with the model…"
+        return factory.panel(factory.column(1, factory.text(text), self._bar, 1, factory.row(1, self.stop)))
 
     def _finished(self) -> QWidget:
         self.snippet.setReadOnly(True)
@@ -210,8 +210,8 @@ class ExportDialog(QDialog):
     def _refresh_buttons(self) -> None:
         """Enable Export when an export can start; close the dialog when the status bar cancelled the export."""
         busy = self._session.inference.is_busy()
-        why_not = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
-        factory.set_enabled(self.start, "A model is busy. Try again shortly." if busy else why_not, _START)
+        reason = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
+        factory.set_enabled(self.start, "A model is busy. Try again shortly." if busy else reason, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
             super().reject()
 

@@ -36,7 +36,7 @@ class ExportFormats(QWidget):
         self._recipe = recipe
         self._choice = QButtonGroup(self)
         self._forms: dict[str, ConfigForm] = {}
-        self._rows = [self._row(number, form) for number, form in enumerate(formats)]
+        self._rows = [self._row(index, form) for index, form in enumerate(formats)]
         self.setLayout(factory.column(*self._rows, 1, spacing=2 * factory.GRID))
         usable = [button for button in self._choice.buttons() if button.isEnabled()]
         if usable:
@@ -46,13 +46,13 @@ class ExportFormats(QWidget):
 
     def chosen(self) -> ModelExport | None:
         """The chosen format; None where none can be written."""
-        number = self._choice.checkedId()
-        return self._formats[number] if number >= 0 else None
+        index = self._choice.checkedId()
+        return self._formats[index] if index >= 0 else None
 
     def chosen_row(self) -> QWidget | None:
         """The chosen format with its settings, as it is shown."""
-        number = self._choice.checkedId()
-        return self._rows[number] if number >= 0 else None
+        index = self._choice.checkedId()
+        return self._rows[index] if index >= 0 else None
 
     def config(self) -> Config:
         """The settings of the chosen format. Raises UsageError."""
@@ -67,16 +67,16 @@ class ExportFormats(QWidget):
             return "None of the formats can hold this model."
         return self._forms[form.name].problem() if form.name in self._forms else ""
 
-    def _row(self, number: int, form: ModelExport) -> QWidget:
+    def _row(self, index: int, form: ModelExport) -> QWidget:
         radio = QRadioButton(form.title)
         opened_by = f" Opened by {form.opened_by}." if form.opened_by else ""
-        against = form.missing() or (form.problem(self._recipe) if self._recipe is not None else "")
-        factory.set_name_and_tip(radio, form.title, against or form.help)
-        radio.setEnabled(not against)
-        self._choice.addButton(radio, number)
+        problem = form.missing() or (form.problem(self._recipe) if self._recipe is not None else "")
+        factory.set_name_and_tip(radio, form.title, problem or form.help)
+        radio.setEnabled(not problem)
+        self._choice.addButton(radio, index)
         below: list[QWidget] = [factory.caption(f"{form.help}{opened_by}")]
-        if against:
-            below.append(factory.caption(against))
+        if problem:
+            below.append(factory.caption(problem))
         unused = form.unused(self._recipe) if self._recipe is not None else ()
         if {item.name for item in settings_of(form.Config)} - set(unused):
             settings = self._forms[form.name] = ConfigForm(form.Config(), exclude=unused)

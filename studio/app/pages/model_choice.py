@@ -180,7 +180,7 @@ class ModelChoice(QWidget):
         if str(listed.run) != self.models.currentData():
             return
         self._quick = listed.quick
-        names = [self.checkpoints.itemData(place) for place in range(self.checkpoints.count())]
+        names = [self.checkpoints.itemData(index) for index in range(self.checkpoints.count())]
         if tuple(names) != listed.names:  # else the choice stays
             self.checkpoints.blockSignals(True)
             self.checkpoints.clear()

@@ -128,13 +128,13 @@ def state(training: CurrentTraining) -> str:
     paused = "the model can be used, and goes on whenever you like"
     if training.halted:
         paused = f"{training.halted.title} {training.halted.hint.partition('. ')[0]}"
-    words: dict[State, str] = {
+    text: dict[State, str] = {
         "starting": "Getting ready…",
         "training": f"Training{verdict}",
         "paused": f"Paused: {_lower(paused)}",
         "stopping": "Saving…",
     }
-    return words.get(training.state, "")
+    return text.get(training.state, "")
 
 
 def _watched(watched: Watched, state: State, verdict: str) -> str:
@@ -147,14 +147,14 @@ def _watched(watched: Watched, state: State, verdict: str) -> str:
         starting = f"Starting {watched.processes} processes…"
         training = f"Training by {watched.processes} processes"
     halted = watched.live.halted if watched.live is not None else ""
-    words: dict[State, str] = {
+    text: dict[State, str] = {
         "starting": starting,
         "training": f"{training}{verdict}",
         "pausing": "Pausing…",
         "paused": f"Paused: {_lower(halted or 'it goes on whenever you like')}",
         "stopping": "Saving…",
     }
-    return words[state]
+    return text[state]
 
 
 def _end(training: CurrentTraining, verdict: str) -> str:

@@ -81,10 +81,10 @@ class ConfigForm(QWidget):
         )
         return [*plain, *([self._advanced.heading()] if self._advanced is not None else []), *advanced]
 
-    def set_advanced_summary(self, words: str) -> None:
+    def set_advanced_summary(self, text: str) -> None:
         """What to know of the advanced settings while they are folded away."""
         if self._advanced is not None:
-            self._advanced.set_summary(words)
+            self._advanced.set_summary(text)
 
     def problem(self) -> str:
         """What is wrong with the values, in a sentence; empty when `config` will give one."""

@@ -84,9 +84,9 @@ class ConfusionMatrix(QWidget):
     def point_at(self, cell: tuple[int, int] | None) -> None:
         """Frame a cell and say what is in it."""
         self._cell = cell
-        words = self.describe(*cell) if cell else ""
-        self.setAccessibleDescription(words)
-        self.cell_described.emit(words)
+        text = self.describe(*cell) if cell else ""
+        self.setAccessibleDescription(text)
+        self.cell_described.emit(text)
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -143,8 +143,8 @@ class ConfusionMatrix(QWidget):
         image = QImage(pixels.data, count, count, 4 * count, QImage.Format.Format_RGBX8888)
         painter.drawImage(QRect(first, QSize(count * side, count * side)), image)
         painter.setPen(self.palette().window().color())
-        for place in range(1, count + 1):
-            along, end = place * side - 1, count * side - 1
+        for rect in range(1, count + 1):
+            along, end = rect * side - 1, count * side - 1
             painter.drawLine(first + QPoint(along, 0), first + QPoint(along, end))
             painter.drawLine(first + QPoint(0, along), first + QPoint(end, along))
         if side < _READS_NUMBERS:
@@ -203,10 +203,10 @@ def _paint_columns(painter: QPainter, names: Sequence[str], first: QRect) -> Non
     """The names of what classes are taken for, upwards; `first` is the place of the first."""
     painter.setPen(QColor(theme.colours().muted))
     for column, name in enumerate(names):
-        place = first.translated(column * first.width(), 0)
+        rect = first.translated(column * first.width(), 0)
         text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideLeft, first.height() - _PAD)
         painter.save()
-        painter.translate(place.left(), place.bottom() - _PAD // 2)
+        painter.translate(rect.left(), rect.bottom() - _PAD // 2)
         painter.rotate(-90)
         painter.drawText(QRect(0, 0, first.height(), first.width()), Qt.AlignmentFlag.AlignVCenter, text)
         painter.restore()
@@ -219,7 +219,7 @@ class ConfusionView(QWidget):
         super().__init__(parent)
         self.matrix = ConfusionMatrix()
         self._hint = _EMPTY
-        self._words = factory.caption(_EMPTY)
+        self._caption = factory.caption(_EMPTY)
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -227,7 +227,7 @@ class ConfusionView(QWidget):
         self._area.setWidget(self.matrix)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, _PAD, 0, 0)
-        layout.addWidget(self._words)
+        layout.addWidget(self._caption)
         layout.addWidget(self._area, 1)
         self.matrix.cell_described.connect(self._on_cell_described)
         for bar in (self._area.horizontalScrollBar(), self._area.verticalScrollBar()):
@@ -244,8 +244,8 @@ class ConfusionView(QWidget):
         self.set_confusion(np.zeros((0, 0), np.int64), ())
 
     @Slot(str)
-    def _on_cell_described(self, words: str) -> None:
-        self._words.setText(words or self._hint)
+    def _on_cell_described(self, text: str) -> None:
+        self._caption.setText(text or self._hint)
 
     @Slot()
     def _on_scrolled(self) -> None:

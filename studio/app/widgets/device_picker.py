@@ -195,12 +195,12 @@ class SpeedBars(QWidget):
 
     def set_measured(self, measured: Sequence[DeviceMeasured], longest: float) -> None:
         """Show what one device did; a bar of the whole width would be `longest` sprites per second."""
-        self._measured = sorted(measured, key=_place)
+        self._measured = sorted(measured, key=_precision_order)
         self._longest = max(longest, 1e-9)
-        words = "\n".join(_sentence(one) for one in self._measured)
-        self.setToolTip(words)
+        text = "\n".join(_sentence(one) for one in self._measured)
+        self.setToolTip(text)
         self.setAccessibleName("Measured speed")
-        self.setAccessibleDescription(words)
+        self.setAccessibleDescription(text)
         self.setVisible(bool(self._measured))
         self.updateGeometry()
         self.update()
@@ -218,26 +218,26 @@ class SpeedBars(QWidget):
         colours = theme.colours()
         for index, one in enumerate(self._measured):
             share = one.sprites_per_s / self._longest
-            bar = self._paint_words(painter, index, one.precision, formatting.rate(one.sprites_per_s))
+            bar = self._paint_texts(painter, index, one.precision, formatting.rate(one.sprites_per_s))
             self._paint_bar(painter, bar, [(share, colours.accent)])
         fastest = max(self._measured, key=_rate)
         whole = fastest.transfer_ms + fastest.compute_ms or 1.0
-        bar = self._paint_words(painter, len(self._measured), "step", _milliseconds(whole))
+        bar = self._paint_texts(painter, len(self._measured), "step", _milliseconds(whole))
         parts = [(fastest.transfer_ms / whole, colours.curves[1]), (fastest.compute_ms / whole, colours.curves[2])]
         self._paint_bar(painter, bar, parts)
         self._paint_split(painter, fastest)
 
-    def _paint_words(self, painter: QPainter, row: int, label: str, value: str) -> QRectF:
+    def _paint_texts(self, painter: QPainter, row: int, label: str, value: str) -> QRectF:
         """Draw a row's texts; returns the place of its bar."""
         metrics, colours = self.fontMetrics(), theme.colours()
         left = metrics.horizontalAdvance("fp32 ") + _GAP
         right = metrics.horizontalAdvance("88,888 sprites/s") + _GAP
-        place = QRectF(0, row * self._row(), self.width(), self._row())
+        rect = QRectF(0, row * self._row(), self.width(), self._row())
         painter.setPen(QColor(colours.muted))
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, label)
+        painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, label)
         painter.setPen(QColor(colours.text))
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
-        return QRectF(left, place.center().y() - _BAR / 2, max(24, self.width() - left - right), _BAR)
+        painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
+        return QRectF(left, rect.center().y() - _BAR / 2, max(24, self.width() - left - right), _BAR)
 
     def _paint_bar(self, painter: QPainter, bar: QRectF, parts: list[tuple[float, str]]) -> None:
         colours = theme.colours()
@@ -254,17 +254,17 @@ class SpeedBars(QWidget):
     def _paint_split(self, painter: QPainter, measured: DeviceMeasured) -> None:
         """Name the two parts of the step's bar, each with its colour."""
         metrics, colours = self.fontMetrics(), theme.colours()
-        place = QRectF(0, (len(self._measured) + 1) * self._row(), self.width(), self._row())
+        rect = QRectF(0, (len(self._measured) + 1) * self._row(), self.width(), self._row())
         for colour, milliseconds, word in (
             (colours.curves[1], measured.transfer_ms, "transfer"),
             (colours.curves[2], measured.compute_ms, "compute"),
         ):
-            painter.fillRect(QRectF(place.left(), place.center().y() - 4, 8, 8), QColor(colour))
-            place.setLeft(place.left() + 12)
+            painter.fillRect(QRectF(rect.left(), rect.center().y() - 4, 8, 8), QColor(colour))
+            rect.setLeft(rect.left() + 12)
             text = f"{word} {_milliseconds(milliseconds)}"
             painter.setPen(QColor(colours.muted))
-            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-            place.setLeft(place.left() + metrics.horizontalAdvance(text) + _GAP)
+            painter.drawText(rect, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            rect.setLeft(rect.left() + metrics.horizontalAdvance(text) + _GAP)
 
     def _row(self) -> int:
         return self.fontMetrics().height() + 2
@@ -274,7 +274,7 @@ def _rate(measured: DeviceMeasured) -> float:
     return measured.sprites_per_s
 
 
-def _place(measured: DeviceMeasured) -> int:
+def _precision_order(measured: DeviceMeasured) -> int:
     """The order of the bars: full precision first."""
     return list(_WORDS).index(measured.precision)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QByteArray, QEvent, QMimeData, QObject, QSize, Qt, SignalInstance
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
@@ -13,9 +15,11 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
+    QListWidgetItem,
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QSplitter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -198,6 +202,49 @@ def scroll_area(content: QWidget) -> QScrollArea:
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     made.setWidget(content)
     return made
+
+
+def fill_splitter(
+    splitter: QSplitter, parts: Iterable[QWidget], sizes: Sequence[int], layout: QByteArray, stretch: int = -1
+) -> None:
+    """Add parts to a splitter, with the sizes of a saved layout or, without one, with `sizes` in logical pixels.
+
+    stretch: index of the part that takes the room when the window grows; -1 for all of them.
+    """
+    for part in parts:
+        splitter.addWidget(part)
+    splitter.setChildrenCollapsible(False)
+    if stretch >= 0:
+        splitter.setStretchFactor(stretch, 1)
+    splitter.setSizes(sizes)
+    splitter.restoreState(layout)
+
+
+def list_heading(text: str) -> QListWidgetItem:
+    """Return a bold list item that can't be selected."""
+    item = QListWidgetItem(text)
+    item.setFlags(Qt.ItemFlag.NoItemFlags)
+    font = item.font()
+    font.setBold(True)
+    item.setFont(font)
+    return item
+
+
+def shortcut(
+    key: str | QKeySequence.StandardKey,
+    widget: QWidget,
+    slot: Callable[[], object] | SignalInstance,
+    context: Qt.ShortcutContext = Qt.ShortcutContext.WidgetWithChildrenShortcut,
+) -> None:
+    """Call `slot` for a key press while `widget`, or by default one of its children, has the focus."""
+    made = QShortcut(QKeySequence(key), widget)
+    made.setContext(context)
+    made.activated.connect(slot)
+
+
+def local_paths(data: QMimeData) -> list[Path]:
+    """Return the local files and folders in a drop or in the clipboard."""
+    return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
 
 
 def retain_size_when_hidden(widget: QWidget) -> None:

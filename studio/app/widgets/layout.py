@@ -35,10 +35,10 @@ class Collapsible(QWidget):
         """What is pressed to show or hide the content."""
         return self._heading
 
-    def set_summary(self, words: str) -> None:
+    def set_summary(self, text: str) -> None:
         """What to know of the content while it is hidden; nothing when empty."""
-        self._about.setText(words)
-        self._about.setVisible(bool(words) and not self.is_open())
+        self._about.setText(text)
+        self._about.setVisible(bool(text) and not self.is_open())
 
     def set_open(self, opened: bool) -> None:
         """Show or hide the content."""
@@ -87,12 +87,12 @@ class FlowLayout(QLayout):
 
     def heightForWidth(self, width: int) -> int:
         """The height of all rows."""
-        return self._arrange(QRect(0, 0, width, 0), place=False)
+        return self._arrange(QRect(0, 0, width, 0), apply=False)
 
     def setGeometry(self, rect: QRect) -> None:
         """Place everything."""
         super().setGeometry(rect)
-        self._arrange(rect, place=True)
+        self._arrange(rect, apply=True)
 
     def sizeHint(self) -> QSize:
         """All in one row."""
@@ -111,13 +111,13 @@ class FlowLayout(QLayout):
         """The items that are not hidden."""
         return [item for item in self._items if not item.isEmpty()]
 
-    def _arrange(self, rect: QRect, *, place: bool) -> int:
+    def _arrange(self, rect: QRect, *, apply: bool) -> int:
         x, y, row = rect.x(), rect.y(), 0
         for item in self._shown():
             hint = item.sizeHint()
             if x > rect.x() and x + hint.width() > rect.right() + 1:
                 x, y, row = rect.x(), y + row + self._down, 0
-            if place:
+            if apply:
                 item.setGeometry(QRect(x, y, hint.width(), hint.height()))
             x, row = x + hint.width() + self._across, max(row, hint.height())
         return y + row - rect.y()

@@ -35,7 +35,7 @@ class _Colours(QAbstractListModel):
     def __init__(self) -> None:
         super().__init__()
         self.colours: Rgba = np.zeros((0, 4), np.uint8)
-        self.words: Sequence[str] = ()
+        self.texts: Sequence[str] = ()
 
     def rowCount(self, parent: _Index = _NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.colours)
@@ -44,9 +44,9 @@ class _Colours(QAbstractListModel):
         """The hex code and what else is known."""
         if role not in _TEXTS:
             return None
-        words = self.words[index.row()] if self.words else ""
+        texts = self.texts[index.row()] if self.texts else ""
         code = hex_code(self.colours[index.row()])
-        return f"{code} – {words}" if words else code
+        return f"{code} – {texts}" if texts else code
 
 
 class Swatches(CellView):
@@ -79,17 +79,17 @@ class Swatches(CellView):
         else:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
-    def set_palette(self, colours: Rgba, words: Sequence[str] = ()) -> None:
+    def set_palette(self, colours: Rgba, texts: Sequence[str] = ()) -> None:
         """Show uint8 [K, 4] RGBA (or [K, 3]); words: none, or a few about each. Nothing is marked."""
         self._colours.beginResetModel()
-        self._colours.colours, self._colours.words, self._marked = colours, words, -1
+        self._colours.colours, self._colours.texts, self._marked = colours, texts, -1
         self._colours.endResetModel()
         self.setAccessibleDescription(formatting.count(len(colours), "colour"))
         self.updateGeometry()
 
-    def mark(self, number: int) -> None:
+    def mark(self, position: int) -> None:
         """Draw a ring around one swatch; -1 around none."""
-        self._marked = number
+        self._marked = position
         self.viewport().update()
 
     def heightForWidth(self, width: int) -> int:
@@ -113,13 +113,13 @@ class Swatches(CellView):
         focused = self.currentIndex().row() if self.hasFocus() else -1
         with QPainter(self.viewport()) as painter:
             for first, last in cells.runs(area.left(), area.top(), area.right(), area.bottom()):
-                for number in range(first, last + 1):
-                    swatch = QRect(*cells.place(number), _SIDE, _SIDE)
+                for position in range(first, last + 1):
+                    swatch = QRect(*cells.place(position), _SIDE, _SIDE)
                     painter.setPen(QColor(colours.border))
-                    painter.setBrush(QColor(*self._colours.colours[number][:3].tolist()))
+                    painter.setBrush(QColor(*self._colours.colours[position][:3].tolist()))
                     painter.drawRect(swatch.adjusted(0, 0, -1, -1))
-                    if number in (self._marked, focused):
-                        _draw_ring(painter, swatch, dotted=number != self._marked)
+                    if position in (self._marked, focused):
+                        _draw_ring(painter, swatch, dotted=position != self._marked)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Space and Enter take the colour that the arrow keys have come to."""

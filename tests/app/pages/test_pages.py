@@ -165,7 +165,7 @@ def test_training_from_start_to_new_sprites_on_disk(
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
     monkeypatch.setattr(dialogs, "for_new_files", lambda *args: tmp_path / "out")
     with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
-        click(opened.generate.results.save_files)
+        click(opened.generate.results.buttons.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)

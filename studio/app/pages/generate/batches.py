@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest, recent
+from studio.app.state.models.kept import KeptSprites
 from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, SavedEdit
@@ -63,19 +64,19 @@ class ShownSprites:
 class ResultBatch:
     """Sprites that were drawn together, as they were made and as they are shown, and which were rejected since."""
 
-    def __init__(self, asked: DrawRequest, made: SpritesColoured) -> None:
-        self.asked = asked
-        self.made, self.shown = made, _as_shown(made, asked)
+    def __init__(self, request: DrawRequest, result: SpritesColoured) -> None:
+        self.request = request
+        self.result, self.shown = result, _as_shown(result, request)
         self.rejected: set[int] = set()
 
-    def recolour(self, made: SpritesColoured) -> None:
+    def recolour(self, result: SpritesColoured) -> None:
         """The same sprites have come in other colours."""
-        self.made, self.shown = made, _as_shown(made, self.asked)
+        self.result, self.shown = result, _as_shown(result, self.request)
 
     def title(self) -> str:
         """What they are, and how many of them were rejected."""
-        words = self.asked.title or formatting.count(len(self.made.sprites), "new sprite")
-        return f"{words}, {len(self.rejected):,} rejected" if self.rejected else words
+        text = self.request.title or formatting.count(len(self.result.sprites), "new sprite")
+        return f"{text}, {len(self.rejected):,} rejected" if self.rejected else text
 
 
 class ResultHistory:
@@ -85,23 +86,23 @@ class ResultHistory:
         self.current: ResultBatch | None = None
         self._batches: list[ResultBatch] = []
 
-    def add(self, made: SpritesColoured, asked: DrawRequest) -> ResultBatch:
+    def add(self, result: SpritesColoured, request: DrawRequest) -> ResultBatch:
         """The batch of these sprites: a new one, which is on show then, or one that has come in other colours."""
         for batch in self._batches:
-            if batch.made.labels is made.labels:
-                batch.recolour(made)
+            if batch.result.labels is result.labels:
+                batch.recolour(result)
                 return batch
-        self.current = ResultBatch(asked, made)
-        self._batches = recent([*self._batches, self.current], lambda batch: batch.made.sprites.nbytes)
+        self.current = ResultBatch(request, result)
+        self._batches = recent([*self._batches, self.current], lambda batch: batch.result.sprites.nbytes)
         return self.current
 
     def can_go(self, steps: int) -> bool:
         """Whether there is a batch so many after the one on show; before it, where negative."""
-        return 0 <= self._place() + steps < len(self._batches)
+        return 0 <= self._index() + steps < len(self._batches)
 
     def go(self, steps: int) -> None:
         """Go to it."""
-        self.current = self._batches[self._place() + steps]
+        self.current = self._batches[self._index() + steps]
 
     def show(self, batch: ResultBatch) -> bool:
         """Go to this one; False where it is no longer held."""
@@ -109,25 +110,69 @@ class ResultHistory:
             self.current = batch
         return batch in self._batches
 
-    def _place(self) -> int:
+    def _index(self) -> int:
         return self._batches.index(self.current) if self.current is not None else -1
 
 
-def _as_shown(made: SpritesColoured, asked: DrawRequest) -> ShownSprites:
+@dataclass(frozen=True, eq=False)
+class Rejection:
+    """Sprites that were taken away at once: numbers of a batch, or kept ones with their places."""
+
+    batch: ResultBatch | None
+    numbers: tuple[int, ...]
+    kept: tuple[tuple[int, SavedEdit], ...] = ()
+
+    def title(self) -> str:
+        """What Undo takes back."""
+        return f"Reject {formatting.count(len(self.numbers) + len(self.kept), 'sprite')}"
+
+
+class RejectionHistory:
+    """All of them since the window was opened, the newest last."""
+
+    def __init__(self, kept: KeptSprites) -> None:
+        self._kept = kept
+        self._done: list[Rejection] = []
+
+    def title(self) -> str:
+        """What Undo takes back; empty when there is nothing."""
+        return self._done[-1].title() if self._done else ""
+
+    def reject(self, batch: ResultBatch, numbers: Sequence[int]) -> None:
+        """Hide these of a batch."""
+        batch.rejected |= set(numbers)
+        self._done.append(Rejection(batch, tuple(numbers)))
+
+    def reject_kept(self, kept: list[SavedEdit]) -> None:
+        """Keep these no longer."""
+        self._done.append(Rejection(None, (), self._kept.places(kept)))
+        self._kept.remove(kept)
+
+    def undo(self) -> Rejection:
+        """Bring back what was rejected last."""
+        last = self._done.pop()
+        if last.batch is not None:
+            last.batch.rejected -= set(last.numbers)
+        else:
+            self._kept.put_back(last.kept)
+        return last
+
+
+def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
     """New sprites, named after what they came from, else after their classes."""
-    known = asked.class_names
-    classes = [known[label] if 0 <= label < len(known) else "" for label in made.labels]
-    if made.titles:
-        names = [f"{title} {made.seed}" for title in made.titles]
-    elif asked.origin:
-        names = [f"{asked.origin} {number:04d}" for number in range(len(classes))]
+    known = request.class_names
+    classes = [known[label] if 0 <= label < len(known) else "" for label in result.labels]
+    if result.titles:
+        names = [f"{title} {result.seed}" for title in result.titles]
+    elif request.origin:
+        names = [f"{request.origin} {number:04d}" for number in range(len(classes))]
     else:
-        stems = [name.rpartition("/")[2] or asked.model for name in classes]
-        names = [f"{stem} {made.seed} {number:04d}" for number, stem in enumerate(stems)]
-    about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
-    name = asked.origin or f"{made.model.replace(',', '')} seed {made.seed}"
-    sources, is_animation = [made.source] * len(names), asked.kind == "between"
-    return ShownSprites(made.sprites, names, classes, sources, about, name, made.colours, is_animation)
+        stems = [name.rpartition("/")[2] or request.model for name in classes]
+        names = [f"{stem} {result.seed} {number:04d}" for number, stem in enumerate(stems)]
+    about = {"Model": result.model, "Seed": str(result.seed), **({"Palette": result.palette} if result.palette else {})}
+    name = request.origin or f"{result.model.replace(',', '')} seed {result.seed}"
+    sources, is_animation = [result.source] * len(names), request.kind == "between"
+    return ShownSprites(result.sprites, names, classes, sources, about, name, result.colours, is_animation)
 
 
 def shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:

@@ -44,12 +44,12 @@ class ColourPanel(QWidget):
         self._models = models
         self._kind = _OWN
         self._file: tuple[Path, Palette] | None = None
-        self._asked: Path | None = None  # the run whose colours are, or will be, `_own`
+        self._requested_run: Path | None = None  # the run whose colours are, or will be, `_own`
         self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
         self.setAcceptDrops(True)
         self.box = factory.combo("Colours", _TIP)
-        for words, kind in (("The sprites' own", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
-            self.box.addItem(words, kind)
+        for text, kind in (("The sprites' own", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
+            self.box.addItem(text, kind)
         self.dither = QCheckBox("Dither missing colours")
         self.dither.setAccessibleName("Dither missing colours")
         self.swatches = Swatches()
@@ -146,16 +146,16 @@ class ColourPanel(QWidget):
         """The colours that the chosen model learnt from, to be shown."""
         source = self._models.source()
         if isinstance(source, SavedModel):
-            if source.path != self._asked:
-                self._asked = source.path
+            if source.path != self._requested_run:
+                self._requested_run = source.path
                 self._session.palettes.read_style(source.path)
         elif source is not None and source.live is not None:
-            self._asked = None
+            self._requested_run = None
             self._show_own(source.live.style.palette)
 
     @Slot(object, object)
     def _on_style_read(self, run: Path, colours: NDArray[np.uint8]) -> None:
-        if run == self._asked:
+        if run == self._requested_run:
             self._show_own(colours)
 
     def _show_own(self, colours: NDArray[np.uint8]) -> None:
@@ -166,5 +166,5 @@ class ColourPanel(QWidget):
 
 def _palette_in(event: QDropEvent) -> Path | None:
     """The one palette file that is dragged; None for anything else."""
-    paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+    paths = factory.local_paths(event.mimeData())
     return paths[0] if len(paths) == 1 and has_palette_suffix(paths[0]) else None

@@ -34,7 +34,7 @@ class DrawController(QObject):
         super().__init__(parent)
         self._session, self._choice, self._request = session, choice, request
         self._results, self._editing = results, editing
-        self.asked: DrawRequest | None = None  # the current or the last request
+        self.last_request: DrawRequest | None = None  # the current or the last request
 
     def problem(self) -> str:
         """Return why the chosen model can't draw with the page's settings; empty when drawing is possible."""
@@ -49,10 +49,10 @@ class DrawController(QObject):
     @Slot()
     def draw_again(self) -> None:
         """Draw the sprites on show again, with another seed; do nothing while a model is busy."""
-        asked = self._results.asked()
-        if asked is not None and not self._session.inference.is_busy() and self._can_draw():
-            settings = asked.settings.replace(seed=self._request.next_seed())
-            self._submit(settings, asked.request, asked.title, asked.origin)
+        request = self._results.request()
+        if request is not None and not self._session.inference.is_busy() and self._can_draw():
+            settings = request.settings.replace(seed=self._request.next_seed())
+            self._submit(settings, request.request, request.title, request.origin)
 
     @Slot()
     def draw(self) -> None:
@@ -133,5 +133,5 @@ class DrawController(QObject):
     ) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if source is not None and device is not None and record is not None:
-            self.asked = DrawRequest(settings, request, title, origin, self._choice.name(), record.class_names)
+            self.last_request = DrawRequest(settings, request, title, origin, self._choice.name(), record.class_names)
             self._session.inference.generate(source, device, settings, self._request.colour_choice(), request)

@@ -71,7 +71,7 @@ class EditorPanel(QWidget):
         factory.set_name_and_tip(self.strength, "Strength", _STRENGTH)
         self._title, self._class = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self._about = factory.caption("")
-        self._strength_words = factory.text("", "muted", wrap=False)
+        self._strength_label = factory.text("", "muted", wrap=False)
         self.editor = SpriteEditor(self._options(), factory.panel(factory.column(self._about, self.draw)))
         self.question = ResizePrompt()
         head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
@@ -178,8 +178,8 @@ class EditorPanel(QWidget):
     def _options(self) -> QWidget:
         """How much is to change."""
         self.strength.setMinimumWidth(80)
-        self._strength_words.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
-        how_much = factory.row(self._strength_words, self.strength)
+        self._strength_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
+        how_much = factory.row(self._strength_label, self.strength)
         how_much.setStretch(1, 1)
         return factory.panel(factory.column(how_much, self.shape))
 
@@ -263,31 +263,31 @@ class EditorPanel(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        asked = self._waiting
-        if asked is None and self.is_open() and not self._fits(self.editor.edit().sprite):
-            asked = self.sprite()
-        size = self._size if asked is None else self._size or max(asked.rgba.shape[:2])
-        self.question.show_sprite(asked, size, is_new=self.is_asking())
+        waiting = self._waiting
+        if waiting is None and self.is_open() and not self._fits(self.editor.edit().sprite):
+            waiting = self.sprite()
+        size = self._size if waiting is None else self._size or max(waiting.rgba.shape[:2])
+        self.question.show_sprite(waiting, size, is_new=self.is_asking())
         self._head.setVisible(self.is_open() and not self.is_asking())
-        self.editor.setVisible(self.is_open() and asked is None)
+        self.editor.setVisible(self.is_open() and waiting is None)
         before, self._shown = self._shown, (self.is_open(), self.is_asking())
         if self._shown != before:
             self.changed.emit()
         if not self.is_open():
             return
-        problem, (title, words) = self.problem(), self._promise()
+        problem, (title, text) = self.problem(), self._promise()
         factory.set_button_text(self.draw, title)
-        factory.set_enabled(self.draw, problem, words)
-        self._about.setText(problem or words)
+        factory.set_enabled(self.draw, problem, text)
+        self._about.setText(problem or text)
         self.strength.blockSignals(True)
         self.strength.setValue(self._strengths[self._kind()])
         self.strength.blockSignals(False)
-        self._strength_words.setText(f"Strength {self.strength.value()} %")
+        self._strength_label.setText(f"Strength {self.strength.value()} %")
 
     @Slot(int)
     def _on_strength_changed(self, value: int) -> None:
         self._strengths[self._kind()] = value
-        self._strength_words.setText(f"Strength {value} %")
+        self._strength_label.setText(f"Strength {value} %")
 
     @Slot(object, object)
     def _on_picture_read(self, path: Path, rgba: Rgba) -> None:
@@ -296,7 +296,7 @@ class EditorPanel(QWidget):
 
 def picture_in(data: QMimeData) -> Path | None:
     """The one picture file that is dragged or copied; None for anything else."""
-    paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+    paths = factory.local_paths(data)
     return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in DRAWING_SUFFIXES else None
 
 

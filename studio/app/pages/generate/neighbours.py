@@ -67,11 +67,11 @@ class NeighboursPanel(QWidget):
     def _on_neighbours_found(self, found: NearestSprites) -> None:
         if self.tiled.isHidden():  # it was asked for a sprite that is no longer looked at
             return
-        for number, preview in enumerate(self.previews):
-            preview.setVisible(number < len(found.sprites))
-            if number < len(found.sprites):
-                preview.show_sprite(found.sprites[number])
-                preview.setToolTip(found.names[number])
+        for index, preview in enumerate(self.previews):
+            preview.setVisible(index < len(found.sprites))
+            if index < len(found.sprites):
+                preview.show_sprite(found.sprites[index])
+                preview.setToolTip(found.names[index])
         self.verdict.setText(_COPY if found.is_copy else _OWN)
         for widget in (self._heading, self.verdict):
             widget.show()

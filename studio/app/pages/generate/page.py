@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
@@ -80,25 +80,25 @@ class GeneratePage(Page):
     @Slot()
     def save_samples(self) -> bool:
         """Save the results, or those that are selected, in one file."""
-        picked = self.results.to_save()
-        if picked is None:
+        selection = self.results.to_save()
+        if selection is None:
             return False
-        name = f"{self.results.name()}{'.gif' if picked.is_animation else ''}"
-        title = f"Save {formatting.count(len(picked.sprites), 'sprite')} in one file"
+        name = f"{self.results.name()}{'.gif' if selection.is_animation else ''}"
+        title = f"Save {formatting.count(len(selection.sprites), 'sprite')} in one file"
         chosen = dialogs.for_new_sprites(self, self.session.settings, title, name)
         if chosen is not None:
-            self.session.inference.save_sprites(*chosen, picked, max(1, math.isqrt(len(picked.sprites))))
+            self.session.inference.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
         return True
 
     def _connect(self) -> None:
         models = self.session.inference
         self.generate.clicked.connect(self.drawing.draw)
         self.cancel.clicked.connect(models.cancel)
-        self.results.save_files.clicked.connect(self._on_save_files_clicked)
-        self.results.save_sheet.clicked.connect(self.save_samples)
+        self.results.buttons.save_files.clicked.connect(self._on_save_files_clicked)
+        self.results.buttons.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
-        self.results.open.clicked.connect(self.editing.browse)
-        self.results.blank.clicked.connect(self.editing.begin_blank)
+        self.results.buttons.open.clicked.connect(self.editing.browse)
+        self.results.buttons.blank.clicked.connect(self.editing.begin_blank)
         self.results.edit_requested.connect(self._on_edit_requested)
         self.results.between_requested.connect(self.drawing.draw_between)
         self.results.like_requested.connect(self.drawing.draw_like)
@@ -110,9 +110,7 @@ class GeneratePage(Page):
         self.editing.changed.connect(self._refresh)
         self.session.editing.changed.connect(self._on_edited)
         self.session.editing.closed.connect(self._on_editor_closed)
-        paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
-        paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        paste.activated.connect(self.editing.paste)
+        factory.shortcut(QKeySequence.StandardKey.Paste, self, self.editing.paste)
         self.request.recoloured.connect(self._on_recoloured)
         self.request.edited.connect(self._refresh_busy)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
@@ -135,21 +133,13 @@ class GeneratePage(Page):
         side.setStretch(0, 1)
         left = factory.panel(side)
         left.setMinimumWidth(312)
-        for part in (self.editing, self.results):
-            self._drawn.addWidget(part)
-        self._drawn.setChildrenCollapsible(False)
-        self._drawn.setSizes([500, 360])
-        self._drawn.restoreState(self.session.settings.layout("generate_editor"))
+        layout = self.session.settings.layout
+        factory.fill_splitter(self._drawn, (self.editing, self.results), (500, 360), layout("generate_editor"))
         self.editing.setMinimumHeight(_LOWEST_EDITOR)
         self.results.setMinimumHeight(_LOWEST_RESULTS)
         for view in (factory.scroll_area(self._drawn), self.predict):
             self._right.addWidget(self._padded(view))
-        self._splitter.addWidget(left)
-        self._splitter.addWidget(self._right)
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setSizes([320, 900])
-        self._splitter.restoreState(self.session.settings.layout("generate"))
+        factory.fill_splitter(self._splitter, (left, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))
 
     def _padded(self, view: QWidget) -> QWidget:
@@ -213,9 +203,9 @@ class GeneratePage(Page):
         self._bar.setValue(progress.done)
 
     @Slot(object)
-    def _on_generated(self, made: SpritesColoured) -> None:
+    def _on_generated(self, result: SpritesColoured) -> None:
         self.results.show_sprites(
-            made, self.drawing.asked or DrawRequest(GenerateSettings(), None, "", "", made.model, ())
+            result, self.drawing.last_request or DrawRequest(GenerateSettings(), None, "", "", result.model, ())
         )
         self._on_selection_changed()
 
@@ -238,8 +228,8 @@ class GeneratePage(Page):
     @Slot(int)
     def _on_edit_requested(self, number: int) -> None:
         sprite = self.results.sprite(number)
-        asked = self.results.asked()
-        are_candidates = asked is not None and asked.kind == "redraw"
+        request = self.results.request()
+        are_candidates = request is not None and request.kind == "redraw"
         if are_candidates and self.editing.is_open() and self.editing.sprite().rgba.shape == sprite.rgba.shape:
             self.editing.use_candidate(sprite.rgba)
         else:
@@ -247,24 +237,24 @@ class GeneratePage(Page):
 
     @Slot()
     def _on_recoloured(self) -> None:
-        made = self.results.made() if not self.session.inference.is_busy() else None
-        self.session.inference.recolour(self.request.colour_choice(), made.labels if made is not None else None)
+        result = self.results.result() if not self.session.inference.is_busy() else None
+        self.session.inference.recolour(self.request.colour_choice(), result.labels if result is not None else None)
 
     @Slot()
     def _on_save_files_clicked(self) -> None:
-        picked, settings, inference = self.results.to_save(), self.session.settings, self.session.inference
-        if picked is None:
+        selection, settings, inference = self.results.to_save(), self.session.settings, self.session.inference
+        if selection is None:
             return
-        if len(picked.sprites) == 1:
-            kinds, name = "PNG picture (*.png)", f"{picked.names[0]}.png"
+        if len(selection.sprites) == 1:
+            kinds, name = "PNG picture (*.png)", f"{selection.names[0]}.png"
             path = dialogs.for_new_file(self, settings, "Save the sprite", name, kinds)
             if path is not None:
-                inference.save_file(path, picked)
+                inference.save_file(path, selection)
             return
-        title = f"A folder for {formatting.count(len(picked.sprites), 'PNG file')}"
+        title = f"A folder for {formatting.count(len(selection.sprites), 'PNG file')}"
         folder = dialogs.for_new_files(self, settings, title)
         if folder is not None:
-            inference.save_files(folder, picked)
+            inference.save_files(folder, selection)
 
     @Slot()
     def _on_editor_closed(self) -> None:

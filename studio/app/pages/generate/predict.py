@@ -101,8 +101,7 @@ class PredictPanel(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         """Look at what was dropped."""
         event.acceptProposedAction()
-        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
-        self._predict(paths)
+        self._predict(factory.local_paths(event.mimeData()))
 
 
 def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:

@@ -217,7 +217,7 @@ class RequestPanel(QWidget):
     def _on_class_changed(self) -> None:
         """The classes to mix with are all others; the choice stays if it can."""
         chosen, before = self.classes.currentData(), self.mixed_with.currentData()
-        names = [self.classes.itemText(place) for place in range(_FIRST_CLASS, self.classes.count())]
+        names = [self.classes.itemText(index) for index in range(_FIRST_CLASS, self.classes.count())]
         self.mixed_with.blockSignals(True)
         self.mixed_with.clear()
         self.mixed_with.addItem("No other", "")
@@ -238,8 +238,8 @@ class RequestPanel(QWidget):
         self._share_box.setVisible(bool(self._mixture()))
         share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
         self.share.setVisible(not self._wants_corners())
-        words = f"{100 - share} % {names[0]}, {share} % {names[1]}"
-        self._share_words.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else words)
+        text = f"{100 - share} % {names[0]}, {share} % {names[1]}"
+        self._share_words.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else text)
 
     @Slot()
     def _on_engine_ready(self) -> None:

@@ -26,33 +26,33 @@ class ResizePrompt(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._fitted: NamedSprite | None = None
-        self.words, self.how = factory.text(""), factory.caption("")
+        self.text, self.how = factory.text(""), factory.caption("")
         self.preview = Preview("Fitted", _SEEN, zoom=_ZOOM, side=_SIDE)
         self.fit = factory.button("Fit it", _FIT)
         self.leave = factory.button("Don't open it", _LEAVE)
-        told = factory.column(self.words, self.how, factory.row(self.fit, self.leave, 1), 1)
-        row = factory.row(factory.column(self.preview, 1), told, spacing=2 * factory.GRID)
+        texts = factory.column(self.text, self.how, factory.row(self.fit, self.leave, 1), 1)
+        row = factory.row(factory.column(self.preview, 1), texts, spacing=2 * factory.GRID)
         row.setStretch(1, 1)
         self.setLayout(row)
         self.fit.clicked.connect(self._on_resize_clicked)
         self.leave.clicked.connect(self.cancelled)
         self.hide()
 
-    def show_sprite(self, asked: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
+    def show_sprite(self, sprite: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
         """Ask of this sprite, uint8 [H, W, 4], for a model of so many pixels a side; None: of none any more.
 
         is_new: it is not in the editor yet, and need not come there.
         """
-        self.setVisible(asked is not None)
-        if asked is None:
+        self.setVisible(sprite is not None)
+        if sprite is None:
             self._fitted = None
             return
-        found = fit(asked.rgba, size)
-        self._fitted = asked._replace(rgba=found.rgba)
+        found = fit(sprite.rgba, size)
+        self._fitted = sprite._replace(rgba=found.rgba)
         self.preview.show_sprite(found.rgba)
-        sizes = f"{asked.name} has {found.width} x {found.height} pixels, this model's sprites have {size} x {size}."
+        sizes = f"{sprite.name} has {found.width} x {found.height} pixels, this model's sprites have {size} x {size}."
         way_on = "Fitted, it looks like this." if is_new else "Fit it, and it looks like this; or choose another model."
-        self.words.setText(f"{sizes} {way_on}")
+        self.text.setText(f"{sizes} {way_on}")
         self.how.setText(f"What is done to it: {', '.join(found.steps)}.")
         factory.set_button_text(self.fit, "Open it so" if is_new else "Fit it")
         self.fit.setToolTip(_OPEN if is_new else _FIT)

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import QButtonGroup, QMenu, QStackedWidget, QToolButton, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QButtonGroup, QLabel, QStackedWidget, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import MOST_RECENT, MOST_RECENT_MB, SpriteSelection
-from studio.app.pages.generate.badges import Badges
-from studio.app.pages.generate.batches import DrawRequest, ResultHistory, ShownSprites, shown_kept
+from studio.app.pages.generate.batches import DrawRequest, RejectionHistory, ResultHistory, ShownSprites, shown_kept
 from studio.app.pages.generate.drag_and_drop import SpriteDragger
-from studio.app.pages.generate.rejections import RejectionHistory
+from studio.app.pages.generate.result_buttons import ResultButtons
 from studio.app.state.models.kept import KeptSprites
 from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.widgets import factory
@@ -25,23 +24,14 @@ from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite
 
 if TYPE_CHECKING:
+    from studio.data.colour.constraints import ConstraintCheck
     from studio.recipes.capabilities import Capability
 
-_FILES = "Save each of them as a PNG file of its own: those that are selected, or all."
-_SHEET = "Save them in one file, those that are selected or all: sheet, GIF, APNG, for Aseprite or Godot. (Ctrl+S)"
-_EDIT = "Take the selected sprite into the editor: vary it, or change a part of it. (Enter, or double-click)"
-_COPY = "Copy the selected sprites, to paste them in another program; or drag them there. (Ctrl+C)"
-_BETWEEN = "Draw the frames that lead from one of two selected sprites to the other."
-_LIKE = "Draw new sprites that have something of two of the selected ones each."
-_OPEN = "Take a picture file into the editor; it can be dropped here, or pasted (Ctrl+V), as well."
-_BLANK = "Begin with an empty sprite: draw rough blobs of colour, and the model makes sprites of them."
-_KEEP = "Keep the selected sprites, and go on to the next: kept ones survive the next drawing, and closing. (K)"
-_REJECT = "Take the selected sprites away, and go on to the next; Ctrl+Z brings them back. (X) R draws others."
 _KEPT = "The sprites that you kept of this size, whichever model drew them."
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _FORWARD = "Next batch. (Alt+Right)"
+_NO_PREVIOUS, _NO_NEXT = "There is no previous batch.", "There is no next batch."
 _EMPTY = "Press Generate, and new sprites appear here. It works while a training runs, too."
-_FRAMES = (2, 3, 4, 6, 8)
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 
 
@@ -76,20 +66,7 @@ class Results(QWidget):
         self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
         self.back = factory.tool_button("chevron-left", "Back", _BACK)
         self.forward = factory.tool_button("chevron-right", "Forward", _FORWARD)
-        self.keep = factory.button("Keep", _KEEP)
-        self.reject = factory.button("Reject", _REJECT)
-        self.copy = factory.button("Copy", _COPY)
-        self.save_files = factory.button("Save PNG files…", _FILES)
-        self.save_sheet = factory.button("Save as…", _SHEET)
-        self.open = factory.button("Open…", _OPEN)
-        self.blank = factory.button("Sketch", _BLANK)
-        self.edit = factory.button("Edit", _EDIT)
-        self.between = factory.button("In between", _BETWEEN)
-        self.like = factory.button("More like these", _LIKE)
-        self._frames = QMenu(self.between)
-        for count in _FRAMES:
-            self._frames.addAction(f"{count} frames").setData(count)
-        self.between.setMenu(self._frames)
+        self.buttons = ResultButtons()
         self._title, self._facts = factory.ElidedLabel("heading"), factory.ElidedLabel("muted")
         self.badges = Badges()
         self._empty = factory.caption(_EMPTY)
@@ -98,25 +75,25 @@ class Results(QWidget):
         self._connect()
         self._refresh_grid()
 
-    def show_sprites(self, made: SpritesColoured, asked: DrawRequest) -> None:
+    def show_sprites(self, result: SpritesColoured, request: DrawRequest) -> None:
         """Show what was made; the same sprites in other colours take the place of what they were."""
         before = self._batches.current
-        batch = self._batches.add(made, asked)
+        batch = self._batches.add(result, request)
         is_on_show = self.new_tab.isChecked() and batch is self._batches.current
         if is_on_show and batch is before:
-            self.grid.replace_pixels(made.sprites)
+            self.grid.replace_pixels(result.sprites)
             self._describe()
         elif batch is not before and batch is self._batches.current:
             self.new_tab.setChecked(True)
             self._refresh_grid()
 
-    def asked(self) -> DrawRequest | None:
+    def request(self) -> DrawRequest | None:
         """What the new sprites are that are on show, or were last."""
-        return self._batches.current.asked if self._batches.current is not None else None
+        return self._batches.current.request if self._batches.current is not None else None
 
-    def made(self) -> SpritesColoured | None:
+    def result(self) -> SpritesColoured | None:
         """The new sprites that are on show, or were last."""
-        return self._batches.current.made if self._batches.current is not None else None
+        return self._batches.current.result if self._batches.current is not None else None
 
     def undo_title(self) -> str:
         """What `undo` brings back; empty when there is nothing."""
@@ -155,8 +132,8 @@ class Results(QWidget):
 
     def corner_tiles(self) -> Rgba | None:
         """The set of corner tiles that is in the grid, uint8 [16, S, S, 4]; None where something else is."""
-        made = self.made() if self.new_tab.isChecked() else None
-        return made.sprites if made is not None and made.titles else None
+        result = self.result() if self.new_tab.isChecked() else None
+        return result.sprites if result is not None and result.titles else None
 
     def to_save(self) -> SpriteSelection | None:
         """The selected sprites, or all that were not rejected; None when there are none."""
@@ -217,10 +194,10 @@ class Results(QWidget):
     def _describe(self) -> None:
         """Say what is in the grid."""
         batch = self._batches.current if self.new_tab.isChecked() else None
-        made = batch.made if batch is not None else None
-        self.badges.show_result(made)
-        of = f", in the colours of {made.palette}" if made is not None and made.palette else ""
-        self._facts.show_text(f"{made.model}, seed {made.seed}{of}" if made is not None else "")
+        result = batch.result if batch is not None else None
+        self.badges.show_result(result)
+        of = f", in the colours of {result.palette}" if result is not None and result.palette else ""
+        self._facts.show_text(f"{result.model}, seed {result.seed}{of}" if result is not None else "")
         self._mark_kept()
         if self.new_tab.isChecked():
             self._title.show_text(batch.title() if batch is not None else "New sprites")
@@ -234,24 +211,18 @@ class Results(QWidget):
         more = (
             f"{formatting.count(others, 'kept sprite')} of other sizes: choose a model of that size." if others else ""
         )
-        words = f"No sprite of {pixels} is kept yet. Select new ones and press K, or Keep, and they stay here."
-        self._empty.setText(f"{words}\n{more}")
+        text = f"No sprite of {pixels} is kept yet. Select new ones and press K, or Keep, and they stay here."
+        self._empty.setText(f"{text}\n{more}")
 
     def _mark_kept(self) -> None:
         """New sprites that are kept are marked."""
-        made = self.made() if self.new_tab.isChecked() else None
-        self.grid.set_marked(self._kept.among(made.sprites) if made is not None else ())
+        result = self.result() if self.new_tab.isChecked() else None
+        self.grid.set_marked(self._kept.among(result.sprites) if result is not None else ())
 
     def _lay_out(self) -> None:
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
         self._stack.addWidget(self.grid)
-        buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (
-            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.copy,
-            self.save_files, self.save_sheet,
-        ):  # fmt: skip
-            buttons.addWidget(button)
         tabs = QButtonGroup(self)
         for tab in (self.new_tab, self.kept_tab):
             tabs.addButton(tab)
@@ -261,7 +232,7 @@ class Results(QWidget):
         head.setStretch(1, 1)
         middle = factory.row(self._stack, self._neighbours)
         middle.setStretch(0, 1)
-        body = factory.column(head, self.badges, buttons, middle)
+        body = factory.column(head, self.badges, self.buttons, middle)
         body.setStretch(3, 1)
         self.setLayout(body)
 
@@ -269,17 +240,17 @@ class Results(QWidget):
         self.grid.selection_changed.connect(self._refresh)
         self.grid.activated.connect(self._on_activated)
         self._carrier.failed.connect(self.failed)
-        self.copy.clicked.connect(self._carrier.copy)
-        self.edit.clicked.connect(self._on_edit_clicked)
-        self.like.clicked.connect(self.like_requested)
-        self.keep.clicked.connect(self._on_keep)
-        self.reject.clicked.connect(self._on_reject)
+        self.buttons.copy.clicked.connect(self._carrier.copy)
+        self.buttons.edit.clicked.connect(self._on_edit_clicked)
+        self.buttons.like.clicked.connect(self.like_requested)
+        self.buttons.keep.clicked.connect(self._on_keep)
+        self.buttons.reject.clicked.connect(self._on_reject)
         self.back.clicked.connect(self._on_back)
         self.forward.clicked.connect(self._on_forward)
         self.new_tab.clicked.connect(self._refresh_grid)
         self.kept_tab.clicked.connect(self._refresh_grid)
         self._kept.changed.connect(self._on_kept_changed)
-        self._frames.triggered.connect(self._on_frame_count_chosen)
+        self.buttons.frame_counts.triggered.connect(self._on_frame_count_chosen)
         keys = (
             ("K", self._on_keep),
             ("X", self._on_reject),
@@ -289,9 +260,7 @@ class Results(QWidget):
             ("Alt+Right", self._on_forward),
         )
         for key, slot in keys:
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(slot)
+            factory.shortcut(key, self, slot)
 
     @Slot()
     def _on_keep(self) -> None:
@@ -348,40 +317,21 @@ class Results(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        is_new, shown = self.new_tab.isChecked(), self._stack.currentIndex() == 1
-        why_not = (
-            "" if shown else ("There are no sprites yet: press Generate." if is_new else "No sprites are kept yet.")
+        is_new, has_sprites = self.new_tab.isChecked(), self._stack.currentIndex() == 1
+        empty = "There are no sprites yet: press Generate." if is_new else "No sprites are kept yet."
+        selected = self.grid.selected_count() if has_sprites else 0
+        to_save = selected or (len(self._remaining()) if has_sprites else 0)
+        self.buttons.refresh(
+            "" if has_sprites else empty, selected, to_save, is_new=is_new, is_editing=self._is_editing
         )
-        selected = self.grid.selected_count() if shown else 0
-        none = "" if selected else "Select some sprites first."
+        self.buttons.set_abilities(self._capabilities)
         count = len(self._kept.of_size(self._size))
         self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
-        factory.set_enabled(self.keep, why_not or none or ("" if is_new else "They are kept."), _KEEP)
-        factory.set_enabled(self.reject, why_not or none, _REJECT)
-        factory.set_enabled(self.copy, why_not or none, _COPY)
-        factory.set_enabled(self.save_files, why_not, _FILES)
-        factory.set_enabled(self.save_sheet, why_not, _SHEET)
-        saved = selected or (len(self._remaining()) if shown else 0)
-        factory.set_button_text(
-            self.save_files, f"Save {formatting.count(saved, 'PNG file') if saved else 'PNG files'}…"
+        no_previous, no_next = (
+            "" if self._batches.can_go(step) else why for step, why in ((-1, _NO_PREVIOUS), (1, _NO_NEXT))
         )
-        factory.set_button_text(
-            self.save_sheet, f"Save {formatting.count(saved, 'sprite')} as…" if saved else "Save as…"
-        )
-        for button in (self.save_files, self.save_sheet):  # with what is selected, no other button moves
-            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
-        factory.set_enabled(
-            self.back, "" if self._batches.can_go(-1) else "Nothing is held that was drawn before.", _BACK
-        )
-        factory.set_enabled(self.forward, "" if self._batches.can_go(1) else "Nothing was drawn after these.", _FORWARD)
-        factory.set_enabled(self.edit, why_not or ("" if selected == 1 else "Select one sprite first."), _EDIT)
-        two = "" if selected == 2 or (selected == 1 and self._is_editing) else "Select two sprites first."
-        factory.set_enabled(self.between, why_not or two, _BETWEEN)
-        factory.set_enabled(self.like, why_not or ("" if selected > 1 else "Select two sprites or more first."), _LIKE)
-        for button in (self.open, self.blank, self.edit):
-            button.setVisible("vary" in self._capabilities)
-        for button in (self.between, self.like):
-            button.setVisible("blend" in self._capabilities)
+        factory.set_enabled(self.back, no_previous, _BACK)
+        factory.set_enabled(self.forward, no_next, _FORWARD)
 
     @Slot(int)
     def _on_activated(self, number: int) -> None:
@@ -397,9 +347,46 @@ class Results(QWidget):
         self.between_requested.emit(action.data())
 
 
-def _tab(words: str, tip: str) -> QToolButton:
-    made = QToolButton()
-    made.setText(words)
-    made.setCheckable(True)
-    factory.set_name_and_tip(made, words, tip)
-    return made
+class Badges(QWidget):
+    """A badge for each check, and a note that stays as long as its sprites do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.labels: list[QLabel] = []
+        self.note = factory.text("", "warning")
+        self._flow = FlowLayout(factory.GRID // 2, factory.GRID // 2)
+        self.setLayout(factory.column(self.note, self._flow, spacing=4))
+        self.show_result(None)
+
+    def show_result(self, result: SpritesColoured | None) -> None:
+        """Speak of these sprites; None: of none."""
+        for label in self.labels:
+            self._flow.removeWidget(label)
+            label.deleteLater()
+        self.labels = [_badge(badge) for badge in result.badges] if result is not None else []
+        for label in self.labels:
+            self._flow.addWidget(label)
+        self.note.setText(result.note if result is not None else "")
+        self.note.setVisible(bool(self.note.text()))
+        self.setVisible(bool(self.labels or self.note.text()))
+
+
+def _badge(badge: ConstraintCheck) -> QLabel:
+    """A check in words: of how many sprites it holds, and why not of the others."""
+    fails = badge.count - badge.holds
+    text, tip = badge.title, f"{badge.title}: checked on each of these sprites."
+    if fails and fails == badge.but_kept:
+        text, tip = f"{badge.title}, except where nothing changed", "Pixels that were to stay are as they were."
+    elif fails:
+        text, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Checked on each of these sprites."
+    result = factory.badge(text)
+    factory.set_name_and_tip(result, text, tip)
+    return result
+
+
+def _tab(text: str, tip: str) -> QToolButton:
+    result = QToolButton()
+    result.setText(text)
+    result.setCheckable(True)
+    factory.set_name_and_tip(result, text, tip)
+    return result

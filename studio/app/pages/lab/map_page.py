@@ -117,7 +117,7 @@ class MapPage(QWidget):
         self.about = factory.caption(_SELECT)
         self.neighbours, self.odd = SpriteButtons("Most like it"), SpriteButtons("Odd ones out")
         self.walk = LatentWalk(self._map)
-        self._said = factory.caption("")
+        self._summary = factory.caption("")
         self._legend = FlowLayout(factory.GRID, factory.GRID // 2)
         self._stack, self._splitter = QStackedWidget(), QSplitter(Qt.Orientation.Horizontal)
         self._like = factory.caption("Most like it")
@@ -165,7 +165,7 @@ class MapPage(QWidget):
         self.progress.setFixedHeight(factory.GRID)
         factory.retain_size_when_hidden(self.progress)
         buttons = factory.column(1, factory.row(self.show_map, self.cancel), spacing=0)
-        head = factory.row(self.choice, buttons, self._said, spacing=2 * factory.GRID)
+        head = factory.row(self.choice, buttons, self._summary, spacing=2 * factory.GRID)
         head.setStretch(2, 1)
         legend = factory.panel(self._legend)
         tools = factory.row(legend, factory.column(factory.row(self.fit, self.zoom_out, self.zoom_in, spacing=4), 1))
@@ -179,12 +179,8 @@ class MapPage(QWidget):
         side.setContentsMargins(factory.GRID, 0, factory.GRID, 0)
         scroll = factory.scroll_area(factory.panel(side))
         scroll.setMinimumWidth(_SIDE_WIDTH)
-        self._splitter.addWidget(factory.panel(left))
-        self._splitter.addWidget(scroll)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setStretchFactor(0, 1)
-        self._splitter.setSizes([900, _SIDE_WIDTH])
-        self._splitter.restoreState(self._session.settings.layout("map"))
+        parts, layout = (factory.panel(left), scroll), self._session.settings.layout("map")
+        factory.fill_splitter(self._splitter, parts, (900, _SIDE_WIDTH), layout, stretch=0)
         empty = factory.caption(_EMPTY)
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
@@ -260,7 +256,7 @@ class MapPage(QWidget):
         self.walk.clear()
         some = f" of {formatting.number(shown.total)}" if shown.total > len(sprites) else ""
         how_many, share = formatting.count(len(sprites), "sprite"), formatting.percent(shown.explained)
-        self._said.setText(f"{how_many}{some}. The two axes show {share} of how they differ to the model.")
+        self._summary.setText(f"{how_many}{some}. The two axes show {share} of how they differ to the model.")
         self._stack.setCurrentIndex(1)
 
     def _show_legend(self, names: Sequence[str], *, has_others: bool) -> None:
@@ -275,13 +271,13 @@ class MapPage(QWidget):
         self.view.mark({} if ends is None else {ends[0]: "A", ends[1]: "B"})
 
     @Slot(int)
-    def _on_neighbour_chosen(self, place: int) -> None:
-        self._visit(int(self._neighbours[place]))
+    def _on_neighbour_chosen(self, index: int) -> None:
+        self._visit(int(self._neighbours[index]))
 
     @Slot(int)
-    def _on_outlier_chosen(self, place: int) -> None:
+    def _on_outlier_chosen(self, index: int) -> None:
         if self._map.shown is not None:
-            self._visit(int(self._map.shown.odd[place]))
+            self._visit(int(self._map.shown.odd[index]))
 
     def _visit(self, index: int) -> None:
         self.select(index)

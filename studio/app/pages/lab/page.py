@@ -101,13 +101,9 @@ class LabPage(Page):
         head = factory.column(self.title, self.question, self.run_choice, buttons, self.progress, choices)
         right = factory.column(head, self._scroll, margin=2 * factory.GRID)
         right.setStretch(1, 1)
-        for part in (left, right):
-            self._splitter.addWidget(factory.panel(part))
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # a table may be wide
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setSizes([300, 900])
-        self._splitter.restoreState(self.session.settings.layout("lab"))
+        parts = factory.panel(left), factory.panel(right)
+        factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lab"), stretch=1)
         self.tabs.addTab(self._splitter, "Experiments")
         self.tabs.addTab(self.map, "Map of the sprites")
         self.setLayout(factory.column(self.tabs))
@@ -141,7 +137,7 @@ class LabPage(Page):
             if experiment not in inside:
                 self._add(experiment)
         if inside:
-            self.experiments.addItem(_heading(_INSIDE))
+            self.experiments.addItem(factory.list_heading(_INSIDE))
         for experiment in inside:
             self._add(experiment)
         self.experiments.setCurrentRow(0)
@@ -216,10 +212,10 @@ class LabPage(Page):
             return
         self.progress.setRange(0, progress.total if progress is not None else 0)
         self.progress.setValue(progress.done if progress is not None else 0)
-        words = "" if progress is None else progress.what
+        text = "" if progress is None else progress.what
         if progress is not None and progress.total:
-            words = f"{formatting.number(progress.done)} of {formatting.number(progress.total)} {words}"
-        self.about.setText(words)
+            text = f"{formatting.number(progress.done)} of {formatting.number(progress.total)} {text}"
+        self.about.setText(text)
 
     @Slot()
     def _on_outcome_changed(self) -> None:
@@ -253,12 +249,12 @@ class LabPage(Page):
 
     def _chosen(self) -> Result | None:
         """The result to show."""
-        place = self.result.currentIndex()
-        return self._listed[place] if 0 <= place < len(self._listed) else None
+        index = self.result.currentIndex()
+        return self._listed[index] if 0 <= index < len(self._listed) else None
 
     def _compared(self) -> Result | None:
-        place = self.compared.currentIndex() - 1
-        return self._listed[place] if 0 <= place < len(self._listed) else None
+        index = self.compared.currentIndex() - 1
+        return self._listed[index] if 0 <= index < len(self._listed) else None
 
     @Slot()
     def _refresh_result(self) -> None:
@@ -266,8 +262,8 @@ class LabPage(Page):
         lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
         is_running = lab.running is not None and lab.running is self.experiment()
         for combo in (self.result, self.compared):
-            why_not = _RUNNING if is_running else "" if self._listed else _NOTHING
-            factory.set_enabled(combo, why_not, _RESULT if combo is self.result else _COMPARE)
+            reason = _RUNNING if is_running else "" if self._listed else _NOTHING
+            factory.set_enabled(combo, reason, _RESULT if combo is self.result else _COMPARE)
         factory.set_enabled(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
         if is_running:
             self.findings.show_outcome(lab.outcome)
@@ -298,13 +294,3 @@ def _called(result: Result) -> str:
     """'24 Nov 14:37, generator, demo sprites, AMD EPYC', or with a run in the place of recipe and sprites."""
     what = result.looked_into() or f"{result.recipe}, {result.data_title}"
     return f"{result.created[:10]} {result.created[11:16]}, {what}, {result.device_name}"
-
-
-def _heading(words: str) -> QListWidgetItem:
-    """A line of the list that names those below it."""
-    item = QListWidgetItem(words)
-    item.setFlags(Qt.ItemFlag.NoItemFlags)
-    font = item.font()
-    font.setBold(True)
-    item.setFont(font)
-    return item

@@ -53,7 +53,7 @@ class ResultView(QWidget):
         self.plots: list[XYPlot] = []
         self._can_plot = False
         self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")  # with another, and its name
-        self._plot_place = factory.column(spacing=2 * factory.GRID)
+        self._plot_box = factory.column(spacing=2 * factory.GRID)
         self._parts = factory.column()
         self._plain = Collapsible("The same in plain PyTorch", self.code)
         self._lay_out()
@@ -65,9 +65,9 @@ class ResultView(QWidget):
         self._can_plot = True
         self._draw()
 
-    def clear(self, words: str) -> None:
+    def clear(self, text: str) -> None:
         """Show nothing but these words."""
-        self._show(Outcome(sentences=(words,)))
+        self._show(Outcome(sentences=(text,)))
 
     def show_outcome(self, outcome: Outcome) -> None:
         """Show what was found out up to now."""
@@ -103,7 +103,7 @@ class ResultView(QWidget):
         self.read_on.setOpenExternalLinks(True)
         use = factory.row(self.use, 1)
         parts = factory.column(
-            self.sentences, use, self._plot_place, self._parts, self._plain, self.read_on, 1, spacing=2 * factory.GRID
+            self.sentences, use, self._plot_box, self._parts, self._plain, self.read_on, 1, spacing=2 * factory.GRID
         )
         self.setLayout(parts)
         self.clear("")
@@ -134,11 +134,11 @@ class ResultView(QWidget):
 
         while len(self.plots) < len(outcome.plots):
             self.plots.append(XYPlot())
-            self._plot_place.addWidget(self.plots[-1])
-        for place, widget in enumerate(self.plots):
-            widget.setVisible(place < len(outcome.plots))
-            if place < len(outcome.plots):
-                widget.show_plot(outcome.plots[place], _others(compared, outcome.plots[place], name))
+            self._plot_box.addWidget(self.plots[-1])
+        for index, widget in enumerate(self.plots):
+            widget.setVisible(index < len(outcome.plots))
+            if index < len(outcome.plots):
+                widget.show_plot(outcome.plots[index], _others(compared, outcome.plots[index], name))
 
 
 def when(result: Result) -> str:

@@ -126,8 +126,8 @@ class RunActions(QWidget):
         factory.set_enabled(self.report, self._why_no_report(), _TIPS["report"])
         factory.set_enabled(self.folder, one, _TIPS["folder"])
         busy = any(run.standing == "training" for run in self._runs)
-        why_not = "A run that is being trained stays: stop it first." if busy else ""
-        factory.set_enabled(self.trash, why_not if self._runs else "Choose a run in the table.", _TIPS["trash"])
+        reason = "A run that is being trained stays: stop it first." if busy else ""
+        factory.set_enabled(self.trash, reason if self._runs else "Choose a run in the table.", _TIPS["trash"])
 
     def _why_no_run(self) -> str:
         if len(self._runs) != 1:

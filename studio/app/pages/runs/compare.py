@@ -46,7 +46,7 @@ class Comparison(QWidget):
         super().__init__()
         self._session = session
         self._runs: list[RunSummary] = []
-        self._asked: dict[Path, RunSummary] = {}  # as a run was when it was read
+        self._read_as: dict[Path, RunSummary] = {}  # as a run was when it was read
         self._read: dict[Path, HistoryRead] = {}
         self._drawn: list[Path] = []
         self.filmed: Path | None = None  # the run whose samples are on show
@@ -61,7 +61,7 @@ class Comparison(QWidget):
         self._head = factory.panel(factory.row(self.sections, 1, self._left_out))
         self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._plot_place = factory.column()
+        self._plot_box = factory.column()
         self._calm = QTimer(self)
         self._calm.setSingleShot(True)
         self._calm.setInterval(_CALM_MS)
@@ -72,11 +72,8 @@ class Comparison(QWidget):
         session.catalog.plots_ready.connect(self._make_plot)
 
     def _lay_out(self) -> None:
-        self.splitter.addWidget(factory.panel(self._plot_place))
-        self.splitter.addWidget(self.filmstrip)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.setSizes([600, 400])
-        self.splitter.restoreState(self._session.settings.layout("comparison"))
+        parts = factory.panel(self._plot_box), self.filmstrip
+        factory.fill_splitter(self.splitter, parts, (600, 400), self._session.settings.layout("comparison"))
         for section in (self.splitter, self.settings, self.samples, self.figures):
             self._stack.addWidget(section)
         layout = factory.column(self._head, self._stack)
@@ -102,7 +99,7 @@ class Comparison(QWidget):
         paths = [run.path for run in self._runs]
         self._read = {path: read for path, read in self._read.items() if path in paths}
         missing = [run.path for run in self._runs if self._has_changed(run)]
-        self._asked = {run.path: run for run in self._runs}
+        self._read_as = {run.path: run for run in self._runs}
         if missing:
             self._session.runs.read_runs(missing)
         if paths != self._drawn:  # else what is on show stays until there is something newer
@@ -110,7 +107,7 @@ class Comparison(QWidget):
 
     def _has_changed(self, run: RunSummary) -> bool:
         """Whether there is more to read than was read; a run that trains has always more."""
-        return run.path not in self._read or self._asked.get(run.path) != run or run.standing == "training"
+        return run.path not in self._read or self._read_as.get(run.path) != run or run.standing == "training"
 
     @Slot(object)
     def _on_run_read(self, read: HistoryRead) -> None:
@@ -127,14 +124,14 @@ class Comparison(QWidget):
 
         self.plot = CurvesPlot()
         self.plot.save_requested.connect(self.save_requested)
-        self._plot_place.addWidget(self.plot)
+        self._plot_box.addWidget(self.plot)
         self._draw()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Seen: now there must be a plot, and something in it."""
         super().showEvent(event)
         self._make_plot()
-        self._asked.clear()  # the command line may have evaluated one
+        self._read_as.clear()  # the command line may have evaluated one
         self._calm.start()
 
     def _draw(self) -> None:

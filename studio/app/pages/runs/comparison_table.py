@@ -42,10 +42,10 @@ class ComparisonTable(QWidget):
         self._stack.setCurrentIndex(0)
         self._say(note)
 
-    def show_message(self, words: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show no table but these words."""
         self._model.show_rows((), ())
-        self._nothing.setText(words)
+        self._nothing.setText(message)
         self._stack.setCurrentIndex(1)
         self._say("")
 
@@ -108,10 +108,10 @@ class _ComparisonModel(QAbstractTableModel):
         return self._runs[section - self._before] if section >= self._before else ""
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        row, place = self._rows[index.row()], index.column() - self._before
+        row, column = self._rows[index.row()], index.column() - self._before
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return row.marked()[place] if place >= 0 else row.better
-        if role == Qt.ItemDataRole.FontRole and place in row.best:
+            return row.marked()[column] if column >= 0 else row.better
+        if role == Qt.ItemDataRole.FontRole and column in row.best:
             bold = QFont()
             bold.setBold(True)
             return bold

@@ -108,8 +108,8 @@ class FreeSpaceDialog(QDialog):
             self._parts[kind.name].setVisible(bool(own))
             self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))
         wanted = self.wanted()
-        why_not = "" if wanted else "There is nothing to remove."
-        factory.set_enabled(self.free, "One moment: it is at work." if self._space.is_busy() else why_not, _FREE)
+        reason = "" if wanted else "There is nothing to remove."
+        factory.set_enabled(self.free, "One moment: it is at work." if self._space.is_busy() else reason, _FREE)
         factory.set_button_text(self.free, f"Free {formatting.memory(_bytes_of(wanted))}" if wanted else "Free space")
         nothing = "" if self._space.is_busy() or self._items else "There is nothing that could go."
         self._list.setPlainText("\n".join(self._lines(wanted)) or nothing)

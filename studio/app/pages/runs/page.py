@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
 
 from studio.app.pages.base import Page
@@ -119,11 +119,9 @@ class RunsPage(Page):
         head = factory.row(factory.title("Runs"), self._use, 1, self.free, self.starred, self.filter)
         runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID)
         runs.setStretch(0, 1)
-        self._splitter.addWidget(factory.panel(factory.column(self._no_match, runs, self.notes, self.actions_row)))
-        self._splitter.addWidget(self.comparison)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setSizes([380, 300])
-        self._splitter.restoreState(self.session.settings.layout("runs"))
+        above = factory.panel(factory.column(self._no_match, runs, self.notes, self.actions_row))
+        layout = self.session.settings.layout("runs")
+        factory.fill_splitter(self._splitter, (above, self.comparison), (380, 300), layout)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
         self._stack.addWidget(self._splitter)
@@ -138,12 +136,9 @@ class RunsPage(Page):
         self.free.clicked.connect(self._on_free_space_clicked)
         self.table.clicked.connect(self._on_cell_clicked)
         self._rows.renamed.connect(self._on_renamed)
-        star = QShortcut(QKeySequence("Ctrl+D"), self)
-        star.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        star.activated.connect(self._toggle_stars)
-        trash = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.table)
-        trash.setContext(Qt.ShortcutContext.WidgetShortcut)
-        trash.activated.connect(self.actions_row.trash_by_key)
+        factory.shortcut("Ctrl+D", self, self._toggle_stars)
+        delete, context = QKeySequence.StandardKey.Delete, Qt.ShortcutContext.WidgetShortcut
+        factory.shortcut(delete, self.table, self.actions_row.trash_by_key, context)
         self.table.selectionModel().selectionChanged.connect(self._on_selection_changed)
         self.actions_row.train_requested.connect(self._on_train_requested)
         self.actions_row.use_requested.connect(self.model_requested)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QDropEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
 from studio.app import theme
@@ -58,10 +58,8 @@ class QueuePanel(QWidget):
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
         self.setLayout(factory.column(factory.heading("Queue"), self._state, self.list, row))
         self.setFixedWidth(_WIDTH)
-        for keys, act in (("Alt+Up", self._on_move_up), ("Alt+Down", self._on_move_down)):
-            shortcut = QShortcut(QKeySequence(keys), self.list)
-            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
-            shortcut.activated.connect(act)
+        factory.shortcut("Alt+Up", self.list, self._on_move_up, Qt.ShortcutContext.WidgetShortcut)
+        factory.shortcut("Alt+Down", self.list, self._on_move_down, Qt.ShortcutContext.WidgetShortcut)
         self.list.dropped.connect(self._on_dropped)
         self.list.currentRowChanged.connect(self._refresh_buttons)
         self.switch.clicked.connect(self._on_switch_clicked)
@@ -110,10 +108,10 @@ class QueuePanel(QWidget):
     @Slot()
     def _refresh_buttons(self) -> None:
         queue, row = self._session.queue, self.list.currentRow()
-        why_not = "" if self._session.catalog.devices else "Devices are still being looked for."
+        reason = "" if self._session.catalog.devices else "Devices are still being looked for."
         factory.set_button_text(self.switch, "Pause queue" if queue.is_on else "Start queue")
         self.switch.setIcon(theme.icon("pause" if queue.is_on else "play"))
-        factory.set_enabled(self.switch, why_not, _PAUSE if queue.is_on else _START)
+        factory.set_enabled(self.switch, reason, _PAUSE if queue.is_on else _START)
         none = "Choose a run in the queue." if row < 0 else ""
         factory.set_enabled(self.earlier, none or ("" if row else "It is the first."), _EARLIER)
         is_last = row == self.list.count() - 1

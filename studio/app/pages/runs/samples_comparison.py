@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NO_SAMPLES = "This run has no live samples."
 _NAME_WIDTH = 18 * factory.GRID
-_WAYS: dict[str, TimelineAxis] = {"At the same step": "step", "After the same time": "time"}
+_ALIGNMENTS: dict[str, TimelineAxis] = {"At the same step": "step", "After the same time": "time"}
 
 
 class SamplesComparison(QWidget):
@@ -28,27 +28,27 @@ class SamplesComparison(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.way = factory.combo(
+        self.alignment = factory.combo(
             "Compared by", "Compare the runs at the same step, or after the same time of training."
         )
         self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.place = factory.text("–", "muted", wrap=False)
+        self.position = factory.text("–", "muted", wrap=False)
         self.note = factory.caption("")
-        self.lines: list[_SamplesRow] = []
+        self.rows: list[_SamplesRow] = []
         self._runs: Sequence[ComparedRun] = ()
-        self._places: list[float] = []
+        self._positions: list[float] = []
         self._note = ""  # what else is to be said under them
         self._is_last = True  # the last place is on show, and stays so when there are later ones
-        self._lines_place = factory.column(spacing=4)
-        self.way.addItems(list(_WAYS))
+        self._rows_box = factory.column(spacing=4)
+        self.alignment.addItems(list(_ALIGNMENTS))
         factory.set_name_and_tip(self.slider, "Place of the samples", "Drag to see what each had learnt earlier.")
-        self.place.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
-        below = factory.row(self.way, self.place, self.slider)
+        self.position.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
+        below = factory.row(self.alignment, self.position, self.slider)
         below.setStretch(2, 1)
-        layout = factory.column(factory.scroll_area(factory.panel(self._lines_place)), self.note, below, spacing=4)
+        layout = factory.column(factory.scroll_area(factory.panel(self._rows_box)), self.note, below, spacing=4)
         layout.setStretch(0, 1)
         self.setLayout(layout)
-        self.way.currentTextChanged.connect(self._on_alignment_changed)
+        self.alignment.currentTextChanged.connect(self._on_alignment_changed)
         self.slider.valueChanged.connect(self._on_slider_moved)
 
     def show_runs(self, runs: Sequence[ComparedRun], note: str = "") -> None:
@@ -60,11 +60,11 @@ class SamplesComparison(QWidget):
         self._fit(shown)
 
     def _by(self) -> TimelineAxis:
-        return _WAYS[self.way.currentText()]
+        return _ALIGNMENTS[self.alignment.currentText()]
 
     def _shown(self) -> float | None:
         """The place on show."""
-        return self._places[self.slider.value()] if self._places else None
+        return self._positions[self.slider.value()] if self._positions else None
 
     @Slot()
     def _on_alignment_changed(self) -> None:
@@ -72,14 +72,14 @@ class SamplesComparison(QWidget):
 
     @Slot(int)
     def _on_slider_moved(self, value: int) -> None:
-        self._is_last = value == len(self._places) - 1
+        self._is_last = value == len(self._positions) - 1
         self._draw()
 
     def _fit(self, shown: float | None) -> None:
         """Take the slider as far as all runs have come, at `shown` or at the end."""
-        self._places = shared_positions([run.film for run in self._runs], self._by())
-        last = max(0, len(self._places) - 1)
-        at = last if shown is None else min(last, max(0, bisect_right(self._places, shown) - 1))
+        self._positions = shared_positions([run.film for run in self._runs], self._by())
+        last = max(0, len(self._positions) - 1)
+        at = last if shown is None else min(last, max(0, bisect_right(self._positions, shown) - 1))
         self._is_last = at == last
         with QSignalBlocker(self.slider):
             self.slider.setRange(0, last)
@@ -89,18 +89,18 @@ class SamplesComparison(QWidget):
         self._say()
 
     def _draw(self) -> None:
-        place = self._shown()
-        self.place.setText("–" if place is None else self._in_words(place))
-        while len(self.lines) < len(self._runs):
-            self.lines.append(_SamplesRow())
-            self._lines_place.addWidget(self.lines[-1])
-        for line, run in zip(self.lines, self._runs, strict=False):
-            line.show_run(run, place, self._by())
-        for index, line in enumerate(self.lines):
+        position = self._shown()
+        self.position.setText("–" if position is None else self._position_text(position))
+        while len(self.rows) < len(self._runs):
+            self.rows.append(_SamplesRow())
+            self._rows_box.addWidget(self.rows[-1])
+        for line, run in zip(self.rows, self._runs, strict=False):
+            line.show_run(run, position, self._by())
+        for index, line in enumerate(self.rows):
             line.setVisible(index < len(self._runs))
 
-    def _in_words(self, place: float) -> str:
-        return f"Step {number(int(place))}" if self._by() == "step" else duration(place)
+    def _position_text(self, position: float) -> str:
+        return f"Step {number(int(position))}" if self._by() == "step" else duration(position)
 
     def _say(self) -> None:
         """Which run ends the way of all."""
@@ -108,8 +108,8 @@ class SamplesComparison(QWidget):
         end, name = min(ends, default=(0.0, ""))
         limit = ""
         if any(other > end for other, _ in ends):
-            words = self._in_words(end)
-            limit = f"Up to {words[:1].lower()}{words[1:]}, where the samples of '{name}' end."
+            text = self._position_text(end)
+            limit = f"Up to {text[:1].lower()}{text[1:]}, where the samples of '{name}' end."
         self.note.setText(f"{limit} {self._note}".strip())
         self.note.setVisible(bool(self.note.text()))
 
@@ -128,16 +128,16 @@ class _SamplesRow(QWidget):
         line.setStretch(1, 1)
         self.setLayout(line)
 
-    def show_run(self, run: ComparedRun, place: float | None, by: TimelineAxis) -> None:
+    def show_run(self, run: ComparedRun, position: float | None, by: TimelineAxis) -> None:
         """Show what this run has drawn nearest to that place; None: none of the runs has samples."""
         self.name.show_text(run.name)
         self.view.setAccessibleName(f"Samples of {run.name}")
         film = run.film
-        if place is None or not film.samples:
+        if position is None or not film.samples:
             self.where.show_text("")
             self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
             return
-        index = film.nearest(place, by)
+        index = film.nearest(position, by)
         sample = film.samples[index]
         self.where.show_text(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
         self.view.setMinimumHeight(sample.sprites.shape[1] + self.fontMetrics().height() + factory.GRID)

@@ -117,7 +117,7 @@ class RunTable(QAbstractTableModel):
         """Text, star, tool tip, alignment, or what to sort by."""
         run, column = self._runs[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole or (role == Qt.ItemDataRole.EditRole and column == Column.NAME):
-            return self._words(run)[column]
+            return self._texts(run)[column]
         if role == Qt.ItemDataRole.ToolTipRole:
             return _STAR_TIP if column == Column.STAR else _tip(run)
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -139,9 +139,9 @@ class RunTable(QAbstractTableModel):
     def words_of(self, row: int) -> str:
         """All that a run is found by: what its row says, its note and where it is."""
         run = self._runs[row]
-        return " ".join((*self._words(run), run.notes.note, str(run.path)))
+        return " ".join((*self._texts(run), run.notes.note, str(run.path)))
 
-    def _words(self, run: RunSummary) -> tuple[str, ...]:
+    def _texts(self, run: RunSummary) -> tuple[str, ...]:
         state, tags = run_texts.STANDINGS[run.standing], ", ".join(run.notes.tags)
         use = formatting.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
         if run.record is None or run.progress is None:
@@ -163,7 +163,7 @@ class RunTable(QAbstractTableModel):
         )
 
     def _sortable(self, run: RunSummary) -> tuple[Any, ...]:
-        found: list[Any] = [*self._words(run)]
+        found: list[Any] = [*self._texts(run)]
         found[Column.STAR] = not run.notes.starred
         found[Column.NAME] = run.title.casefold()
         progress = run.progress
@@ -181,14 +181,14 @@ class RunFilter(QSortFilterProxyModel):
     def __init__(self, rows: RunTable, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows = rows
-        self._words: list[str] = []
+        self._texts: list[str] = []
         self._starred = False
         self.setSourceModel(rows)
         self.setSortRole(SORT_ROLE)
 
     def look_for(self, text: str, *, starred: bool) -> None:
         """Show only these runs; starred: only those with a star."""
-        self._words, self._starred = nfc(text).casefold().split(), starred
+        self._texts, self._starred = nfc(text).casefold().split(), starred
         self.invalidate()
 
     def filterAcceptsRow(self, row: int, parent: _Index) -> bool:
@@ -196,10 +196,10 @@ class RunFilter(QSortFilterProxyModel):
         notes = self._rows.at(row).notes
         if self._starred and not notes.starred:
             return False
-        said, tags = self._rows.words_of(row).casefold(), [tag.casefold() for tag in notes.tags]
-        for word in self._words:
+        text, tags = self._rows.words_of(row).casefold(), [tag.casefold() for tag in notes.tags]
+        for word in self._texts:
             head, _, tag = word.partition(":")
-            found = any(each.startswith(tag) for each in tags) if head == "tag" else word in said
+            found = any(each.startswith(tag) for each in tags) if head == "tag" else word in text
             if not found:
                 return False
         return True

@@ -120,12 +120,12 @@ class DoctorView(QWidget):
         self.groups.blockSignals(True)
         self.groups.clear()
         heading: bool | None = None
-        for place, finding in enumerate(self._doctor.findings):
+        for index, finding in enumerate(self._doctor.findings):
             if finding.left_out != heading:
                 heading = finding.left_out
-                self._add_heading("Left out" if heading else "Worth a look")
+                self.groups.addItem(factory.list_heading("Left out" if heading else "Worth a look"))
             item = QListWidgetItem(f"{finding.group.capitalize()} ({number(len(finding.items))})", self.groups)
-            item.setData(_GROUP, (finding.group, finding.left_out, place))
+            item.setData(_GROUP, (finding.group, finding.left_out, index))
         self.groups.blockSignals(False)
         self._empty.setText(_LOOKING if self._doctor.is_checking else _SOUND)
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
@@ -138,15 +138,8 @@ class DoctorView(QWidget):
         """Return the row of the chosen finding, the nearest row once that finding is fixed, or -1 without findings."""
         found = {row: data for row in range(self.groups.count()) if (data := self.groups.item(row).data(_GROUP))}
         name, row = self._wanted
-        same = next((place for place, data in found.items() if data[:2] == name), None)
-        return same if same is not None else min(found, key=lambda place: abs(place - row), default=-1)
-
-    def _add_heading(self, words: str) -> None:
-        item = QListWidgetItem(words, self.groups)
-        item.setFlags(Qt.ItemFlag.NoItemFlags)
-        font = item.font()
-        font.setBold(True)
-        item.setFont(font)
+        same = next((index for index, data in found.items() if data[:2] == name), None)
+        return same if same is not None else min(found, key=lambda index: abs(index - row), default=-1)
 
     @Slot()
     def _on_finding_chosen(self) -> None:
@@ -179,8 +172,8 @@ class DoctorView(QWidget):
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]
         wanted = {name for item in shown for name in (item.name, item.twin)}
-        places = {name: place for place, name in enumerate(sprites.names) if name in wanted}
-        in_pictures = all(item.name in places for item in shown)
+        indices_by_name = {name: index for index, name in enumerate(sprites.names) if name in wanted}
+        in_pictures = all(item.name in indices_by_name for item in shown)
         self._pages.setCurrentWidget(self.grid if in_pictures else self.files)
         self._shown, self._names = sprites.rgba[:0], []
         if not in_pictures:
@@ -188,22 +181,22 @@ class DoctorView(QWidget):
             return
         rows: list[tuple[int, str]] = []
         for item in shown:
-            if item.twin in places:
-                rows.append((places[item.twin], f"what {item.name} is like"))
-            rows.append((places[item.name], item.reason))
-        indices = [place for place, _ in rows]
+            if item.twin in indices_by_name:
+                rows.append((indices_by_name[item.twin], f"what {item.name} is like"))
+            rows.append((indices_by_name[item.name], item.reason))
+        indices = [index for index, _ in rows]
         self._shown = sprites.rgba[indices]
-        names, reasons = [sprites.names[place] for place in indices], [reason for _, reason in rows]
+        names, reasons = [sprites.names[index] for index in indices], [reason for _, reason in rows]
         self._names = names
         self.grid.set_sprites(self._shown, names, labels=np.arange(len(names)), class_names=reasons)
 
     @Slot()
     def _refresh_buttons(self) -> None:
         fixes: Sequence[Fix] = self._finding.fixes if self._finding else ()
-        for place, button in enumerate(self.fixes):
-            button.setVisible(place < len(fixes))
-            if place < len(fixes):
-                factory.set_button_text(button, fixes[place].title)
+        for index, button in enumerate(self.fixes):
+            button.setVisible(index < len(fixes))
+            if index < len(fixes):
+                factory.set_button_text(button, fixes[index].title)
         self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
         factory.set_enabled(self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", _LEAVE_OUT)
@@ -225,9 +218,9 @@ class DoctorView(QWidget):
     def _on_second_fix(self) -> None:
         self._apply_fix(1)
 
-    def _apply_fix(self, place: int) -> None:
+    def _apply_fix(self, index: int) -> None:
         assert self._finding is not None
-        fix = self._finding.fixes[place]
+        fix = self._finding.fixes[index]
         if fix.changes.get(_THRESHOLD):
             fix = Fix(fix.title, {**fix.changes, _THRESHOLD: self.threshold.slider.value()})
         self._doctor.mend(fix)
@@ -242,7 +235,7 @@ class DoctorView(QWidget):
 
     @Slot()
     def _on_exclude_clicked(self) -> None:
-        self._doctor.leave_out([self._names[place] for place in self.grid.selected()])
+        self._doctor.leave_out([self._names[index] for index in self.grid.selected()])
 
 
 _HALF, _MOST = 128, 255

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QTabWidget, QWidget
 
 from studio.app import dialogs
@@ -71,12 +71,8 @@ class SpritesPage(Page):
         body = factory.column(self.proposal, self.tabs)
         body.setStretchFactor(self.tabs, 1)
         body.setContentsMargins(factory.GRID, 0, 3 * factory.GRID, factory.GRID)
-        self._splitter.addWidget(side)
-        self._splitter.addWidget(factory.panel(body))
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setSizes([320, 900])
-        self._splitter.restoreState(self.session.settings.layout("sprites"))
+        parts, layout = (side, factory.panel(body)), self.session.settings.layout("sprites")
+        factory.fill_splitter(self._splitter, parts, (320, 900), layout, stretch=1)
         zoom = self.session.settings.text("sprites_zoom", "2")
         self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
         for page in (self.drop_zone, self.waiting, self._splitter, self.cutting):
@@ -93,9 +89,7 @@ class SpritesPage(Page):
         self.summary.train.clicked.connect(self._on_train_clicked)
         self.selection.edit_requested.connect(self._on_edit_requested)
         self.summary.filtered.connect(self._on_filtered)
-        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
-        escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        escape.activated.connect(self.summary.show_all_colours)
+        factory.shortcut("Escape", self._splitter, self.summary.show_all_colours)
         self.doctor.slice_requested.connect(self._ways.open_sheet)
         self.proposal.cells_requested.connect(self._ways.open_sheet)
         self._ways.opened.connect(self._on_slicing_opened)
@@ -191,27 +185,27 @@ class ImportProgress(QWidget):
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
         self.cancel = factory.button("Cancel", "Stop reading; what was open before stays.")
-        self._words = factory.ElidedLabel("heading")
-        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._label = factory.ElidedLabel("heading")
+        self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(320)
         factory.set_name_and_tip(self._bar, "Progress", "How many of the files have been read.")
         bar, cancel = factory.row(1, self._bar, 1), factory.row(1, self.cancel, 1)
-        self.setLayout(factory.column(1, self._words, bar, cancel, 1, spacing=2 * factory.GRID))
+        self.setLayout(factory.column(1, self._label, bar, cancel, 1, spacing=2 * factory.GRID))
         self.cancel.clicked.connect(open_sprites.cancel)
         open_sprites.started.connect(self._on_started)
         open_sprites.progressed.connect(self._on_progressed)
 
     @Slot()
     def _on_started(self) -> None:
-        self._words.show_text("Reading sprites…")
+        self._label.show_text("Reading sprites…")
         self._bar.setRange(0, 0)
 
     @Slot(object)
     def _on_progressed(self, progress: Progress) -> None:
         of = f" of {progress.total:,}" if progress.total else ""
-        self._words.show_text(f"{progress.done:,}{of} {progress.what}")
+        self._label.show_text(f"{progress.done:,}{of} {progress.what}")
         self._bar.setRange(0, progress.total)
         self._bar.setValue(progress.done)
 
@@ -228,12 +222,10 @@ class SelectionBar(QWidget):
         super().__init__()
         self._grid, self._session = grid, session
         self.edit = factory.button("Edit", "Vary this sprite, or a part of it, on the Generate page.")
-        self._words = factory.text("", "muted", wrap=False)
+        self._label = factory.text("", "muted", wrap=False)
         self.leave_out = factory.button("Leave them out", "Don't learn from these (Delete); Ctrl+Z takes it back.")
-        self.setLayout(factory.row(self._words, self.leave_out, self.edit, 1))
-        shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), grid)
-        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        shortcut.activated.connect(self._on_exclude)
+        self.setLayout(factory.row(self._label, self.leave_out, self.edit, 1))
+        factory.shortcut(QKeySequence.StandardKey.Delete, grid, self._on_exclude)
         self.leave_out.clicked.connect(self._on_exclude)
         self.edit.clicked.connect(self._on_edit_clicked)
         grid.selection_changed.connect(self._refresh)
@@ -243,8 +235,8 @@ class SelectionBar(QWidget):
     @Slot()
     def _refresh(self) -> None:
         selected = self._grid.selected_count()
-        words = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to leave them out."
-        self._words.setText(words)
+        text = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to leave them out."
+        self._label.setText(text)
         self.leave_out.setVisible(selected > 0)
         self.edit.setVisible(selected == 1)
 

@@ -52,7 +52,7 @@ class PaletteView(QWidget):
         self.show_all = factory.button("Show all", "Show all sprites again. (Escape)", role="flat")
         self._title = factory.heading("Colours")
         self._about = factory.caption("")
-        self._said = factory.caption("")
+        self._status = factory.caption("")
         self._lay_out()
         self._connect()
         self.set_sprites(None)
@@ -83,9 +83,9 @@ class PaletteView(QWidget):
         buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.save, self.copy):
             buttons.addWidget(button)
-        said = factory.row(self._said, self.show_all)
-        said.setStretch(0, 1)
-        self.setLayout(factory.column(head, self._about, self.swatches, said, buttons))
+        text = factory.row(self._status, self.show_all)
+        text.setStretch(0, 1)
+        self.setLayout(factory.column(head, self._about, self.swatches, text, buttons))
 
     def _connect(self) -> None:
         self._session.open_sprites.colours_counted.connect(self._on_colours_counted)
@@ -108,20 +108,20 @@ class PaletteView(QWidget):
         use = self._use
         colours: Rgba = use.colours if use is not None else np.zeros((0, 4), np.uint8)
         self._order = display_order(colours) if self.order.currentData() == _BY_HUE else np.arange(len(colours))
-        self.swatches.set_palette(colours[self._order], _words(use, self._order) if use is not None else ())
+        self.swatches.set_palette(colours[self._order], _use_texts(use, self._order) if use is not None else ())
         self._title.setText(f"Colours{_total(use)}")
         self._about.setText(_about(use))
         self._about.setVisible(bool(self._about.text()))
-        why_not = "" if len(colours) else _NONE_YET
-        factory.set_enabled(self.save, why_not, _SAVE)
-        factory.set_enabled(self.copy, why_not, _COPY)
-        factory.set_enabled(self.order, why_not, "Lay the colours out by hue, or the most used first.")
-        self._show_chosen(self._said.text() if self._wanted is not None else "")
+        reason = "" if len(colours) else _NONE_YET
+        factory.set_enabled(self.save, reason, _SAVE)
+        factory.set_enabled(self.copy, reason, _COPY)
+        factory.set_enabled(self.order, reason, "Lay the colours out by hue, or the most used first.")
+        self._show_chosen(self._status.text() if self._wanted is not None else "")
 
-    def _show_chosen(self, said: str) -> None:
-        self._said.setText(said)
-        self._said.setVisible(bool(said))
-        self.show_all.setVisible(bool(said))
+    def _show_chosen(self, text: str) -> None:
+        self._status.setText(text)
+        self._status.setVisible(bool(text))
+        self.show_all.setVisible(bool(text))
         self.swatches.mark(next((n for n, colour in enumerate(self._palette()) if self._is_wanted(colour)), -1))
 
     def _is_wanted(self, colour: Rgba) -> bool:
@@ -160,7 +160,7 @@ class PaletteView(QWidget):
         QGuiApplication.clipboard().setText("\n".join(map(hex_code, self._palette())))
 
 
-def _words(use: ColourCounts, order: NDArray[np.int64]) -> list[str]:
+def _use_texts(use: ColourCounts, order: NDArray[np.int64]) -> list[str]:
     about = "about " if use.step > 1 else ""
     pairs = zip(use.pixels[order].tolist(), use.sprites[order].tolist(), strict=True)
     return [
@@ -176,7 +176,7 @@ def _about(use: ColourCounts | None) -> str:
     """What the swatches leave out, and how the numbers came about."""
     if use is None:
         return ""
-    words = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []
-    words += [f"estimated from 1 in {formatting.number(use.step)} sprites"] if use.step > 1 else []
-    sentence = ", ".join(words)
-    return f"{sentence[:1].upper()}{sentence[1:]}." if words else ""
+    parts = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []
+    parts += [f"estimated from 1 in {formatting.number(use.step)} sprites"] if use.step > 1 else []
+    sentence = ", ".join(parts)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if parts else ""

@@ -51,8 +51,8 @@ class SliceForm(QWidget):
         factory.set_name_and_tip(
             self.classes, "Classes", "What becomes a class of its own: each sheet, or each of its rows."
         )
-        for value, words in _CLASSES.items():
-            self.classes.addItem(words, value)
+        for value, text in _CLASSES.items():
+            self.classes.addItem(text, value)
         for name in ("tile", "tile_height"):
             self.boxes[name].setMinimum(1)
         self.boxes["margin_top"].setMinimum(0)
@@ -124,7 +124,7 @@ class SliceForm(QWidget):
         if grid is None:
             self.proposal.setText("No grid is seen in this sheet: give its numbers, or try Packed.")
             return
-        self.proposal.setText(f"{_in_words(grid)}. {percent(round(grid.confidence, 2))} sure.")
+        self.proposal.setText(f"{_grid_text(grid)}. {percent(round(grid.confidence, 2))} sure.")
         if self.automatic.isChecked():
             self._showing = True
             self._show_numbers(grid)
@@ -228,13 +228,13 @@ class SliceForm(QWidget):
         return rows
 
 
-def _in_words(grid: SheetGrid) -> str:
+def _grid_text(grid: SheetGrid) -> str:
     """'Seen: tiles of 16 × 16 pixels, 1 px apart, from 1 px on'."""
-    words = f"Seen: tiles of {grid.tile_width} × {grid.tile_height} pixels"
+    text = f"Seen: tiles of {grid.tile_width} × {grid.tile_height} pixels"
     if grid.spacing:
-        words += f", {grid.spacing} px apart"
+        text += f", {grid.spacing} px apart"
     if grid.left == grid.top and grid.left:
-        words += f", from {grid.left} px on"
+        text += f", from {grid.left} px on"
     elif grid.left or grid.top:
-        words += f", from {grid.left} px across and {grid.top} px down"
-    return words
+        text += f", from {grid.left} px across and {grid.top} px down"
+    return text

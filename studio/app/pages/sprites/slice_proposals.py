@@ -114,7 +114,7 @@ class SliceProposal(QFrame):
         self._open_sprites = open_sprites
         self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
-        self.words = factory.text("")
+        self.text = factory.text("")
         self.slice_button = factory.button("Cut them into sprites", _CUT, role="primary")
         self.see_cells = factory.button("See the cells…", _SEE_FIRST)
         self.larger = factory.button("Use the larger canvas", _LARGER)
@@ -126,7 +126,7 @@ class SliceProposal(QFrame):
         buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.slice_button, self.larger, self.see_cells, self.undo):
             buttons.addWidget(button)
-        line = factory.row(self.words, self.close_line)
+        line = factory.row(self.text, self.close_line)
         line.setStretch(0, 1)
         box = factory.column(line, buttons)
         box.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
@@ -150,12 +150,12 @@ class SliceProposal(QFrame):
             return
         self._first = names[0]
         if uncut:
-            self.words.setText(describe_proposal(result.sheets))
+            self.text.setText(describe_proposal(result.sheets))
             factory.set_button_text(
                 self.slice_button, "Cut it into sprites" if len(names) == 1 else "Cut them into sprites"
             )
         else:
-            self.words.setText(describe_result(result))
+            self.text.setText(describe_result(result))
         fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None
         if fix is not None:
             factory.set_button_text(self.larger, fix.title)

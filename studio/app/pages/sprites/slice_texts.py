@@ -44,7 +44,7 @@ class SliceOutcome:
     """sprites: how many, 0 where the sheet would not be cut. words: a short sentence. side: of the largest, pixels."""
 
     sprites: int
-    words: str
+    text: str
     side: int = 0
 
 
@@ -55,10 +55,10 @@ def grid_outcome(cells: GridCells | None, left_over: str = "") -> SliceOutcome:
     if cells.filled.size < 2:
         return SliceOutcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
     left_out = formatting.count(cells.empty, "empty cell")
-    words = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
+    text = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
     if left_over:
-        words = f"{words or formatting.count(cells.sprites, 'sprite')}; {left_over}"
-    return _outcome(cells.sprites, words, max(cells.grid.tile_width, cells.grid.tile_height))
+        text = f"{text or formatting.count(cells.sprites, 'sprite')}; {left_over}"
+    return _outcome(cells.sprites, text, max(cells.grid.tile_width, cells.grid.tile_height))
 
 
 def boxes_outcome(boxes: NDArray[np.int64] | None, trouble: str = "") -> SliceOutcome:
@@ -70,18 +70,16 @@ def boxes_outcome(boxes: NDArray[np.int64] | None, trouble: str = "") -> SliceOu
     return _outcome(len(boxes), "", int((boxes[:, 2:] - boxes[:, :2]).max()))
 
 
-def _outcome(count: int, words: str, side: int) -> SliceOutcome:
+def _outcome(count: int, text: str, side: int) -> SliceOutcome:
     if not count:
         return SliceOutcome(0, "All cells are empty: the sheet would stay whole.")
     if side > LARGEST_CANVAS:
-        words = (
-            f"{words or formatting.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
-        )
+        text = f"{text or formatting.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
     try:
         check_sprite_count(count)
     except UnreadableFile as refused:
         return SliceOutcome(0, f"The sheet {refused.reason}.")
-    return SliceOutcome(count, words or formatting.count(count, "sprite"), side)
+    return SliceOutcome(count, text or formatting.count(count, "sprite"), side)
 
 
 def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: SheetPreview, side: int) -> ImportOptions:
@@ -102,24 +100,24 @@ def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bo
 
     alone: whether the sheet on show has its own grid.
     """
-    words, automatic, many = [], options.uses_detected_grids, len(sheets.names)
+    text, automatic, many = [], options.uses_detected_grids, len(sheets.names)
     if alone:
         others = "along their detected grids" if automatic else "as before"
-        words.append(f"These numbers apply to this sheet only. The other sheets are cut {others}.")
+        text.append(f"These numbers apply to this sheet only. The other sheets are cut {others}.")
     elif many > 1:
         each = f"Each of the {many:,} sheets is cut along its detected grid."
-        words.append(each if automatic else f"These numbers apply to all {many:,} sheets.")
+        text.append(each if automatic else f"These numbers apply to all {many:,} sheets.")
     if automatic and sheets.grids and not options.size:
         others = f"{_others(sheets)} whole, and the" if sheets.singles else "The"
-        words.append(f"{others} canvas is made to fit.")
+        text.append(f"{others} canvas is made to fit.")
     elif options.size:
         single = "Smaller pictures stay"
         if sheets.singles:
             single = _others(sheets)
-        words.append(f"{single} whole; the canvas is {options.size} × {options.size} pixels.")
+        text.append(f"{single} whole; the canvas is {options.size} × {options.size} pixels.")
     elif sheets.singles:
-        words.append("Every picture in which cells are seen is cut.")
-    return " ".join(words)
+        text.append("Every picture in which cells are seen is cut.")
+    return " ".join(text)
 
 
 def _others(sheets: SheetsToSlice) -> str:
@@ -131,14 +129,14 @@ def describe_result(found: SpritesImported) -> str:
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
     were = "was" if len(sheets) == 1 else "were"
-    words = f"{formatting.count(len(sheets), 'picture')} {were} cut into {formatting.count(kept, 'sprite')}."
+    text = f"{formatting.count(len(sheets), 'picture')} {were} cut into {formatting.count(kept, 'sprite')}."
     size = found.sprites.size
     left_out = []
     if cells := count_skipped_cells(found, "duplicate"):
         left_out.append(formatting.count(cells, "duplicate"))
     if cells := count_skipped_cells(found, "wrong size"):
         left_out.append(f"{cells:,} larger than the canvas of {size} × {size} pixels")
-    return f"{words} Left out: {', '.join(left_out)}." if left_out else words
+    return f"{text} Left out: {', '.join(left_out)}." if left_out else text
 
 
 def count_skipped_cells(found: SpritesImported, group: str) -> int:

@@ -238,12 +238,12 @@ class SliceView(QWidget):
         self._refresh_texts()
 
     def _refresh_texts(self) -> None:
-        self.count.setText(self._outcome.words)
-        reason = "" if self._outcome.sprites else self._outcome.words or self.problem.text()
+        self.count.setText(self._outcome.text)
+        reason = "" if self._outcome.sprites else self._outcome.text or self.problem.text()
         factory.set_enabled(self.slice_button, reason, _CUT)
         alone = self.form.own_grid() is not None
-        words = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
-        self.hint.setText(words)
+        text = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
+        self.hint.setText(text)
 
     @Slot()
     def _on_slice_clicked(self) -> None:

@@ -128,8 +128,8 @@ def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> 
 def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
     """Next to the losses: no other series says as much."""
     if name in run_texts.QUALITY:
-        place = 1 + list(run_texts.QUALITY).index(name)
-        plot.append_series(run_texts.QUALITY[name], steps, values, place=place, dots=True)
+        position = 1 + list(run_texts.QUALITY).index(name)
+        plot.append_series(run_texts.QUALITY[name], steps, values, position=position, dots=True)
 
 
 _DRAW_BY_EVENT: dict[type[Event], Callable[[LossPlot, Any], None]] = {

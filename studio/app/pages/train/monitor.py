@@ -52,10 +52,10 @@ class Monitor(QWidget):
         self.scatter: ScatterPlot | None = (
             None  # made when there is something to show: it needs the library of the plots
         )
-        self._scatter_place = factory.column()
+        self._scatter_box = factory.column()
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
-        self._plot_place = factory.column()
+        self._plot_box = factory.column()
         self._lay_out()
         self._handlers: dict[type[Event], Callable[..., None]] = {
             RunStarted: self._on_run_started,
@@ -76,22 +76,18 @@ class Monitor(QWidget):
             self.readings.set_reading(name, "–", run_texts.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Which class for which")
-        both = factory.row(self._scatter_place, self.numbers)
+        both = factory.row(self._scatter_box, self.numbers)
         both.setStretch(1, 1)
         self.tabs.addTab(factory.panel(both), "Predicted and true")
         self._hide_tabs()
-        plot = factory.panel(self._plot_place)
+        plot = factory.panel(self._plot_box)
         plot.setMinimumHeight(220)
         self.tabs.setMinimumHeight(200)
-        self.splitter.addWidget(plot)
-        self.splitter.addWidget(self.tabs)
-        self.splitter.setChildrenCollapsible(False)
         # What it would like decides nothing: it takes the room there is, and the page scrolls below its minimum, which
         # has to be said, as a layout takes an ignored one for 0.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.splitter.setMinimumHeight(plot.minimumHeight() + self.splitter.handleWidth() + self.tabs.minimumHeight())
-        self.splitter.setSizes([360, 340])
-        self.splitter.restoreState(self._session.settings.layout("monitor"))
+        factory.fill_splitter(self.splitter, (plot, self.tabs), (360, 340), self._session.settings.layout("monitor"))
         box = factory.column(self.readings, self.splitter)
         box.setStretch(1, 1)
         self.setLayout(box)
@@ -109,7 +105,7 @@ class Monitor(QWidget):
         """Take the plot, which is made when its library is there."""
         self._update_redraw_interval(plot)
         self.curves.set_plot(plot)
-        self._plot_place.addWidget(plot)
+        self._plot_box.addWidget(plot)
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)
 
@@ -153,8 +149,8 @@ class Monitor(QWidget):
             self.curves.on_event(self._session.training.advice)
 
     def _show_readings(self, chunk: LossChunk) -> None:
-        for name, words in run_texts.readings(chunk, self._session.training).items():
-            self.readings.set_reading(name, words, run_texts.READINGS[name])
+        for name, text in run_texts.readings(chunk, self._session.training).items():
+            self.readings.set_reading(name, text, run_texts.READINGS[name])
 
     def _add_samples(self, event: SamplesReady) -> None:
         self.filmstrip.add(event.step, event.sprites, event.captions)
@@ -191,7 +187,7 @@ class Monitor(QWidget):
 
         if self.scatter is None:
             self.scatter = ScatterPlot()
-            self._scatter_place.addWidget(self.scatter)
+            self._scatter_box.addWidget(self.scatter)
         return self.scatter
 
     def _add_quality(self, event: QualityMeasured) -> None:

@@ -127,16 +127,12 @@ class TrainPage(Page):
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
         below = factory.row(self._state, buttons)  # the title has a line of its own for a long name
         below.setStretch(0, 1)
-        words = factory.column(self._title, below, spacing=factory.GRID // 2)
-        right = factory.column(words, self.monitor, spacing=2 * factory.GRID)
+        text = factory.column(self._title, below, spacing=factory.GRID // 2)
+        right = factory.column(text, self.monitor, spacing=2 * factory.GRID)
         right.setContentsMargins(2 * factory.GRID, factory.GRID, margin, factory.GRID)
         right.setStretch(1, 1)
-        self._splitter.addWidget(left)
-        self._splitter.addWidget(factory.scroll_area(factory.panel(right)))
-        self._splitter.setStretchFactor(1, 1)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setSizes([340, 900])
-        self._splitter.restoreState(self.session.settings.layout("train"))
+        parts, layout = (left, factory.scroll_area(factory.panel(right))), self.session.settings.layout("train")
+        factory.fill_splitter(self._splitter, parts, (340, 900), layout, stretch=1)
         self.setLayout(factory.column(self._splitter))
 
     @Slot()
@@ -157,8 +153,8 @@ class TrainPage(Page):
 
     def _show_state(self) -> None:
         problem = self.session.setup.problem()
-        words = run_texts.state(self.session.training)
-        self._state.setText(words or problem or "Press Start and watch it learn.")
+        text = run_texts.state(self.session.training)
+        self._state.setText(text or problem or "Press Start and watch it learn.")
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -176,11 +172,11 @@ class TrainPage(Page):
         none_yet = "The run has no checkpoint yet." if training.watched else "There is no model yet: press Start."
         if training.path is not None and not training.path.is_dir():
             none_yet = "The run's folder was moved or removed."
-        why_not = "" if training.model() is not None else none_yet
+        reason = "" if training.model() is not None else none_yet
         predicts = training.record is not None and self._predicts(training.record.recipe)
         factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
-        factory.set_enabled(self.generate, why_not, _PREDICT if predicts else _GENERATE)
-        factory.set_enabled(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
+        factory.set_enabled(self.generate, reason, _PREDICT if predicts else _GENERATE)
+        factory.set_enabled(self.export, reason, "Write the model for use in other programs. (Ctrl+E)")
         trains = "" if training.state == "training" else "Samples are drawn while a model trains."
         factory.set_enabled(self.sample, trains, "Draw samples at the next step instead of waiting.")
         samples = "" if training.samples is not None else "There are no samples yet: press Start."
@@ -274,15 +270,15 @@ class TrainingButtons(QWidget):
         self._problem = problem
         self.refresh()
 
-    def set_target(self, words: str) -> None:
+    def set_target(self, text: str) -> None:
         """Say what Start would train on, whatever run is on show."""
-        self._aim = words
+        self._aim = text
         self.refresh()
 
-    def set_queue_text(self, words: str) -> None:
+    def set_queue_text(self, text: str) -> None:
         """Say what waits; nothing where the words are empty."""
-        self._queued.setText(words)
-        self._queued.setVisible(bool(words))
+        self._queued.setText(text)
+        self._queued.setVisible(bool(text))
 
     @Slot()
     def refresh(self) -> None:

@@ -52,18 +52,18 @@ class PresetButtons(QWidget):
             button.hide()  # it lives on until Qt gets to delete it
             button.deleteLater()
         made = []
-        for number, (preset, config) in enumerate(self._presets):
+        for index, (preset, config) in enumerate(self._presets):
             button = factory.button(f"{preset.title}\n{_length(preset, config)}", preset.help)
             button.setCheckable(True)
             button.setMinimumHeight(48)
-            self._group.addButton(button, number)
+            self._group.addButton(button, index)
             self._row.addWidget(button)
             made.append(button)
         self._buttons = made
 
     @Slot(int)
-    def _on_preset_clicked(self, number: int) -> None:
-        self.chosen.emit(self._presets[number][0].title)
+    def _on_preset_clicked(self, index: int) -> None:
+        self.chosen.emit(self._presets[index][0].title)
 
 
 def _length(preset: Preset, config: TrainingConfig) -> str:

@@ -129,10 +129,10 @@ class SetupPanel(QWidget):
         titles = {run.path: run.title for run in self._session.runs.runs}
         items = [(run_texts.parent(source, titles), source) for source in sources]
         blocked, box = QSignalBlocker(self.parents), self.parents
-        if items != [(box.itemText(place), box.itemData(place)) for place in range(box.count())]:
+        if items != [(box.itemText(index), box.itemData(index)) for index in range(box.count())]:
             box.clear()
-            for words, source in items:
-                box.addItem(words, source)
+            for text, source in items:
+                box.addItem(text, source)
         self.parents.setCurrentIndex(sources.index(chosen))
         blocked.unblock()
 

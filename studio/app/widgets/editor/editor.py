@@ -208,15 +208,15 @@ class SpriteEditor(QWidget):
         self.brush.setSuffix(" px")
         factory.pad_spin_box(self.brush)
         factory.set_name_and_tip(self.brush, "Brush", "How wide the pencil is. ([ and ])")
-        for number, (name, (title, words, key)) in enumerate(_TOOLS.items()):
-            button = factory.tool_button(name, title, f"{words}. ({key})")
+        for number, (name, (title, tip, key)) in enumerate(_TOOLS.items()):
+            button = factory.tool_button(name, title, f"{tip}. ({key})")
             button.setCheckable(True)
             self.tools.addButton(button, number)
-        for number, (title, words) in enumerate(_LAYERS.values()):
+        for number, (title, tip) in enumerate(_LAYERS.values()):
             made = QToolButton()
             made.setText(title)
             made.setCheckable(True)
-            factory.set_name_and_tip(made, title, words)
+            factory.set_name_and_tip(made, title, tip)
             self.layers.addButton(made, number)
         self.tools.button(0).setChecked(True)
         step = factory.GRID // 2

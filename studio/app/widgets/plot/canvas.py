@@ -27,7 +27,22 @@ _DOT_ROOM = 7  # pixels; dots that lie closer are left out
 _WIDE = 8.0  # a logarithmic axis over a smaller ratio has its ticks at round numbers, not at powers of ten
 
 
-class PlotCanvas(QWidget):
+class ThemedPlot(QWidget):
+    """Base of widgets that contain a pyqtgraph plot, which follows neither the theme nor the screen by itself."""
+
+    def event(self, event: QEvent) -> bool:
+        """Restyle the plot for another theme or another pixel ratio."""
+        done = super().event(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
+            self.restyle()
+        return done
+
+    def restyle(self) -> None:
+        """Give the plot the theme's colours and lines that fit the screen."""
+        raise NotImplementedError
+
+
+class PlotCanvas(ThemedPlot):
     """Draws lines between two steps, thinned to its width.
 
     view_changed: another part is visible, through the user or a resize. moved_by_user: whether the steps and whether
@@ -95,12 +110,12 @@ class PlotCanvas(QWidget):
         """
         drawn = [line.points(*steps, self.columns() * detail, log=self._log) for line, _, _ in self._lines]
         self.set_ranges(steps, self._fitting(drawn, steps) if fit_values else self.ranges()[1])
-        for (line, curve, dots), (places, values) in zip(self._lines, drawn, strict=True):
+        for (line, curve, dots), (xs, values) in zip(self._lines, drawn, strict=True):
             whole = bool(np.isfinite(values).all())
-            curve.setData(places, values, connect="all" if whole else "finite", skipFiniteCheck=whole)
+            curve.setData(xs, values, connect="all" if whole else "finite", skipFiniteCheck=whole)
             if line.style.kind == "dots":
-                few = len(places) * _DOT_ROOM <= self._box.width()
-                dots.setData(places if few else [], values if few else [])
+                few = len(xs) * _DOT_ROOM <= self._box.width()
+                dots.setData(xs if few else [], values if few else [])
 
     def draw_marks(self, kind: str, steps: Values) -> None:
         """Draw vertical lines over the visible height; short ones where they are dense."""
@@ -128,9 +143,9 @@ class PlotCanvas(QWidget):
             self._note.setAnchor((1.0 if step > left + 0.7 * (right - left) else 0.0, 0.0))
             self._note.setPos(step, high)
 
-    def at(self, place: QPointF) -> tuple[float | None, float]:
+    def at(self, position: QPointF) -> tuple[float | None, float]:
         """The step (None beside the curves) and the value, in log mode its logarithm, at a place on the canvas."""
-        scene = self.widget.mapToScene(place.toPoint())
+        scene = self.widget.mapToScene(position.toPoint())
         point = self._box.mapSceneToView(scene)
         inside = self._box.sceneBoundingRect().contains(scene)
         return (float(point.x()) if inside else None), float(point.y())
@@ -150,13 +165,6 @@ class PlotCanvas(QWidget):
             curve.setPen(pen(tints.get(kind, colours.good)))
         self._cross.setPen(pen(colours.muted))
         self._note.fill.setColor(QColor(colours.surface))
-
-    def event(self, event: QEvent) -> bool:
-        """pyqtgraph follows neither the theme nor the screen by itself."""
-        done = super().event(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
-            self.restyle()
-        return done
 
     def _fitting(self, drawn: Sequence[tuple[Values, Values]], steps: Range) -> Range:
         # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
@@ -216,10 +224,10 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         if high < _WIDE * low:
             return [(1.0, np.log10(_round_numbers(low, high)).tolist())]
         decades = range(math.floor(minVal), math.ceil(maxVal) + 1)
-        places = [(digit, decade + math.log10(digit)) for decade in decades for digit in range(1, 10)]
-        seen = [(digit, place) for digit, place in places if minVal <= place <= maxVal]
-        labelled = [place for digit, place in seen if digit in (1, 2, 5)]
-        return [(1.0, labelled), (0.1, [place for digit, place in seen if digit not in (1, 2, 5)])]
+        xs = [(digit, decade + math.log10(digit)) for decade in decades for digit in range(1, 10)]
+        seen = [(digit, position) for digit, position in xs if minVal <= position <= maxVal]
+        labelled = [position for digit, position in seen if digit in (1, 2, 5)]
+        return [(1.0, labelled), (0.1, [position for digit, position in seen if digit not in (1, 2, 5)])]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         """0.05 -> '0.05'; the ticks between 1, 2 and 5 have no label."""

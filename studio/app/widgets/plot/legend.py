@@ -67,8 +67,8 @@ class PlotLegend(QWidget):
 
     def heightForWidth(self, width: int) -> int:
         """So many rows as the parts need."""
-        places = self._places(width)
-        return (places[-1].bottom() + 1 if places else self._row()) + 2
+        rects = self._rects(width)
+        return (rects[-1].bottom() + 1 if rects else self._row()) + 2
 
     def sizeHint(self) -> QSize:
         """One row."""
@@ -89,33 +89,33 @@ class PlotLegend(QWidget):
         """Swatch, label, value."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for entry, value, place in zip(self._entries, self._values, self._places(self.width()), strict=True):
-            self._paint_entry(painter, entry, value, place)
+        for entry, value, rect in zip(self._entries, self._values, self._rects(self.width()), strict=True):
+            self._paint_entry(painter, entry, value, rect)
 
-    def _paint_entry(self, painter: QPainter, entry: LegendEntry, value: str, place: QRect) -> None:
+    def _paint_entry(self, painter: QPainter, entry: LegendEntry, value: str, rect: QRect) -> None:
         colours, metrics = theme.colours(), self.fontMetrics()
-        left = place.left()
+        left = rect.left()
         if entry.style is not None:
-            _paint_swatch(painter, entry.style, QRectF(left, place.top(), _SWATCH, place.height()))
+            _paint_swatch(painter, entry.style, QRectF(left, rect.top(), _SWATCH, rect.height()))
             left += _SWATCH + _GAP
         label = metrics.elidedText(entry.label, Qt.TextElideMode.ElideMiddle, _LONGEST_LABEL)
         width = metrics.horizontalAdvance(label)
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         painter.setPen(QColor(colours.muted))
-        painter.drawText(QRect(left, place.top(), width + 1, place.height()), flags, label)
+        painter.drawText(QRect(left, rect.top(), width + 1, rect.height()), flags, label)
         painter.setPen(QColor(colours.text))
         left += width + _GAP
-        painter.drawText(QRect(left, place.top(), place.right() + _BETWEEN - left, place.height()), flags, value)
+        painter.drawText(QRect(left, rect.top(), rect.right() + _BETWEEN - left, rect.height()), flags, value)
 
-    def _places(self, width: int) -> list[QRect]:
-        places, left, top, row = [], 0, 0, self._row()
+    def _rects(self, width: int) -> list[QRect]:
+        rects, left, top, row = [], 0, 0, self._row()
         for entry in self._entries:
             needed = self._width(entry)
             if left and left + needed > width:
                 left, top = 0, top + row
-            places.append(QRect(left, top, needed, row))
+            rects.append(QRect(left, top, needed, row))
             left += needed + _BETWEEN
-        return places
+        return rects
 
     def _width(self, entry: LegendEntry) -> int:
         metrics = self.fontMetrics()
@@ -188,9 +188,9 @@ class Crosshair(QObject):
         """Read the values anew: the data or the view have changed."""
         newest = max((float(line.curve.steps[-1]) for line in self._lines if len(line.curve.steps)), default=None)
         shown = self._step if self._step is not None else newest
-        words = [formatting.number(int(shown)) if shown is not None else "–"]
-        words += [line.reading(self._step) for line in self._lines]
-        self._legend.set_values(words)
+        texts = [formatting.number(int(shown)) if shown is not None else "–"]
+        texts += [line.reading(self._step) for line in self._lines]
+        self._legend.set_values(texts)
         self._canvas.set_cross(self._step, self._note())
 
     def _note(self) -> str:
@@ -205,14 +205,14 @@ class Crosshair(QObject):
         return abs(mark.step - (self._step or 0.0))
 
 
-def _paint_swatch(painter: QPainter, style: LineStyle, place: QRectF) -> None:
+def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
     """A piece of the curve."""
-    middle = place.center().y()
+    middle = rect.center().y()
     painter.setPen(QPen(QColor(style.colour()), 2.5 if style.kind == "bold" else 1.5))
-    painter.drawLine(QPointF(place.left(), middle), QPointF(place.right(), middle))
+    painter.drawLine(QPointF(rect.left(), middle), QPointF(rect.right(), middle))
     if style.kind == "dots":
         painter.setBrush(QColor(style.colour()))
-        painter.drawEllipse(place.center(), 2.5, 2.5)
+        painter.drawEllipse(rect.center(), 2.5, 2.5)
 
 
 def _length(line: PlotLine) -> int:

@@ -72,16 +72,16 @@ class LossPlot(TimePlot):
         self.data_changed()
 
     def append_series(
-        self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, place: int = -1, dots: bool = False
+        self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, position: int = -1, dots: bool = False
     ) -> None:
-        """Append to another series ('Learning rate'); the first call with a name adds its tab, at `place` or last.
+        """Append to another series ('Learning rate'); the first call with a name adds its tab, at `position` or last.
 
         dots: show each value, as they are few.
         """
         if name not in self.tabs:
             noisy = len(steps) > 1 and steps[1] - steps[0] == 1  # a value for each step, like the losses
             self.tabs[name] = SeriesTab(name, unit, SMOOTHING_STEPS if noisy else 0.0, dots=dots)
-            index = self.bar.insertTab(place, name)
+            index = self.bar.insertTab(position, name)
             self.bar.setTabToolTip(index, f"Show '{name}' over the same steps.")
         self.tabs[name].raw.append(steps, values)
         if self.tab() is self.tabs[name]:

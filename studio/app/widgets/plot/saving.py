@@ -44,9 +44,9 @@ def table(columns: Sequence[Column]) -> str:
     fields = [[f"{step:.0f}" for step in steps.tolist()]]
     for _, curve in columns:
         texts = [""] * len(steps)
-        places = np.searchsorted(steps, curve.steps)
-        for place, value in zip(places.tolist(), curve.values.tolist(), strict=True):
-            texts[place] = f"{value:.9g}"  # as much as a float32 holds
+        rows = np.searchsorted(steps, curve.steps)
+        for area, value in zip(rows.tolist(), curve.values.tolist(), strict=True):
+            texts[area] = f"{value:.9g}"  # as much as a float32 holds
         fields.append(texts)
     head = io.StringIO()
     csv.writer(head, lineterminator="\n").writerow(["step", *(name for name, _ in columns)])
@@ -54,7 +54,7 @@ def table(columns: Sequence[Column]) -> str:
 
 
 def _write_png(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
-    image = QImage(_place(legend, canvas).size() * SCALE, QImage.Format.Format_RGB32)
+    image = QImage(_area(legend, canvas).size() * SCALE, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(SCALE)
     painter = QPainter(image)
     canvas.restyle(SCALE / canvas.devicePixelRatioF())
@@ -67,7 +67,7 @@ def _write_png(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
 
 def _write_svg(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
     """pyqtgraph's own exporter fails with current versions of Qt."""
-    size = _place(legend, canvas).size()
+    size = _area(legend, canvas).size()
     generator = QSvgGenerator()
     generator.setFileName(str(path))
     generator.setSize(size)
@@ -82,12 +82,12 @@ def _write_svg(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
 
 def _paint(painter: QPainter, legend: QWidget, canvas: PlotCanvas) -> None:
     """Legend and curves on the background of the curves, without the page around them."""
-    place = _place(legend, canvas)
-    painter.fillRect(QRect(QPoint(), place.size()), QColor(theme.colours().surface))
+    area = _area(legend, canvas)
+    painter.fillRect(QRect(QPoint(), area.size()), QColor(theme.colours().surface))
     for part in (legend, canvas):
-        part.render(painter, part.pos() - place.topLeft(), QRegion(), QWidget.RenderFlag.DrawChildren)
+        part.render(painter, part.pos() - area.topLeft(), QRegion(), QWidget.RenderFlag.DrawChildren)
 
 
-def _place(legend: QWidget, canvas: PlotCanvas) -> QRect:
+def _area(legend: QWidget, canvas: PlotCanvas) -> QRect:
     """Where the two are in their parent, with a margin."""
     return legend.geometry().united(canvas.geometry()).adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN)

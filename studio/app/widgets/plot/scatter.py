@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.canvas import ValueAxis, bare_plot, pen, restyle_plot
+from studio.app.widgets.plot.canvas import ThemedPlot, ValueAxis, bare_plot, pen, restyle_plot
 from studio.core import formatting
 
 _DOT, _DOT_SEEN = 7, 10  # pixels across: a dot, and the one that is pointed at
@@ -22,7 +22,7 @@ _SMALLEST = 160  # logical pixels
 _MARGIN = 0.05  # share of the range that is left free around the dots
 
 
-class ScatterDots(QWidget):
+class ScatterDots(ThemedPlot):
     """A dot a sprite: to the right what is true, upwards what is predicted; on the diagonal both are the same."""
 
     def __init__(self) -> None:
@@ -37,12 +37,14 @@ class ScatterDots(QWidget):
 
     def set_points(self, points: NDArray[np.float32]) -> None:
         """Show float32 [2, N], predicted and true; those whose true number is not known are left out."""
-        said, true = points[:, np.isfinite(points).all(0)].astype(np.float64)
-        self.points.setData(x=true, y=said)
-        low, high = (min(said.min(), true.min()), max(said.max(), true.max())) if len(said) else (0.0, 1.0)
+        predicted, true = points[:, np.isfinite(points).all(0)].astype(np.float64)
+        self.points.setData(x=true, y=predicted)
+        low, high = (
+            (min(predicted.min(), true.min()), max(predicted.max(), true.max())) if len(predicted) else (0.0, 1.0)
+        )
         low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
         self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
-        self.setAccessibleDescription(f"{formatting.count(len(said), 'sprite')}, one dot each.")
+        self.setAccessibleDescription(f"{formatting.count(len(predicted), 'sprite')}, one dot each.")
 
     def sizeHint(self) -> QSize:
         return QSize(2 * _SMALLEST, 2 * _SMALLEST)
@@ -60,13 +62,6 @@ class ScatterDots(QWidget):
         self.points.opts.update(hoverBrush=pg.mkBrush(dots), hoverPen=pen(colours.text), hoverSize=_DOT_SEEN)
         dots.setAlphaF(0.55)  # where many lie over one another it is darker
         self.points.setBrush(pg.mkBrush(dots))
-
-    def event(self, event: QEvent) -> bool:
-        """pyqtgraph follows neither the theme nor the screen by itself."""
-        done = super().event(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
-            self.restyle()
-        return done
 
     def _prepare(self) -> None:
         """A picture to look at and to point at: nothing is dragged or zoomed, and both axes have one scale."""
@@ -103,7 +98,7 @@ class ScatterPlot(QWidget):
     def set_pairs(self, pairs: NDArray[np.float32], names: Sequence[str]) -> None:
         """Show float32 [2, N, T], what is predicted and what is true of N sprites, of T numbers with these names."""
         self._pairs = pairs
-        if [self.choice.itemText(place) for place in range(self.choice.count())] != list(names):
+        if [self.choice.itemText(index) for index in range(self.choice.count())] != list(names):
             with QSignalBlocker(self.choice):
                 self.choice.clear()
                 self.choice.addItems(list(names))

@@ -232,9 +232,9 @@ class SmoothingSlider(QWidget):
         self._say(steps)
 
     @Slot(int)
-    def _moved(self, place: int) -> None:
+    def _moved(self, value: int) -> None:
         # Two digits are enough: 1259 -> 1300.
-        steps = float(f"{10 ** (place / _PER_DECADE):.2g}") if place else 0.0
+        steps = float(f"{10 ** (value / _PER_DECADE):.2g}") if value else 0.0
         self._say(steps)
         self.changed.emit(steps)
 

@@ -50,11 +50,6 @@ class PlotView(QObject):
         """The steps to draw now."""
         return self._all_steps() if self._follows else self._canvas.ranges()[0]
 
-    def fit_values(self) -> None:
-        """Fit the values to what is visible, and keep them fitting."""
-        self.fits = True
-        self.changed.emit()
-
     @Slot()
     def fit(self) -> None:
         """Show everything, and follow new data again."""

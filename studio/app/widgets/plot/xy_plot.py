@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.canvas import Ticks, ValueAxis, bare_plot, pen, restyle_plot
+from studio.app.widgets.plot.canvas import ThemedPlot, Ticks, ValueAxis, bare_plot, pen, restyle_plot
 from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import number
 from studio.lab.outcome import Axis, Line, Plot
@@ -52,7 +52,7 @@ class _PlaceAxis(ValueAxis):
         return [number(round(10**value if self.logMode else value)) for value in values]
 
 
-class XYPlot(QWidget):
+class XYPlot(ThemedPlot):
     """Shows a `Plot`; nothing in it is dragged or zoomed."""
 
     def __init__(self) -> None:
@@ -78,16 +78,10 @@ class XYPlot(QWidget):
         self.title.setText(plot.title)
         self.setAccessibleName(plot.title)
         self.setAccessibleDescription("; ".join(f"{mark.words} at {mark.x:g}" for mark in plot.marks))
-        self._draw()
+        self.restyle()
 
-    def event(self, event: QEvent) -> bool:
-        """pyqtgraph follows neither the theme nor the screen by itself."""
-        done = super().event(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
-            self._draw()
-        return done
-
-    def _draw(self) -> None:
+    def restyle(self) -> None:
+        """Draw everything again in the theme's colours."""
         plot, colours, scale = self._plot, theme.colours(), self.devicePixelRatioF()
         self._item.clear()
         self._legend.clear()
@@ -99,8 +93,8 @@ class XYPlot(QWidget):
         self._bottom.places = dataclasses.replace(plot, lines=tuple(lines)).named_places()
         for name in ("bottom", "left"):
             self._item.getAxis(name).setGrid(30)
-        for place, line in enumerate(lines):
-            tint, dashed = CURVE_COLOURS[place % len(CURVE_COLOURS)], place >= len(plot.lines)
+        for index, line in enumerate(lines):
+            tint, dashed = CURVE_COLOURS[index % len(CURVE_COLOURS)], index >= len(plot.lines)
             item = pg.PlotDataItem(
                 _scaled(line.x, plot.x.log), _scaled(line.y, plot.y.log), antialias=True,
                 pen=_line_pen(tint, 2 * scale, dashed=dashed), symbol="o" if line.dots else None, symbolSize=_DOT,

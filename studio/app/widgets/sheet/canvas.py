@@ -69,12 +69,12 @@ class SheetCanvas(SheetArea):
         self._cells, self._boxes = None, boxes
         self.refresh()
 
-    def paint_over(self, painter: QPainter, place: QRect, part: SheetPart) -> None:
+    def paint_over(self, painter: QPainter, target: QRect, part: SheetPart) -> None:
         """Draw the cells or boxes."""
         if self._cells is not None:
-            draw_cells(painter, place, part, self._cells)
+            draw_cells(painter, target, part, self._cells)
         elif self._boxes is not None:
-            draw_boxes(painter, place, part, self._boxes)
+            draw_boxes(painter, target, part, self._boxes)
 
     def refresh(self) -> None:
         """Put the handles where they belong, and draw anew."""
@@ -83,7 +83,7 @@ class SheetCanvas(SheetArea):
         for kind, handle in self.handles.items():
             handle.setVisible(self._cells is not None)
             if self._cells is not None:
-                handle.move_to(self.point(*place_of(kind, self._cells.grid)))
+                handle.move_to(self.point(*handle_position(kind, self._cells.grid)))
         super().refresh()
 
     @Slot(str)
@@ -112,7 +112,7 @@ class SheetCanvas(SheetArea):
         self.scroll_by(middle - QPoint(across, down))
 
 
-def place_of(kind: Kind, grid: SheetGrid) -> tuple[int, int]:
+def handle_position(kind: Kind, grid: SheetGrid) -> tuple[int, int]:
     """Where a handle lies on the sheet, in pixels: at the first cell's corners, at the second's near edge."""
     if kind == "margin":
         return grid.left, grid.top

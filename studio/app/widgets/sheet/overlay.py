@@ -39,8 +39,8 @@ class SheetPart:
     line: int
 
 
-def draw_cells(painter: QPainter, place: QRect, part: SheetPart, cells: GridCells) -> None:
-    """The cells of a grid, the empty ones hatched, at `place`."""
+def draw_cells(painter: QPainter, target: QRect, part: SheetPart, cells: GridCells) -> None:
+    """The cells of a grid, the empty ones hatched, at `target`."""
     codes = _veiled(part, cells)
     if min(cells.grid.tile_width, cells.grid.tile_height) * part.zoom >= _NARROWEST * part.line and cells.filled.size:
         dashes = _dashes(part)
@@ -48,15 +48,15 @@ def draw_cells(painter: QPainter, place: QRect, part: SheetPart, cells: GridCell
         across = _range(part.box.x(), part.box.width(), cells.lefts[0] * part.zoom, right[-1] * part.zoom + part.line)
         down = _range(part.box.y(), part.box.height(), cells.tops[0] * part.zoom, bottom[-1] * part.zoom + part.line)
         for edges in (cells.lefts, right):
-            places = _line_places(edges, part.box.x(), part.box.width(), part)
+            places = _line_pixels(edges, part.box.x(), part.box.width(), part)
             codes[down, places] = dashes[down, places]
         for edges in (cells.tops, bottom):
-            places = _line_places(edges, part.box.y(), part.box.height(), part)
+            places = _line_pixels(edges, part.box.y(), part.box.height(), part)
             codes[places, across] = dashes[places, across]
-    _draw(painter, place, codes)
+    _draw(painter, target, codes)
 
 
-def draw_boxes(painter: QPainter, place: QRect, part: SheetPart, boxes: Ints) -> None:
+def draw_boxes(painter: QPainter, target: QRect, part: SheetPart, boxes: Ints) -> None:
     """Boxes: int [n, 4], left, top, right and bottom, the last two excluded. The rest is veiled."""
     box, line = part.box, part.line
     codes = np.full((box.height(), box.width()), _VEIL, np.uint8)
@@ -75,7 +75,7 @@ def draw_boxes(painter: QPainter, place: QRect, part: SheetPart, boxes: Ints) ->
         for y in (top, bottom - line):
             down = slice(max(y, 0), max(y + line, 0))
             codes[down, wide] = dashes[down, wide]
-    _draw(painter, place, codes)
+    _draw(painter, target, codes)
 
 
 def _veiled(part: SheetPart, cells: GridCells) -> Codes:
@@ -101,7 +101,7 @@ def _which(starts: Ints, size: int, first: int, count: int, zoom: int) -> Ints:
     return cell
 
 
-def _line_places(edges: Ints, first: int, count: int, part: SheetPart) -> Ints:
+def _line_pixels(edges: Ints, first: int, count: int, part: SheetPart) -> Ints:
     places = (edges[:, None] * part.zoom + np.arange(part.line)).reshape(-1) - first
     return places[(places >= 0) & (places < count)]
 
@@ -127,7 +127,7 @@ def _across(part: SheetPart, by_diagonal: NDArray[S]) -> NDArray[S]:
     return sliding_window_view(by_diagonal, part.box.width())
 
 
-def _draw(painter: QPainter, place: QRect, codes: Codes) -> None:
+def _draw(painter: QPainter, target: QRect, codes: Codes) -> None:
     colours = theme.colours()
     table = [QColor(0, 0, 0, 0), QColor(colours.window), QColor(colours.muted), QColor(0, 0, 0), QColor(255, 255, 255)]
     for colour, alpha in zip(table[1:], (185, 150, 190, 215), strict=True):
@@ -136,4 +136,4 @@ def _draw(painter: QPainter, place: QRect, codes: Codes) -> None:
     height, width = codes.shape
     image = QImage(codes.data, width, height, width, QImage.Format.Format_Indexed8)
     image.setColorTable([colour.rgba() for colour in table])
-    painter.drawImage(place, image)
+    painter.drawImage(target, image)

@@ -72,8 +72,8 @@ class SpriteButtons(QWidget):
             self._group.addButton(button, len(self._buttons))
             self._flow.addWidget(button)
             self._buttons.append(button)
-        for number, button in enumerate(self._buttons):
-            button.setVisible(number < len(rgba))
-            if number < len(rgba):
-                button.show_sprite(rgba[number], names[number], tips[number])
+        for index, button in enumerate(self._buttons):
+            button.setVisible(index < len(rgba))
+            if index < len(rgba):
+                button.show_sprite(rgba[index], names[index], tips[index])
         self.updateGeometry()

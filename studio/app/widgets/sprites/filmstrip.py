@@ -128,18 +128,18 @@ class Filmstrip(QWidget):
 
     def sprites_at(self, step: int) -> Rgba | None:
         """The newest samples not later than `step`, uint8 [N, S, S, 4]; None when there are none."""
-        place = bisect.bisect_right(self.steps(), step) - 1
-        return self._film[place][1] if place >= 0 else None
+        index = bisect.bisect_right(self.steps(), step) - 1
+        return self._film[index][1] if index >= 0 else None
 
     @Slot(int)
-    def _on_slider_moved(self, place: int) -> None:
-        self._live = place == len(self._film) - 1
-        self._show(place)
+    def _on_slider_moved(self, index: int) -> None:
+        self._live = index == len(self._film) - 1
+        self._show(index)
 
-    def _show(self, place: int) -> None:
-        _, sprites, captions = self._film[place]
+    def _show(self, index: int) -> None:
+        _, sprites, captions = self._film[index]
         with QSignalBlocker(self._slider):
-            self._slider.setValue(place)
+            self._slider.setValue(index)
         self.view.set_sprites(sprites, captions)
         self._refresh()
 
@@ -242,8 +242,8 @@ class SpriteSheetView(QWidget):
         rows = math.ceil(count / columns)
         left = max(0, (self.width() - columns * (side + _GAP) + _GAP) // 2)
         top = max(0, (self.height() - rows * (side + _GAP + text) + _GAP) // 2)
-        places = [divmod(number, columns) for number in range(count)]
+        cells = [divmod(number, columns) for number in range(count)]
         return [
             QRect(left + column * (side + _GAP), top + row * (side + _GAP + text), side, side + text)
-            for row, column in places
+            for row, column in cells
         ]

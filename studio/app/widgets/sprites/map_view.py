@@ -118,7 +118,7 @@ class MapView(QWidget):
         self._scale = scale
         self.update()
 
-    def place_of(self, index: int) -> QPointF:
+    def position_in_view(self, index: int) -> QPointF:
         """Where the middle of a sprite is in the view, in logical pixels."""
         x, y = (self._positions[index] - self._middle) * self._scale
         return QPointF(x + self.width() / 2, y + self.height() / 2)
@@ -133,7 +133,7 @@ class MapView(QWidget):
         if not len(self._positions):
             return -1
         is_seen, has_room = self._seen()
-        apart = np.abs(self._device_places() - np.array([point.x(), point.y()]) * self._ratio()).max(1)
+        apart = np.abs(self._device_centres() - np.array([point.x(), point.y()]) * self._ratio()).max(1)
         reach = np.where(has_room, max(self._side() / 2, 1), _NEAR * self._ratio())
         apart = np.where(is_seen & (apart <= reach), apart + 1e6 * ~has_room, np.inf)  # sprites lie over dots
         nearest = int(apart.argmin())
@@ -154,10 +154,10 @@ class MapView(QWidget):
             painter.scale(1 / ratio, 1 / ratio)  # all in device pixels: a pixel of a sprite is a whole number of them
             if len(self._positions):
                 is_seen, has_room = self._seen()
-                places = np.round(self._device_places()).astype(np.int64)
-                self._draw_dots(painter, np.flatnonzero(is_seen & ~has_room), places)
-                self._draw_tiles(painter, np.flatnonzero(is_seen & has_room), places)
-                self._draw_marked(painter, places)
+                centres = np.round(self._device_centres()).astype(np.int64)
+                self._draw_dots(painter, np.flatnonzero(is_seen & ~has_room), centres)
+                self._draw_tiles(painter, np.flatnonzero(is_seen & has_room), centres)
+                self._draw_marked(painter, centres)
             if self.hasFocus():
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.setPen(QPen(QColor(colours.accent), 2 * ratio))
@@ -250,7 +250,7 @@ class MapView(QWidget):
         """Device pixels of a sprite."""
         return self._factor() * int(self._rgba.shape[1])
 
-    def _device_places(self) -> NDArray[np.float64]:
+    def _device_centres(self) -> NDArray[np.float64]:
         """The middle of each sprite in device pixels of the view: float64 [N, 2]."""
         ratio = self._ratio()
         half = np.array([self.width(), self.height()]) / 2
@@ -260,8 +260,8 @@ class MapView(QWidget):
         """Which sprites are in view, and which have room to be drawn as such: bool [N] both."""
         ratio, reach = self._ratio(), self._side() / 2
         beyond = np.array([self.width(), self.height()]) * ratio + reach
-        places = self._device_places()
-        is_seen = ((places > -reach) & (places < beyond)).all(1)
+        centres = self._device_centres()
+        is_seen = ((centres > -reach) & (centres < beyond)).all(1)
         return np.asarray(is_seen), self._spacing * (self._scale * ratio) >= self._side() + _GAP * ratio
 
     def _by_colour(self, some: Groups) -> Iterator[tuple[QColor, Groups]]:
@@ -270,17 +270,17 @@ class MapView(QWidget):
         group = self._groups[some] % len(colours)
         return ((colour, some[group == number]) for number, colour in enumerate(colours))
 
-    def _draw_dots(self, painter: QPainter, some: Groups, places: NDArray[np.int64]) -> None:
+    def _draw_dots(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
         side = max(1, round(_DOT * self._ratio()))
         for colour, mine in self._by_colour(some):
             painter.setBrush(colour)
-            painter.drawRects([QRect(x, y, side, side) for x, y in (places[mine] - side // 2).tolist()])
+            painter.drawRects([QRect(x, y, side, side) for x, y in (centres[mine] - side // 2).tolist()])
 
-    def _draw_tiles(self, painter: QPainter, some: Groups, places: NDArray[np.int64]) -> None:
+    def _draw_tiles(self, painter: QPainter, some: Groups, centres: NDArray[np.int64]) -> None:
         """A frame in the colour of its group around each, a quiet ground in it, and the sprite on that."""
         side, frame = self._side(), max(1, round(_FRAME * self._ratio()))
-        corners = places - side // 2
+        corners = centres - side // 2
         painter.setPen(Qt.PenStyle.NoPen)
         for colour, mine in self._by_colour(some):
             around = side + 2 * frame
@@ -293,7 +293,7 @@ class MapView(QWidget):
         for index, box in zip(some.tolist(), boxes, strict=True):
             painter.drawImage(box, as_image(np.ascontiguousarray(self._rgba[index])))
 
-    def _draw_marked(self, painter: QPainter, places: NDArray[np.int64]) -> None:
+    def _draw_marked(self, painter: QPainter, centres: NDArray[np.int64]) -> None:
         """Those with letters, and the chosen one, over all others."""
         ratio, colours, side = self._ratio(), theme.colours(), self._side()
         font = self.font()
@@ -301,8 +301,8 @@ class MapView(QWidget):
         font.setPointSizeF(font.pointSizeF() * ratio)
         painter.setFont(font)
         for index in dict.fromkeys([*self._marked, *([self._selected] if self._selected >= 0 else [])]):
-            self._draw_tiles(painter, np.array([index]), places)
-            x, y = (places[index] - side // 2).tolist()
+            self._draw_tiles(painter, np.array([index]), centres)
+            x, y = (centres[index] - side // 2).tolist()
             width = round(2 * ratio)
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(colours.accent), width))

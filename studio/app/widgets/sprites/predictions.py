@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 
 from studio.app import theme
 from studio.app.widgets.sprites.painting import draw_sprite
-from studio.core import formatting
 from studio.core.arrays import Rgba
+from studio.core.formatting import predicted_and_true
 
 _SPRITE, _BARS, _GAP = 64, 200, 8
 _MOST_CLASSES, _MOST_NUMBERS = 3, 4  # lines beside a sprite
@@ -82,20 +82,20 @@ class _PredictionDelegate(QStyledItemDelegate):
             painter, QRect(area.x() + _GAP, area.y() + _GAP // 2, _SPRITE, _SPRITE), self._model.rgba[index.row()]
         )
         height = _SPRITE // self._model.top
-        for place, said in enumerate(self._model.lines(index.row())[: self._model.top]):
-            line = QRect(area.x() + _SPRITE + 2 * _GAP, area.y() + _GAP // 2 + place * height, _BARS, height - 2)
+        for line_index, prediction in enumerate(self._model.lines(index.row())[: self._model.top]):
+            line = QRect(area.x() + _SPRITE + 2 * _GAP, area.y() + _GAP // 2 + line_index * height, _BARS, height - 2)
             painter.fillRect(line, QColor(theme.mix(colours.surface, colours.text, 0.06)))
-            bar = QRect(line.x(), line.y(), round(line.width() * said.share), line.height())
+            bar = QRect(line.x(), line.y(), round(line.width() * prediction.share), line.height())
             painter.fillRect(bar, QColor(theme.mix(colours.surface, colours.accent, 0.45)))
-            if not math.isnan(said.true):
-                end = line.x() + round((line.width() - _MARK) * said.true)
+            if not math.isnan(prediction.true):
+                end = line.x() + round((line.width() - _MARK) * prediction.true)
                 painter.fillRect(QRect(end, line.y(), _MARK, line.height()), QColor(colours.accent))
             painter.setPen(QColor(colours.text))
             inner = line.adjusted(6, 0, -6, 0)
-            room = inner.width() - painter.fontMetrics().horizontalAdvance(said.much) - 8
-            text = painter.fontMetrics().elidedText(said.what, Qt.TextElideMode.ElideMiddle, room)
+            room = inner.width() - painter.fontMetrics().horizontalAdvance(prediction.much) - 8
+            text = painter.fontMetrics().elidedText(prediction.what, Qt.TextElideMode.ElideMiddle, room)
             painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
-            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, said.much)
+            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, prediction.much)
 
 
 class PredictionsView(QWidget):
@@ -139,11 +139,8 @@ class PredictionsView(QWidget):
 
         def lines(row: int) -> list[_PredictionBar]:
             ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
-            said = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
-            return [
-                _PredictionBar(name, formatting.predicted_and_true(number, known), *end)
-                for name, number, known, end in said
-            ]
+            rows = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
+            return [_PredictionBar(name, predicted_and_true(number, known), *end) for name, number, known, end in rows]
 
         self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
 

@@ -55,9 +55,9 @@ def drawn(qtbot: QtBot, page: GeneratePage, ask: object) -> SpritesGenerated:
 
 def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: GeneratePage) -> None:
     editing, results = page.editing, page.results
-    assert not editing.isVisibleTo(page) and not results.edit.isEnabled()
+    assert not editing.isVisibleTo(page) and not results.buttons.edit.isEnabled()
     results.grid.select([5])
-    click(results.edit)
+    click(results.buttons.edit)
     sprite, name, class_name, _ = results.sprite(5)
     assert editing.isVisible() and editing.sprite()[1:3] == (name, class_name)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
@@ -91,10 +91,10 @@ def test_sprites_between_two_and_more_like_several(
     qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = page.results
-    assert not results.between.isEnabled() and not results.like.isEnabled()
+    assert not results.buttons.between.isEnabled() and not results.buttons.like.isEnabled()
     results.grid.select([4, 9])
     ends = [results.sprite(number)[0] for number in (4, 9)]
-    four = results._frames.actions()[2]
+    four = results.buttons.frame_counts.actions()[2]
     made = drawn(qtbot, page, four.trigger)
     assert len(made.sprites) == 6
     np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
@@ -107,17 +107,17 @@ def test_sprites_between_two_and_more_like_several(
 
     monkeypatch.setattr(dialogs, "for_new_sprites", name)
     results.grid.select([])
-    assert results.save_sheet.text() == "Save 6 sprites as…"
+    assert results.buttons.save_sheet.text() == "Save 6 sprites as…"
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
-        click(results.save_sheet)
+        click(results.buttons.save_sheet)
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == 6  # type: ignore[attr-defined]
     assert asked[0].endswith(".gif") and " to " in asked[0]
     results.grid.select([0, 2, 5])
-    assert len(drawn(qtbot, page, results.like.click).sprites) == 16
+    assert len(drawn(qtbot, page, results.buttons.like.click).sprites) == 16
     results.grid.select([1])
-    assert not results.between.isEnabled()
-    click(results.edit)
+    assert not results.buttons.between.isEnabled()
+    click(results.buttons.edit)
     results.grid.select([7])
     other = results.sprite(7)[0]
     made = drawn(qtbot, page, four.trigger)  # from the one in the editor
@@ -161,17 +161,17 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     rolled = drawn(qtbot, page, lambda: QTest.keyClick(view, Qt.Key.Key_R))
     assert len(rolled.sprites) == 64 == results.grid.visible_count() and rolled.seed == page.request.seed.value()
     click(results.kept_tab)
-    assert results.grid.visible_count() == 2 and not results.keep.isEnabled()
+    assert results.grid.visible_count() == 2 and not results.buttons.keep.isEnabled()
     np.testing.assert_array_equal(results.sprite(0)[0], first)
     results.grid.select([0])
-    click(results.edit)
+    click(results.buttons.edit)
     np.testing.assert_array_equal(page.editing.sprite()[0], first)
     page.save_state()
     later = KeptSprites()
     assert [kept.name for kept in later.of_size(SIZE)] == [results.sprite(0)[1], results.sprite(1)[1]]
     assert later.of_size(16) == []
     results.grid.select([0])
-    click(results.reject)
+    click(results.buttons.reject)
     assert results.grid.visible_count() == 1 and results.kept_tab.text() == "Kept (1)"
     results.grid.select([0])
     QTest.keyClick(view, Qt.Key.Key_X)
@@ -191,12 +191,12 @@ def test_rejected_sprites_come_back(qtbot: QtBot, page: GeneratePage, opened: Wi
     QTest.keyClick(view, Qt.Key.Key_X)
     QTest.keyClick(view, Qt.Key.Key_X)  # the next one
     results.grid.select([8, 9, 10])
-    click(results.keep)
+    click(results.buttons.keep)
     assert view.hasFocus() and results.grid.selected() == [11]
     click(results.kept_tab)
     names = [results.sprite(number).name for number in range(3)]
     results.grid.select([1])
-    click(results.reject)
+    click(results.buttons.reject)
     assert results.grid.visible_count() == 2 and results.grid.selected() == [1]
     assert undo.text() == "Undo: Reject 1 sprite"
     click(results.new_tab)
@@ -214,10 +214,10 @@ def test_rejected_sprites_come_back(qtbot: QtBot, page: GeneratePage, opened: Wi
 
 
 def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
-    results, first = page.results, page.results.made()
+    results, first = page.results, page.results.result()
     assert first is not None and not results.back.isEnabled() and not results.forward.isEnabled()
     results.grid.select([0])
-    results.reject.click()
+    results.buttons.reject.click()
     second = drawn(qtbot, page, page.generate.click)
     click(results.back)
     np.testing.assert_array_equal(results.sprite(5)[0], first.sprites[5])
@@ -233,16 +233,16 @@ def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monk
     click(results.back)
     drawn(qtbot, page, page.generate.click)
     click(results.back)
-    assert results.made() is not None and results.made().seed == second.seed  # type: ignore[union-attr]
+    assert results.result() is not None and results.result().seed == second.seed  # type: ignore[union-attr]
     assert not results.back.isEnabled()
 
 
 def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is pasted is the sprite with its alpha; a press on what is selected drags all of it, or selects that one."""
     results, view = page.results, page.results.grid.view
-    assert not results.copy.isEnabled()
+    assert not results.buttons.copy.isEnabled()
     results.grid.select([4])
-    click(results.copy)
+    click(results.buttons.copy)
     data = QGuiApplication.clipboard().mimeData()
     sprite, name, *_ = results.sprite(4)
     (path,) = [Path(url.toLocalFile()) for url in data.urls()]
@@ -281,7 +281,7 @@ def test_the_best_of_many_go_by_what_was_kept(qtbot: QtBot, page: GeneratePage) 
         page.generate.click()
     assert "0 of this size are too few" in said.args[0].title
     page.results.grid.select([3, 6, 9])
-    click(page.results.keep)
+    click(page.results.buttons.keep)
     made = drawn(qtbot, page, page.generate.click)
     assert len(made.sprites) == 12 and page.results._title._whole == "The best 12 of 36 new sprites"
 
@@ -305,7 +305,7 @@ def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
     assert page.neighbours.laid_out.isVisible() and not page.neighbours.tiled.isVisible()
     page.results.grid.select([0])
     assert page.neighbours.tiled.isVisible() and not page.neighbours.laid_out.isVisible()
-    click(page.results.edit)
+    click(page.results.buttons.edit)
     assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
     assert not page.neighbours.tiled.isVisible()
     request.mixed_with.setCurrentIndex(0)
@@ -321,14 +321,14 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     Image.fromarray(sprite[:6, :5]).save(tmp_path / "small.png")
     monkeypatch.setattr(dialogs, "for_files", lambda *args: [tmp_path / "fits.png"])
     with qtbot.waitSignal(page.session.editing.changed, timeout=LONG_MS):
-        click(page.results.open)
+        click(page.results.buttons.open)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
     mime, none = QMimeData(), Qt.KeyboardModifier.NoModifier
     mime.setUrls([QUrl.fromLocalFile(str(tmp_path / "small.png"))])
     with qtbot.waitSignal(page.session.editing.read, timeout=LONG_MS):
         page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
     question = editing.question
-    assert question.isVisible() and "5 x 6 pixels, this model's sprites have 8 x 8" in question.words.text()
+    assert question.isVisible() and "5 x 6 pixels, this model's sprites have 8 x 8" in question.text.text()
     assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # what is there, is out of the way
     np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
     click(question.leave)
@@ -379,9 +379,9 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     page.session.editing.open(NamedSprite(np.zeros((16, 16, 4), np.uint8), "larger"))
     page.results.grid.select([2])
     with qtbot.waitSignal(page.session.noticed) as said:
-        page.results._frames.actions()[0].trigger()
+        page.results.buttons.frame_counts.actions()[0].trigger()
     assert "differ in size" in said.args[0].title
-    page.results.edit.click()  # it is no candidate of the larger one, and takes its place
+    page.results.buttons.edit.click()  # it is no candidate of the larger one, and takes its place
     assert page.editing.sprite()[0].shape == (SIZE, SIZE, 4)
     editing, record = page.editing, page.choice.record()
     assert record is not None
@@ -391,7 +391,7 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     page._refresh()
     question = editing.question
     assert not editing.editor.isVisible() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
-    assert question.isVisible() and "this model's sprites have 16 x 16" in question.words.text()
+    assert question.isVisible() and "this model's sprites have 16 x 16" in question.text.text()
     assert not question.leave.isVisible() and editing.close_editor.isVisible()
     click(editing.close_editor)
     assert not editing.isVisible()
@@ -439,7 +439,7 @@ def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
     assert not notices.cards()
     click(editing.close_editor)
     assert not editing.isVisible() and undo.text() == "Undo: close second"
-    click(page.results.blank)  # what is opened then follows upon what was closed
+    click(page.results.buttons.blank)  # what is opened then follows upon what was closed
     assert not notices.cards()  # the offer stands no longer: it would take back another step
     undo.trigger()
     assert editing.sprite().name == "second" and editor.edit().equals(work)
@@ -493,7 +493,7 @@ def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
 
 def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
     editing, editor = page.editing, page.editing.editor
-    click(page.results.blank)
+    click(page.results.buttons.blank)
     assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
     assert not editing.draw.isEnabled() and "nothing to vary" in editing._about.text()
     click(editing.shape)
@@ -515,7 +515,7 @@ def test_what_was_done_last_is_undone_first(qtbot: QtBot, page: GeneratePage, op
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     drawn(qtbot, page, editing.draw.click)
     results.grid.select([0, 1])
-    click(results.reject)
+    click(results.buttons.reject)
     editing.editor.mark_all.click()
     assert results.grid.visible_count() == 14 and not editing.editor.edit().keep.any()
     undo.trigger()

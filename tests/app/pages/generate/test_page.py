@@ -141,13 +141,15 @@ def test_one_sprite_is_saved_under_a_name_of_its_own(
 ) -> None:
     with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS):
         click(page.generate)
-    assert page.results.save_files.text() == "Save 64 PNG files…"
+    assert page.results.buttons.save_files.text() == "Save 64 PNG files…"
     place = page.results.grid.geometry()
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS):
         page.results.grid.select([3])
     assert page.neighbours.tiled.isVisible() and page.results.grid.geometry() == place  # no sprite has moved
     assert (
-        page.results.save_files.text() == "Save 1 PNG file…" and page.results.save_sheet.text() == "Save 1 sprite as…"
+        page.results.buttons.save_files.text() == "Save 1 PNG file…"
+        and page.results.buttons.save_sheet.text() == "Save 1 sprite as…"
+        and page.results.buttons.save_sheet.text() == "Save 1 sprite as…"
     )
     asked: list[str] = []
 
@@ -158,7 +160,7 @@ def test_one_sprite_is_saved_under_a_name_of_its_own(
     monkeypatch.setattr(dialogs, "for_new_file", name)
     (tmp_path / "mine.png").write_text("old")
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS) as saved:
-        click(page.results.save_files)
+        click(page.results.buttons.save_files)
     assert asked == [f"{page.results.sprite(3).name}.png"] and saved.args[0] == [tmp_path / "mine.png"]
     assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
 

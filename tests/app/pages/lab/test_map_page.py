@@ -69,9 +69,9 @@ def test_a_sprite_is_clicked_and_leads_to_those_like_it(qtbot: QtBot, page: MapP
     assert not page.view.isVisible()
     _show(qtbot, page)
     shown = page._map.shown
-    assert shown is not None and page.view.isVisible() and "24 sprites" in page._said.text()
+    assert shown is not None and page.view.isVisible() and "24 sprites" in page._summary.text()
     index = int(page.view.drawn()[3])
-    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=page.view.place_of(index).toPoint())
+    QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, pos=page.view.position_in_view(index).toPoint())
     assert page.name.text() == shown.sprites.names[index] and page.large.isVisible()
     assert shown.sprites.class_names[shown.sprites.labels[index]] in page.about.text()
     assert shown.sprites.names[index] in page.view.accessibleDescription()
@@ -81,7 +81,7 @@ def test_a_sprite_is_clicked_and_leads_to_those_like_it(qtbot: QtBot, page: MapP
     assert page.name.text() == shown.sprites.names[shown.neighbours[index, 2]]
     click(page.odd._buttons[0])
     assert page.name.text() == shown.sprites.names[shown.odd[0]]
-    middle = page.view.place_of(int(shown.odd[0]))
+    middle = page.view.position_in_view(int(shown.odd[0]))
     assert abs(middle.x() - page.view.width() / 2) < 1 and abs(middle.y() - page.view.height() / 2) < 1
 
 
@@ -93,7 +93,7 @@ def test_the_walk_goes_from_a_to_b(qtbot: QtBot, page: MapPage) -> None:
     first, last = int(drawn[0]), int(drawn[-1])
     for index, modifiers in ((first, Qt.KeyboardModifier.NoModifier), (last, Qt.KeyboardModifier.ShiftModifier)):
         page.view.show_sprite(index)
-        QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, modifiers, page.view.place_of(index).toPoint())
+        QTest.mouseClick(page.view, Qt.MouseButton.LeftButton, modifiers, page.view.position_in_view(index).toPoint())
     assert page.walk.ends == (first, last) and _walks(page)
     qtbot.waitUntil(lambda: page._map._decoding is None, timeout=LONG_MS)
     model = load_model(paths.runs() / "codes", "best", CPU)

@@ -85,7 +85,7 @@ def _table(view: QTableView) -> dict[str, list[str]]:
 
 def _steps(shown: Comparison) -> list[int]:
     """The step of the samples on show, of each run that has some."""
-    lines = [line for line in shown.samples.lines if not line.isHidden()]
+    lines = [line for line in shown.samples.rows if not line.isHidden()]
     return [int(line.view._rgba[0, 0, 0, 0]) for line in lines if len(line.view._rgba)]
 
 
@@ -116,14 +116,14 @@ def test_samples_are_those_of_the_same_step_or_time(qtbot: QtBot, shown: Compari
     shown.sections.setCurrentIndex(2)
     _choose(qtbot, shown, ONE, TWO, NONE, reads=3)
     samples = shown.samples
-    assert _steps(shown) == [20, 16] and samples.place.text() == "Step 20"
+    assert _steps(shown) == [20, 16] and samples.position.text() == "Step 20"
     assert "where the samples of 'one' end" in samples.note.text()
     samples.slider.setValue(1)
-    assert samples.place.text() == "Step 8" and _steps(shown) == [10, 8]
-    assert "Step 10, 15 s" in samples.lines[0].where._whole
-    samples.way.setCurrentText("After the same time")
-    assert samples.place.text() == "30 s" and _steps(shown) == [20, 8]  # two takes twice as long for a step
-    assert samples.lines[2].name._whole == "none" and not len(samples.lines[2].view._rgba)
+    assert samples.position.text() == "Step 8" and _steps(shown) == [10, 8]
+    assert "Step 10, 15 s" in samples.rows[0].where._whole
+    samples.alignment.setCurrentText("After the same time")
+    assert samples.position.text() == "30 s" and _steps(shown) == [20, 8]  # two takes twice as long for a step
+    assert samples.rows[2].name._whole == "none" and not len(samples.rows[2].view._rgba)
 
 
 def test_what_other_runs_show_goes_while_the_chosen_ones_are_read(
@@ -136,7 +136,7 @@ def test_what_other_runs_show_goes_while_the_chosen_ones_are_read(
     qtbot.waitUntil(lambda: "Not read yet: 'two'." in shown.figures.note.text(), timeout=LONG_MS)
     assert _table(shown.figures.view)["Steps"] == ["", "40"]  # of the one that is known
     shown.sections.setCurrentIndex(2)
-    assert [line.name._whole for line in shown.samples.lines if not line.isHidden()] == ["one"]
+    assert [line.name._whole for line in shown.samples.rows if not line.isHidden()] == ["one"]
     shown.sections.setCurrentIndex(3)
     held.clear()
     _choose(qtbot, shown, TWO, replace(ONE, standing="finished"), reads=2)
@@ -150,4 +150,4 @@ def test_of_too_many_runs_the_first_ones_are_compared_and_that_is_said(qtbot: Qt
     shown.sections.setCurrentIndex(2)
     many = [replace(ONE, path=Path(f"more/{number}/one")) for number in range(10)]
     _choose(qtbot, shown, *many, reads=8)
-    assert len(shown.samples.lines) == 8 and shown._left_out.text() == "The first 8 of 10"
+    assert len(shown.samples.rows) == 8 and shown._left_out.text() == "The first 8 of 10"

@@ -443,14 +443,14 @@ def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPa
     load(qtbot, page, strips)
     line, open_sprites = page.proposal, page.session.open_sprites
     assert line.isVisible() and page.tabs.isVisible() and QApplication.activeModalWidget() is None
-    assert line.words.text() == (
+    assert line.text.text() == (
         "6 pictures look like strips or sheets of many sprites: cut them into up to 42 sprites of 24 × 24 pixels?"
     )
     assert sprites_of(page.session).size == 192 and len(sprites_of(page.session)) == 7
     with qtbot.waitSignal(open_sprites.imported):
         click(line.slice_button)
     assert sprites_of(page.session).size == 24 and not line.slice_button.isVisible()
-    assert line.words.text() == "6 pictures were cut into 42 sprites." and not line.larger.isVisible()
+    assert line.text.text() == "6 pictures were cut into 42 sprites." and not line.larger.isVisible()
     assert {"whole.png"} == {name for name in sprites_of(page.session).names if "#" not in name}
     with qtbot.waitSignal(open_sprites.imported):
         click(line.undo)
@@ -475,7 +475,7 @@ def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
     with qtbot.waitSignal(open_sprites.imported):
         click(line.slice_button)
     kept = len(sprites_of(page.session))
-    assert line.words.text() == (
+    assert line.text.text() == (
         f"8 pictures were cut into {kept} sprites. "
         f"Left out: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
     )
@@ -494,7 +494,7 @@ def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
     fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.slice_button.text()]
     with qtbot.waitSignal(open_sprites.ended):
         doctor.mend(fixes[0])
-    assert line.words.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
+    assert line.text.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
     by_doctor = open_sprites.opened
     open_sprites.undo()
     line.slice_button.click()

@@ -90,7 +90,7 @@ def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage)
     qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
     expected = users(sprites.rgba, code)
     assert page.grid.visible_count() == expected and page.tabs.tabText(0) == f"Sprites ({expected})"
-    assert view._said.text().endswith(f"{code}.") and view.show_all.isVisible()
+    assert view._status.text().endswith(f"{code}.") and view.show_all.isVisible()
     assert view.swatches._marked == number
     tip = view.swatches.model().index(number, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert tip.endswith(f" in {expected} sprite{'s' if expected > 1 else ''}")
@@ -128,10 +128,10 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
         press(view, 5)  # the search for the one before it ends, and says nothing
         with qtbot.waitSignal(job_queue.progressed):
             pass
-        assert view._said.text().startswith("Looking for #") and view.swatches._marked == 5
+        assert view._status.text().startswith("Looking for #") and view.swatches._marked == 5
         job_queue.cancel(job_queue.running()[-1])  # as the status bar does
         qtbot.waitUntil(lambda: not job_queue.running())
-    assert not view._said.isVisible() and view.swatches._marked == -1
+    assert not view._status.isVisible() and view.swatches._marked == -1
     press(view, 5)
     qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
 
@@ -142,7 +142,7 @@ def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite
     with qtbot.waitSignal(page.session.open_sprites.colours_counted, timeout=LONG_MS):
         page.session.open_sprites.open_paths([sprite_folder / "class1"])
     assert page.grid.visible_count() == 12 and view.swatches._marked == -1
-    assert not view._said.isVisible()
+    assert not view._status.isVisible()
 
 
 def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:

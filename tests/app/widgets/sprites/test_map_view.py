@@ -41,10 +41,12 @@ def test_sprites_do_not_overlap_and_more_come_with_the_zoom(view: MapView) -> No
     few = np.isin(inner, view.drawn()).sum()
     for _ in range(4):
         drawn = view.drawn()
-        points = np.array([(view.place_of(i).x(), view.place_of(i).y()) for i in drawn.tolist()])
+        points = np.array([(view.position_in_view(i).x(), view.position_in_view(i).y()) for i in drawn.tolist()])
         apart = np.abs(points[:, None] - points).max(2) + 1e6 * np.eye(len(points))
         assert apart.min() >= view._side() / view._ratio()
-        seen = {i for i in before if 40 < view.place_of(i).x() < 460 and 40 < view.place_of(i).y() < 360}
+        seen = {
+            i for i in before if 40 < view.position_in_view(i).x() < 460 and 40 < view.position_in_view(i).y() < 360
+        }
         assert seen <= set(drawn.tolist())  # those from farther out stay
         before = set(drawn.tolist())
         view.zoom(1.5)
@@ -57,7 +59,7 @@ def test_sprites_do_not_overlap_and_more_come_with_the_zoom(view: MapView) -> No
 def test_a_pixel_of_a_sprite_is_a_whole_number_of_the_screens(view: MapView) -> None:
     for index in view.drawn()[:5].tolist():
         factor, side, ratio = view._factor(), view._side(), view._ratio()
-        middle = view.place_of(index)
+        middle = view.position_in_view(index)
         x, y = (round(value * ratio) - side // 2 for value in (middle.x(), middle.y()))
         shown = _pixels(view)[y : y + side, x : x + side]
         wanted = SPRITES.rgba[index].repeat(factor, 0).repeat(factor, 1)
@@ -67,9 +69,9 @@ def test_a_pixel_of_a_sprite_is_a_whole_number_of_the_screens(view: MapView) -> 
 
 def test_the_wheel_zooms_at_the_pointer_and_a_drag_moves(qtbot: QtBot, view: MapView) -> None:
     index = int(view.drawn()[0])
-    at = view.place_of(index)
+    at = view.position_in_view(index)
     view.zoom(2.0, at)
-    assert (view.place_of(index) - at).manhattanLength() < 1
+    assert (view.position_in_view(index) - at).manhattanLength() < 1
     start, moved = QPoint(250, 200), QPoint(30, -20)
     chosen: list[int] = []
     view.chosen.connect(chosen.append)
@@ -77,7 +79,7 @@ def test_the_wheel_zooms_at_the_pointer_and_a_drag_moves(qtbot: QtBot, view: Map
     QTest.mouseMove(view, start + moved / 2)
     QTest.mouseMove(view, start + moved)
     QTest.mouseRelease(view, Qt.MouseButton.LeftButton, pos=start + moved)
-    assert (view.place_of(index) - at - QPointF(moved)).manhattanLength() < 2 and not chosen
+    assert (view.position_in_view(index) - at - QPointF(moved)).manhattanLength() < 2 and not chosen
     QTest.mouseDClick(view, Qt.MouseButton.LeftButton, pos=start)
     assert len(view.drawn()) > 10 and view._scale == view._whole
 
@@ -86,13 +88,13 @@ def test_the_keyboard_does_it_too(qtbot: QtBot, view: MapView) -> None:
     QTest.keyClick(view, Qt.Key.Key_Plus)
     larger = view._scale
     assert larger > view._whole
-    before = view.place_of(0)
+    before = view.position_in_view(0)
     QTest.keyClick(view, Qt.Key.Key_Right)
-    assert view.place_of(0).x() == pytest.approx(before.x() - 64) and view.place_of(0).y() == before.y()
+    assert view.position_in_view(0).x() == pytest.approx(before.x() - 64) and view.position_in_view(0).y() == before.y()
     with qtbot.waitSignal(view.chosen) as chosen:
         QTest.keyClick(view, Qt.Key.Key_Return)
     (index,) = chosen.args
-    assert max(abs(view.place_of(index).x() - 250), abs(view.place_of(index).y() - 200)) < 60
+    assert max(abs(view.position_in_view(index).x() - 250), abs(view.position_in_view(index).y() - 200)) < 60
     with qtbot.waitSignal(view.end_chosen):
         QTest.keyClick(view, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     QTest.keyClick(view, Qt.Key.Key_Minus)

@@ -1,0 +1,84 @@
+"""Buttons for the sprites in the results grid: keep, reject, edit, copy, save."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QMenu, QWidget
+
+from studio.app.widgets import factory
+from studio.app.widgets.layout import FlowLayout
+from studio.core import formatting
+
+if TYPE_CHECKING:
+    from studio.recipes.capabilities import Capability
+
+_KEEP = "Keep the selected sprites, even after closing the window. (K)"
+_REJECT = "Hide the selected sprites; Ctrl+Z brings them back. (X) R generates again."
+_EDIT = "Open the selected sprite in the editor. (Enter, or double-click)"
+_TWEEN = "Generate the frames between two selected sprites."
+_SIMILAR = "Generate sprites that mix the selected ones."
+_OPEN = "Open an image file in the editor. You can also drop or paste it (Ctrl+V)."
+_SKETCH = "Start an empty sprite: paint rough blobs, and the model draws sprites from them."
+_COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
+_FILES = "Save each selected sprite, or all, as a PNG file."
+_SHEET = "Save the selected sprites, or all, as one file: sheet, GIF, APNG, Aseprite or Godot. (Ctrl+S)"
+_FRAME_COUNTS = (2, 3, 4, 6, 8)
+
+
+class ResultButtons(QWidget):
+    """A row of buttons that wraps. `frame_counts` is the menu of the Tween button; an action's data is a count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keep = factory.button("Keep", _KEEP)
+        self.reject = factory.button("Reject", _REJECT)
+        self.edit = factory.button("Edit", _EDIT)
+        self.between = factory.button("Tween", _TWEEN)
+        self.like = factory.button("Similar", _SIMILAR)
+        self.open = factory.button("Open…", _OPEN)
+        self.blank = factory.button("Sketch", _SKETCH)
+        self.copy = factory.button("Copy", _COPY)
+        self.save_files = factory.button("Save PNG files…", _FILES)
+        self.save_sheet = factory.button("Save as…", _SHEET)
+        self.frame_counts = QMenu(self.between)
+        for count in _FRAME_COUNTS:
+            self.frame_counts.addAction(f"{count} frames").setData(count)
+        self.between.setMenu(self.frame_counts)
+        flow = FlowLayout(factory.GRID, factory.GRID)
+        for button in (
+            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.copy,
+            self.save_files, self.save_sheet,
+        ):  # fmt: skip
+            flow.addWidget(button)
+        self.setLayout(flow)
+
+    def set_abilities(self, can: frozenset[Capability]) -> None:
+        """Show the buttons that the chosen model supports."""
+        for button in (self.open, self.blank, self.edit):
+            button.setVisible("vary" in can)
+        for button in (self.between, self.like):
+            button.setVisible("blend" in can)
+
+    def refresh(self, no_sprites: str, selected: int, to_save: int, *, is_new: bool, is_editing: bool) -> None:
+        """Enable each button, or disable it with the reason as its tooltip.
+
+        no_sprites: why the grid is empty; '' for a filled grid. selected, to_save: numbers of sprites. is_new: the grid
+        shows new sprites, not kept ones. is_editing: the editor holds a sprite, which can be one end of a tween.
+        """
+        none = no_sprites or ("" if selected else "Select some sprites first.")
+        factory.set_enabled(self.keep, none or ("" if is_new else "These sprites are kept already."), _KEEP)
+        factory.set_enabled(self.reject, none, _REJECT)
+        factory.set_enabled(self.copy, none, _COPY)
+        factory.set_enabled(self.save_files, no_sprites, _FILES)
+        factory.set_enabled(self.save_sheet, no_sprites, _SHEET)
+        files = formatting.count(to_save, "PNG file") if to_save else "PNG files"
+        factory.set_button_text(self.save_files, f"Save {files}…")
+        sprites = f"Save {formatting.count(to_save, 'sprite')} as…" if to_save else "Save as…"
+        factory.set_button_text(self.save_sheet, sprites)
+        for button in (self.save_files, self.save_sheet):  # only grow: the other buttons must not move
+            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
+        factory.set_enabled(self.edit, no_sprites or ("" if selected == 1 else "Select one sprite first."), _EDIT)
+        has_ends = selected == 2 or (selected == 1 and is_editing)
+        factory.set_enabled(self.between, no_sprites or ("" if has_ends else "Select two sprites first."), _TWEEN)
+        factory.set_enabled(self.like, no_sprites or ("" if selected > 1 else "Select two or more sprites."), _SIMILAR)
