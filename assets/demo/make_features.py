@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.engine.quality.features import FeatureNetwork, SpriteFeatures
-from studio.engine.steps.batches import on_device, to_input
+from studio.engine.steps.batches import to_device, to_input
 
 OUT = Path(__file__).resolve().parents[1] / "features.safetensors"
 SEED = 20261122
@@ -109,7 +109,7 @@ def main() -> None:
     torch.use_deterministic_algorithms(True)
     rgba = draw_on_canvases(SEED, PER_CLASS, SIZE)
     labels = torch.arange(len(CLASSES)).repeat_interleave(PER_CLASS)
-    pixels, pupil, rng = on_device(rgba, torch.device("cpu")), Pupil(), torch.Generator().manual_seed(SEED)
+    pixels, pupil, rng = to_device(rgba, torch.device("cpu")), Pupil(), torch.Generator().manual_seed(SEED)
     optimizer = torch.optim.AdamW(pupil.parameters(), RATE, weight_decay=0.05)
     for step in range(STEPS):
         optimizer.param_groups[0]["lr"] = RATE * min(1, (step + 1) / WARM_UP) * min(1, 2 * (1 - step / STEPS))

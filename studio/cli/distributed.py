@@ -23,11 +23,11 @@ def run_distributed(work: Callable[[argparse.Namespace, Ranks], int], args: argp
     the user and saved returns 0. After an error that a restart would repeat, for example wrong usage, the following
     restarts end at once. Raises UsageError.
     """
-    from studio.engine.distributed.ranks import ALONE, is_launched, launched
+    from studio.engine.distributed.ranks import ALONE, is_torchrun_launched, process_group
 
-    if not is_launched():
+    if not is_torchrun_launched():
         return work(args, ALONE)
-    with launched(args.device) as group:
+    with process_group(args.device) as group:
         args.device = group.device
         if group.has_ended():
             return FAILED
@@ -37,27 +37,27 @@ def run_distributed(work: Callable[[argparse.Namespace, Ranks], int], args: argp
             code = work(args, group)
         except (BadInputError, RunError, TrainingError, UsageError) as error:
             if not (isinstance(error, ProcessGoneError) or has_run_folder(group)):
-                group.end_for_good()
+                group.mark_ended()
             raise
         if code == FAILED:
-            group.end_for_good()
+            group.mark_ended()
     return DONE if code == INTERRUPTED else code
 
 
 def has_run_folder(ranks: Ranks) -> bool:
     """Whether the run of an earlier start by torchrun has a folder and can be resumed."""
-    path = ranks.remembered()
+    path = ranks.current_run()
     return path is not None and (path / "run.json").is_file()
 
 
 def _train_as_worker(args: argparse.Namespace, group: Group) -> int:
     """Train along with rank 0; return the exit code."""
-    from studio.engine.training.loop import train_along
+    from studio.engine.training.loop import train_worker
 
     control = Control()
     try:
         with stop_on_signal(control, message=""):
-            train_along(find_device(args), control, group)
+            train_worker(find_device(args), control, group)
     except (KeyboardInterrupt, ProcessGoneError):  # rank 0 or torchrun prints the reason
         return FAILED
     return DONE

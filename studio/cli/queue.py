@@ -42,10 +42,10 @@ _EMPTY = "The queue is empty. 'studio queue add FOLDER' adds a run."
 
 def add(args: argparse.Namespace) -> int:
     """Create a new run and add it to the end of the queue."""
-    from studio.engine.training.create import queue_new
+    from studio.engine.training.create import create_queued_run
 
     reporter = reporter_for(args)
-    path = run_job(queue_new(new_run(args, reporter)), reporter, queue.RunQueued).path
+    path = run_job(create_queued_run(new_run(args, reporter)), reporter, queue.RunQueued).path
     remember(path)
     waiting = _queued_runs()
     position = [run.path.resolve() for run in waiting].index(path.resolve()) + 1
@@ -103,20 +103,20 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
     while run is not None:
         tried.add(run.path)
         control = Control()
-        ranks.remember(run.path)
+        ranks.set_current_run(run.path)
         try:
             if _train(run, control, reporter, args, ranks):
                 trained.append(run.path)
         except Exception as error:  # any error, also a bug in a plug-in, must not keep the other runs from training
             if isinstance(error, ProcessGoneError | StepTooLargeError):  # torchrun restarts and resumes this run
                 raise
-            ranks.remember(None)
+            ranks.set_current_run(None)
             if RunDir(run.path).is_busy():
                 reporter.show(Notice("info", f"Skipped {run.title}: another process trains it."))
             else:
                 failed.append(run.path)
                 _report_failure(run.path, error, reporter)
-            if not ranks.are_in_step:
+            if not ranks.in_sync:
                 raise ProcessGoneError("The other processes are out of step.", _RESUME_HINT) from error
         stopped = control.stop
         run = None if stopped else queue.next_run(_queued_runs(), tried)
@@ -129,7 +129,7 @@ def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
 
 def _interrupted_run(ranks: Ranks) -> RunSummary | None:
     """Return the run that was training when torchrun restarted all processes, even if it is marked as failed."""
-    path = ranks.remembered()
+    path = ranks.current_run()
     run = summarise(path) if path is not None else None
     return run if run is not None and run.standing not in ("finished", "damaged", "training") else None
 

@@ -22,9 +22,9 @@ from studio.engine.runs.listing import remember
 
 def target_of(args: argparse.Namespace) -> RemoteTarget:
     """Return the machine and folder of --on. Raises UsageError, also under torchrun."""
-    from studio.engine.distributed.ranks import is_launched
+    from studio.engine.distributed.ranks import is_torchrun_launched
 
-    if is_launched():
+    if is_torchrun_launched():
         raise UsageError("torchrun can't be combined with --on.", "Start torchrun on the other machine.")
     return RemoteTarget.parse(args.on)
 

@@ -25,8 +25,8 @@ from studio.core.shell import command_line
 from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
-from studio.engine.control.control import Control
-from studio.engine.control.server import with_run_control
+from studio.engine.control.control import Control, observed
+from studio.engine.control.server import RunControlServer
 from studio.engine.devices.types import NOTHING, STARTER, ParentSource
 from studio.engine.remote.marker import raise_if_remote
 from studio.engine.remote.training import check_remote
@@ -83,12 +83,12 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
     from studio.engine.training.loop import train_new
 
     reporter = reporter_for(args)
-    begun = ranks.remembered()
+    begun = ranks.current_run()
     if begun is not None and has_run_folder(ranks):  # after a restart by torchrun
         return _continue_run(begun, args, ranks, reporter)
     new = new_run(args, reporter, ranks.devices)
     path = begun or new.path
-    ranks.remember(path)
+    ranks.set_current_run(path)
     control = Control()
     events = train_new(path, new.sprites, new.recipe, new.config, new.device, control, new.parent, ranks)
     return _train_and_report(events, path, control, reporter)
@@ -136,7 +136,7 @@ def _typed_parent(args: argparse.Namespace) -> ParentSource:
 
 def _resume(args: argparse.Namespace, ranks: Ranks) -> int:
     more_min = _extra_minutes(args)
-    if ranks.remembered() is not None:  # before a restart by torchrun, the run already got the extra minutes
+    if ranks.current_run() is not None:  # before a restart by torchrun, the run already got the extra minutes
         more_min = 0.0
     return _continue_run(find_run(args.run_name), args, ranks, reporter_for(args), more_min)
 
@@ -149,13 +149,13 @@ def _extra_minutes(args: argparse.Namespace) -> float:
 
 def _train_remote(args: argparse.Namespace) -> int:
     """Create a new run here and train it on another machine."""
-    from studio.engine.training.create import keep_new
+    from studio.engine.training.create import create_run
 
     target, reporter = remote.target_of(args), reporter_for(args)
     check_remote(target)  # fail before the import
     # Presets and precision come from this machine's CPU: the other machine's device is not probed.
     new = new_run(argparse.Namespace(**{**vars(args), "device": "cpu"}), reporter)
-    with contextlib.closing(keep_new(new)) as making:
+    with contextlib.closing(create_run(new)) as making:
         for event in making:
             reporter.show(event)
     reporter.clear()
@@ -212,7 +212,7 @@ def train_until_stopped(events: Events, path: Path, control: Control, reporter: 
     """
     try:
         with WakeLock(f"Training '{path.name}'."), stop_on_signal(control) as stop_request:
-            end = run_job(with_run_control(events, control, can_pause=True), reporter, RunFinished)
+            end = run_job(observed(events, [RunControlServer(control, can_pause=True)]), reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
             again = command_line("studio", "resume", str(path))

@@ -16,7 +16,7 @@ from studio.app.window import Window
 from studio.core.events import Events, Notice
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
-from studio.engine.training.loop import save
+from studio.engine.training.saving import save
 from tests.app.conftest import LONG_MS, click, start_endless, tiny, wait_for_steps, wait_idle
 
 
@@ -82,7 +82,7 @@ def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
         answers_again.wait(60)
         yield from save(*arguments)
 
-    monkeypatch.setattr("studio.engine.training.loop.save", hang)
+    monkeypatch.setattr("studio.engine.training.maintenance.save", hang)
     opened.close_guard._deadline.setInterval(50)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.close_guard.insist()
@@ -121,7 +121,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 def test_a_window_whose_run_can_not_be_saved_stays_open_once(
     qtbot: QtBot, opened: Window, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.training.loop.save", no_space)
+    monkeypatch.setattr("studio.engine.training.maintenance.save", no_space)
     opened.close()
     answer(opened, "Stop and save")
     wait_idle(qtbot, opened.session)
@@ -137,7 +137,7 @@ def test_a_window_whose_run_can_not_be_saved_stays_open_once(
 def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
     qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("studio.engine.training.loop.save", no_space)
+    monkeypatch.setattr("studio.engine.training.maintenance.save", no_space)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.close_guard.insist()
     assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"

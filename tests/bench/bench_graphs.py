@@ -44,14 +44,13 @@ def compare(recipe: Recipe, sprites: Sprites, device_id: str, precision: str, wi
     """Print a line for this width and batch size."""
     device, config = torch.device(device_id), recipe.Config().replace(width=width, batch_size=batch)
     plain, recorded = (
-        BenchmarkTrainer(recipe, config, sprites, device, precision, is_recorded=is_recorded)
-        for is_recorded in (False, True)
+        BenchmarkTrainer(recipe, config, sprites, device, precision, use_graph=use_graph) for use_graph in (False, True)
     )
     for training in (plain, recorded):
-        training.take_seconds(WARM_UP_STEPS)
+        training.time_steps(WARM_UP_STEPS)
     with FlopCounterMode(display=False) as counted:
-        plain.take()
-    rounds = [(plain.take_seconds(STEPS), recorded.take_seconds(STEPS)) for _ in range(ROUNDS)]
+        plain.train_step()
+    rounds = [(plain.time_steps(STEPS), recorded.time_steps(STEPS)) for _ in range(ROUNDS)]
     before_s, after_s = (statistics.median(times) for times in zip(*rounds, strict=True))
     ratio = statistics.median(before / after for before, after in rounds)
     work = counted.get_total_flops()

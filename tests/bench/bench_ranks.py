@@ -24,8 +24,8 @@ def measure(recipe_words: list[str]) -> None:
     from studio.core import paths
     from studio.engine.control.control import Control
     from studio.engine.devices.detection import find_device
-    from studio.engine.distributed.ranks import launched
-    from studio.engine.training.loop import train_along
+    from studio.engine.distributed.ranks import process_group
+    from studio.engine.training.loop import train_worker
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
     from tests.data.making import imported
 
@@ -33,12 +33,12 @@ def measure(recipe_words: list[str]) -> None:
     parser.add_argument("--steps", type=int)
     chosen = parser.parse_args(recipe_words)
     recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, threads=1, precision="fp32")
-    with launched("cpu") as group:
+    with process_group("cpu") as group:
         if group.is_first:
             sprites, _ = recipe.select(imported(paths.demo_sprites()).sprites, config)
             say(str(engine_rate(sprites, recipe, config, find_device("cpu"), group)))
         else:
-            train_along(find_device("cpu"), Control(), group)
+            train_worker(find_device("cpu"), Control(), group)
 
 
 def main() -> None:

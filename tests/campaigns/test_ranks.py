@@ -27,7 +27,7 @@ from studio.engine.distributed.ranks import Group
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.training.loop import train_along, train_new
+from studio.engine.training.loop import train_new, train_worker
 from studio.exports.png import save_files
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
@@ -60,7 +60,7 @@ def train_small(group: Group | None, recipe: Recipe, path: Path) -> None:
     elif group.is_first:
         list(train_new(path, with_numbers(make_sprites()), recipe, config, CPU, Control(), ranks=group))
     else:
-        train_along(CPU, Control(), group)
+        train_worker(CPU, Control(), group)
 
 
 @pytest.mark.parametrize("recipe", catalog.recipes().values(), ids=lambda recipe: recipe.name)
@@ -81,10 +81,10 @@ def train_with_a_pause(group: Group, path: Path) -> list[str]:
         return loss(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        if group.number == group.count - 1:
+        if group.rank == group.world_size - 1:
             patch.setattr(Classifier, "loss", slow)
         if not group.is_first:
-            train_along(CPU, Control(), group)
+            train_worker(CPU, Control(), group)
             return []
         ticks, kinds = itertools.count(1), list[str]()
         for event in train_classifier(path, make_sprites(), ranks=group):
@@ -97,7 +97,7 @@ def train_with_a_pause(group: Group, path: Path) -> list[str]:
 def train_on_a_full_disk(group: Group, path: Path) -> list[str]:
     """The disk takes nothing from the first tick on until that was said three times."""
     if not group.is_first:
-        train_along(CPU, Control(), group)
+        train_worker(CPU, Control(), group)
         return []
     flush, titles, is_full = os.fsync, list[str](), False
 

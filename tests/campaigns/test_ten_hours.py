@@ -31,7 +31,6 @@ from studio.engine.steps.batches import RawBatch
 from studio.engine.steps.optim import EMA
 from studio.engine.training import loop, step
 from studio.engine.training.loop import train_new
-from studio.engine.training.state import Training
 from studio.recipes.base import Batch, BatchRng, Evaluation, Recipe, Spec
 from tests.campaigns import tell
 from tests.campaigns.apart import in_own_process
@@ -67,14 +66,14 @@ class _Clock:
 
     def make_steps_free(self) -> None:
         """Of a training's steps, in this process, only every 64th is computed."""
-        add_gradients, nothing = step._forward_backward, torch.zeros(())
+        add_gradients, nothing = step.StepRunner._forward_backward, torch.zeros(())
 
-        def take_step(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
+        def take_step(runner: step.StepRunner, raw: RawBatch) -> Tensor:
             self.now_s += _STEP_S
-            self.is_free = training.step % _COMPUTED_EVERY != 0
-            return nothing if self.is_free else add_gradients(training, chosen, rng)
+            self.is_free = runner._training.step % _COMPUTED_EVERY != 0
+            return nothing if self.is_free else add_gradients(runner, raw)
 
-        step._forward_backward = take_step
+        step.StepRunner._forward_backward = take_step  # type: ignore[method-assign,assignment]
         self._spare(torch.nn.utils, "clip_grad_norm_", nothing)
         self._spare(torch.optim.AdamW, "step", None)
         self._spare(LossScaler, "unscale_gradients", None)

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from studio.engine.devices import detection
-from studio.engine.training import loop
+from studio.engine.training import maintenance
 
 
 @pytest.fixture(autouse=True)
 def _saved_when_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save no checkpoint because of the time that has passed: the time depends on the machine."""
-    monkeypatch.setattr(loop, "BEST_APART_SHARE", math.inf)
-    monkeypatch.setattr(loop, "FIRST_CHECKPOINT_S", math.inf)
+    monkeypatch.setattr(maintenance, "BEST_APART_SHARE", math.inf)
+    monkeypatch.setattr(maintenance, "FIRST_CHECKPOINT_S", math.inf)
 
 
 class Memory:

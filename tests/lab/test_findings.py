@@ -225,9 +225,9 @@ def test_without_zero_grad_each_step_adds_to_all_before() -> None:
     for name, weight in alone.network.named_parameters():
         weight.register_post_accumulate_grad_hook(functools.partial(_add_gradient, sums[name]))
     for training in (added, alone):
-        training.rate(0.0)  # the weights stay, so that both meet the same ones
+        training.set_learning_rate(0.0)  # the weights stay, so that both meet the same ones
         for _ in range(3):
-            training.take()
+            training.train_step()
     for name, weight in added.network.named_parameters():
         torch.testing.assert_close(added._kept[weight], sums[name], rtol=1e-4, atol=1e-6)
 

@@ -20,7 +20,7 @@ from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.runs.history import MetricCurve
 from studio.engine.sampling.generate import generate
-from studio.engine.steps.batches import on_device, to_input
+from studio.engine.steps.batches import to_device, to_input
 from studio.lab.experiments import feature_maps, from_noise, hardest, layers
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
@@ -82,7 +82,7 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
     model = load_model(folder / "classifier", "best", CPU)
     order, losses = run_to_end(hardest._losses(model, bench.sprites, 60.0))
     with torch.no_grad():
-        logits = model.network(to_input(on_device(bench.sprites.rgba, model.device)))
+        logits = model.network(to_input(to_device(bench.sprites.rgba, model.device)))
     known = F.cross_entropy(logits, torch.from_numpy(bench.sprites.labels), reduction="none").numpy()
     assert np.allclose(losses, known[order], rtol=1e-4) and (np.diff(losses) <= 0).all()
     outcome = _outcome(hardest.Hardest(), bench)

@@ -15,7 +15,7 @@ from studio.core.generators import run_to_end
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import load_training_set
 from studio.engine.runs.folder import RunDir
-from studio.engine.steps.batches import on_device, to_input
+from studio.engine.steps.batches import to_device, to_input
 from studio.lab.experiments.noise_scale import GradientNoise, NoiseScale, Scale, _Gradients, _outcome
 from studio.lab.outcome import Outcome
 from studio.recipes.classifier import Classifier
@@ -76,7 +76,7 @@ def test_it_is_that_of_the_weights_that_were_trained_on_the_sprites_learnt_from(
 ) -> None:
     """Half the squared distance of two biases from two features of a sprite has their difference as its gradient."""
     sprites, indices = load_training_set(RunDir(run))
-    features = to_input(on_device(sprites.rgba[indices], torch.device("cpu"))).mean((2, 3))[:, ::3]
+    features = to_input(to_device(sprites.rgba[indices], torch.device("cpu"))).mean((2, 3))[:, ::3]
     trace = float(features.var(0, correction=0).sum())
     bias, averaged = (learnt(run)[f"{part} leave.bias"] for part in ("model", "average"))
     away = (trace / 8) ** 0.5 * torch.tensor([1.0, -1.0])  # so far from their mean that the scale is 4

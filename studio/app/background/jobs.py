@@ -5,23 +5,23 @@ Functions that need torch import it when they run, on a worker thread: the windo
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib.util
 import os
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from studio.app.background.job_events import RunDescribed
 from studio.core import files, paths
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, RunStarted
+from studio.core.observers import Observer
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.control.server import with_run_control
+from studio.engine.control.server import RunControlServer
 from studio.engine.devices.types import Device, ParentSource
 
 if TYPE_CHECKING:
@@ -95,19 +95,19 @@ class TrainingRequest(NamedTuple):
 
 def queue_run(request: TrainingRequest) -> Events:
     """Create a run that waits in the queue."""
-    from studio.engine.training.create import queue_new
+    from studio.engine.training.create import create_queued_run
 
-    yield from queue_new(_new_run(request))
+    yield from create_queued_run(_new_run(request))
 
 
 def prepare_run(request: TrainingRequest) -> Generator[Event, None, Path]:
     """Create a run that several processes will train and return its folder."""
     from studio.engine.distributed.ranks import Ranks
-    from studio.engine.training.create import keep_new
+    from studio.engine.training.create import create_run
 
-    Ranks(count=request.processes).check(request.config)
+    Ranks(world_size=request.processes).check(request.config)
     run = _new_run(request)
-    yield from keep_new(run)
+    yield from create_run(run)
     return run.path
 
 
@@ -127,8 +127,7 @@ def train(request: TrainingRequest, control: Control) -> Events:
     from studio.engine.training.loop import train_new
 
     path, sprites, recipe, config, device, parent = _new_run(request)
-    events = train_new(path, sprites, recipe, config, device, control, parent)
-    yield from _with_record(with_run_control(events, control, can_pause=False))  # the worker itself pauses the job
+    yield from train_new(path, sprites, recipe, config, device, control, parent, observers=_observers(control))
 
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
@@ -137,7 +136,7 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
     from studio.engine.training.loop import train_resumed
 
     yield from read_run(path)
-    yield from _with_record(with_run_control(train_resumed(path, device, control, more_min), control, can_pause=False))
+    yield from train_resumed(path, device, control, more_min, observers=_observers(control))
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
@@ -149,16 +148,18 @@ def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
             yield Notice("warning", error.title, error.hint)
 
 
-def _with_record(events: Iterator[Event]) -> Events:
-    """A training's events, with what run.json says after its start."""
-    from studio.engine.runs.folder import RunDir
+class _RecordReader(Observer):
+    """Yields the record of a run after the start of its training."""
 
-    with contextlib.closing(cast(Events, events)):  # the run's lock goes back when this generator is closed
-        for event in events:
-            yield event
-            if isinstance(event, RunStarted):
-                yield RunDescribed(RunDir(event.path).record())
-                yield from events
+    def after(self, event: Event) -> Events:
+        from studio.engine.runs.folder import RunDir
+
+        if isinstance(event, RunStarted):
+            yield RunDescribed(RunDir(event.path).record())
+
+
+def _observers(control: Control) -> list[Observer]:
+    return [RunControlServer(control, can_pause=False), _RecordReader()]  # the worker itself pauses the job
 
 
 def save_event_logs(paths: Sequence[Path], folder: Path) -> Generator[Event, None, list[Path]]:

@@ -23,7 +23,7 @@ from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import heldout_groups
 from studio.engine.steps import batches, optim
-from studio.engine.steps.batches import premultiplied, straight, to_input, to_rgba
+from studio.engine.steps.batches import premultiply, to_input, to_rgba, unpremultiply
 from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
 from studio.exports.cards import Source, card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
@@ -132,8 +132,8 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         predict=recipe.predict,
         training=_training_code(model, source),
         source=source,
-        premultiplied=premultiplied,
-        straight=straight,
+        premultiplied=premultiply,
+        straight=unpremultiply,
     )
 
 
@@ -141,10 +141,10 @@ def _training_code(model: TrainedModel, source: Source | None) -> TrainingCode:
     recipe, config = model.recipe, model.config
     own = [recipe.arguments, recipe.loss]
     if type(recipe).statistics is not Recipe.statistics:
-        is_sampled = source is None or source.data_count > batches.most_sampled(model.spec.size)
+        is_sampled = source is None or source.data_count > batches.max_sampled(model.spec.size)
         own += [recipe.statistics, *([batches.subsample] if is_sampled else [])]
     shared = (
-        heldout_groups, batches.shuffled, batches.step_seed, batches.shifted, to_input, optim.orthogonal,
+        heldout_groups, batches.shuffled_indices, batches.step_seed, batches.shift, to_input, optim.orthogonalize,
         optim.learning_rate, optim.ema_decay,
     )  # fmt: skip
 

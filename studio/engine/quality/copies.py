@@ -15,7 +15,7 @@ from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.runs.split import Indices
-from studio.engine.steps.batches import on_device, to_input
+from studio.engine.steps.batches import to_device, to_input
 
 _COPY = 1 / 3  # of the distance to the nearest sprite of another group: nearer than that, it is no chance neighbour
 _AT_ONCE = 64 << 20  # bytes of numbers that are worked on at a time
@@ -125,7 +125,7 @@ def _nearest(
 
 def _flat(sprites: Rgba, device: torch.device) -> Tensor:
     """Premultiplied pixels as float32 [N, 4 S S]."""
-    return to_input(on_device(sprites, device)).flatten(1)
+    return to_input(to_device(sprites, device)).flatten(1)
 
 
 def _at_once(numbers_each: int) -> int:

@@ -29,7 +29,7 @@ from studio.engine.quality.features import features_of
 from studio.engine.quality.outliers import how_far, nearest_of
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import model_label
-from studio.engine.steps.batches import on_device, subsample, to_input, to_rgba
+from studio.engine.steps.batches import subsample, to_device, to_input, to_rgba
 from studio.recipes.capabilities import Decodes, Encodes
 
 Floats = NDArray[np.float32]
@@ -138,7 +138,7 @@ def _encoded(model: TrainedModel, recipe: Encodes, sprites: Sprites) -> Generato
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
     for part in batch_size.slices(len(sprites)):
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
-            x = to_input(on_device(sprites.rgba[part], model.device))
+            x = to_input(to_device(sprites.rgba[part], model.device))
             parts.append(recipe.encode(model.network, x).float().cpu().numpy())
         yield Progress(part.stop, len(sprites), "sprites seen")
     return np.concatenate(parts)

@@ -95,7 +95,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
         with detection.wrap_device_errors(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
-            figures = heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
+            figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
         yield from save_evaluation(
             run, CheckpointEvaluation.from_validation(figures, len(real.heldout), len(real.training))
         )
@@ -122,7 +122,7 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     losses = []
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
         on_device = DeviceSprites(sprites, model.device)
-        losses.append(heldout_figures(model, on_device, heldout_batch_size(on_device, model.recipe)).metrics["loss"])
+        losses.append(evaluate_heldout(model, on_device, heldout_batch_size(on_device, model.recipe)).metrics["loss"])
     return losses[0] / losses[1] - 1
 
 
@@ -136,7 +136,7 @@ def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
     return AutoBatchSize(heldout.device, min(_AT_ONCE, _looks(heldout, recipe)), heldout.rgba.shape[-1])
 
 
-def heldout_figures(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
+def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
     """The recipe's own figures on held-out sprites, so many at once as fit. Raises DeviceFullError."""
     count = _looks(heldout, model.recipe)
     found = None

@@ -31,7 +31,7 @@ from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
-from studio.engine.steps.batches import DeviceSprites, on_device, stride_subsample, to_input
+from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_device, to_input
 from studio.engine.steps.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
@@ -120,7 +120,7 @@ class SpriteFeatures:
         batch_size, found = AutoBatchSize(self.device, _AT_ONCE, rgba.shape[1]), list[Tensor]()
         for part in batch_size.slices(len(rgba)):
             with batch_size.halve_if_full():
-                found.append(self.network(to_input(on_device(rgba[part], self.device))))
+                found.append(self.network(to_input(to_device(rgba[part], self.device))))
         return torch.cat(found).float()
 
 

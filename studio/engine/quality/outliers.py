@@ -54,23 +54,23 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 
 
 def nearest_of(
-    paths: NDArray[np.float32],
+    features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """The ten nearest others of each place, float32 [N, D], nearest first, and how far they are: both [N, 10]."""
-    wanted = min(_NEIGHBOURS, len(paths) - 1)
-    squares = (paths**2).sum(1)
-    near = np.empty((len(paths), wanted), np.int64)
-    far = np.empty((len(paths), wanted), np.float32)
-    step = max(1, _DISTANCES // max(1, len(paths)))
-    for start in range(0, len(paths), step):
+    wanted = min(_NEIGHBOURS, len(features) - 1)
+    squares = (features**2).sum(1)
+    near = np.empty((len(features), wanted), np.int64)
+    far = np.empty((len(features), wanted), np.float32)
+    step = max(1, _DISTANCES // max(1, len(features)))
+    for start in range(0, len(features), step):
         part = slice(start, start + step)
-        apart = squares[part, None] + squares - 2 * paths[part] @ paths.T
+        apart = squares[part, None] + squares - 2 * features[part] @ features.T
         apart[np.arange(len(apart)), np.arange(start, start + len(apart))] = np.inf
         some = np.argpartition(apart, wanted - 1, 1)[:, :wanted]
         order = np.take_along_axis(apart, some, 1).argsort(1)
         near[part] = np.take_along_axis(some, order, 1)
         far[part] = np.sqrt(np.take_along_axis(apart, near[part], 1).clip(min=0))
-        yield Progress(min(start + step, len(paths)), len(paths), "sprites compared")
+        yield Progress(min(start + step, len(features)), len(features), "sprites compared")
     return near, far
 
 

@@ -27,7 +27,7 @@ from studio.engine.sampling.generate import (
     edit_condition,
     model_label,
 )
-from studio.engine.steps.batches import on_device, to_input
+from studio.engine.steps.batches import to_device, to_input
 from studio.recipes.capabilities import BlendsSprites, Capability, EditsSprites
 
 MAX_TWEENS = 64
@@ -204,7 +204,7 @@ def _classes(
 
 
 def _input_tensor(sprites: Rgba, model: TrainedModel) -> Tensor:
-    return to_input(on_device(sprites, model.device))
+    return to_input(to_device(sprites, model.device))
 
 
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from studio.engine.devices.precision import autocast
 from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.class_choice import find_class, read_mixture
-from studio.engine.steps.batches import on_device, to_input, to_rgba
+from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.base import evenly_spread
 from studio.recipes.capabilities import Distils, DrawsMaps, EditCondition, EditsSprites, Student
 
@@ -200,7 +200,7 @@ def edit_condition(
     alpha, shape = constraints.alpha, (len(sprites), 1, *sprites.shape[1:3])
     known = np.zeros(sprites.shape[:3], bool) if keep is None else keep
     known = known if alpha is None else known | (alpha == 0)
-    x = to_input(on_device(sprites, model.device))
+    x = to_input(to_device(sprites, model.device))
     mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None
     fixed = None if alpha is None else x[:, 3:]
     return EditCondition(x, strength, mask, constraints.mirror_axes, constraints.seamless_axes, fixed)
@@ -283,7 +283,7 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     batch_size = AutoBatchSize(model.device, _PREDICT_BATCH, model.spec.size)
     for part in batch_size.slices(len(rgba)):
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
-            x = to_input(on_device(rgba[part], model.device))
+            x = to_input(to_device(rgba[part], model.device))
             found.append(model.recipe.predict(model.network, x).cpu())
         yield Progress(sum(map(len, found)), len(rgba), "sprites looked at")
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names

@@ -20,12 +20,12 @@ RawBatch = tuple[Tensor, Tensor, Tensor]
 Rows = TypeVar("Rows", bound=NDArray[Any])
 
 _SHIFT_UNIT_PX = 8
-_UPLOADED = 64 << 20  # bytes that are brought to the device at a time
-_MOST_SAMPLED = 20_480  # sprites, and
-_MOST_SAMPLED_BYTES = 256 << 20
+_UPLOAD_BYTES = 64 << 20  # bytes that are brought to the device at a time
+_MAX_SAMPLED = 20_480  # sprites, and
+_MAX_SAMPLED_BYTES = 256 << 20
 
 
-def on_device(rgba: Rgba, device: torch.device) -> Tensor:
+def to_device(rgba: Rgba, device: torch.device) -> Tensor:
     """uint8 [B, S, S, 4] of whatever memory, a mapped file's too -> uint8 [B, 4, S, S] on the device."""
     own = rgba if rgba.flags.writeable else rgba.copy()  # torch knows no memory that can't be written to
     return torch.from_numpy(np.ascontiguousarray(own)).to(device).permute(0, 3, 1, 2)
@@ -33,20 +33,20 @@ def on_device(rgba: Rgba, device: torch.device) -> Tensor:
 
 def to_input(rgba: Tensor) -> Tensor:
     """uint8 [B, 4, S, S], straight alpha -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
-    return premultiplied(rgba.float() / 255)
+    return premultiply(rgba.float() / 255)
 
 
-def premultiplied(rgba: Tensor) -> Tensor:
+def premultiply(rgba: Tensor) -> Tensor:
     """float32 [B, 4, S, S], straight alpha, in [0, 1] -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
     return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1).mul_(2).sub_(1)
 
 
 def to_rgba(x: Tensor) -> Tensor:
     """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> uint8 [B, S, S, 4] on the CPU, straight alpha."""
-    return (straight(x) * 255).round().byte().permute(0, 2, 3, 1).contiguous().cpu()
+    return (unpremultiply(x) * 255).round().byte().permute(0, 2, 3, 1).contiguous().cpu()
 
 
-def straight(x: Tensor) -> Tensor:
+def unpremultiply(x: Tensor) -> Tensor:
     """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> float32 [B, 4, S, S], straight alpha, in [0, 1]."""
     x = (x.float().clamp(-1, 1) + 1) / 2
     alpha = x[:, 3:]
@@ -60,15 +60,15 @@ def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
 
     At most 20,480 sprites, as many as learning to see looks at, and 256 MB.
     """
-    most = most_sampled(sprites.size)
+    most = max_sampled(sprites.size)
     if len(indices) > most:
         indices = np.sort(np.random.default_rng(0).choice(indices, most, replace=False))
     return sprites.take(indices)
 
 
-def most_sampled(size: int) -> int:
+def max_sampled(size: int) -> int:
     """How many sprites of side `size` `subsample` leaves at most."""
-    return min(_MOST_SAMPLED, _MOST_SAMPLED_BYTES // (4 * size**2))
+    return min(_MAX_SAMPLED, _MAX_SAMPLED_BYTES // (4 * size**2))
 
 
 def stride_subsample(rows: Rows, most: int) -> Rows:
@@ -81,12 +81,12 @@ def step_seed(seed: int, step: int) -> int:
     return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
-def shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
     """The order in which the sprites come in an epoch: int64 [count]."""
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
-def augmented(
+def augment(
     chosen: RawBatch, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
     rows: slice | None = None,
 ) -> Batch:  # fmt: skip
@@ -98,7 +98,7 @@ def augmented(
     augment_labels = torch.zeros(len(y), 3, device=y.device)
     if shift_px:
         offset = torch.randint(0, 2 * shift_px + 1, (2, size, 1), device=y.device, generator=rng)
-        rgba, augment_labels[:, 1:] = shifted(rgba, shift_px, offset[:, rows])
+        rgba, augment_labels[:, 1:] = shift(rgba, shift_px, offset[:, rows])
     if flip:
         flipped = torch.rand(size, device=y.device, generator=rng)[rows] < 0.5
         rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
@@ -114,9 +114,9 @@ class TrainSet(ABC):
     ) -> None:
         """`indices`, int64, into `sprites` say which belong to it; None stands for all."""
         self.device, self.seed = device, seed
-        self._places = np.arange(len(sprites)) if indices is None else indices
-        self.labels_host = sprites.labels[self._places]  # int64 [N], for counting without a read-back
-        self.targets_host = sprites.targets[self._places]  # float32 [N, T]
+        self._source_indices = np.arange(len(sprites)) if indices is None else indices
+        self.labels_host = sprites.labels[self._source_indices]  # int64 [N], for counting without a read-back
+        self.targets_host = sprites.targets[self._source_indices]  # float32 [N, T]
 
     def __len__(self) -> int:
         return len(self.labels_host)
@@ -129,11 +129,11 @@ class TrainSet(ABC):
 
         rows: those of its sprites that are wanted, with a start and a stop; None: all.
         """
-        chosen = self.chosen(step, size, rows or slice(0, size))
-        return augmented(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
+        chosen = self.raw_batch(step, size, rows or slice(0, size))
+        return augment(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
 
     @abstractmethod
-    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
+    def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
         """R rows of the batch of that step, as they are."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
@@ -149,16 +149,18 @@ class DeviceSprites(TrainSet):
         super().__init__(sprites, device, seed, indices)
         size = sprites.size
         self.rgba = torch.empty((len(self), 4, size, size), dtype=torch.uint8, device=device)
-        step = max(1, _UPLOADED // (4 * size * size))
+        step = max(1, _UPLOAD_BYTES // (4 * size * size))
         for start in range(0, len(self), step):
-            self.rgba[start : start + step] = on_device(sprites.rgba[self._places[start : start + step]], device)
+            self.rgba[start : start + step] = to_device(
+                sprites.rgba[self._source_indices[start : start + step]], device
+            )
         self.labels = torch.from_numpy(self.labels_host).to(device)
         self.targets = torch.from_numpy(self.targets_host).to(device)
         self._epoch = -1
         self._order = self.labels  # the shuffled indices of `_epoch`, on the device
 
-    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
-        chosen = self._indices(step * size + rows.start, rows.stop - rows.start)
+    def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
+        chosen = self._order_slice(step * size + rows.start, rows.stop - rows.start)
         rgba, labels, targets = (held.index_select(0, chosen) for held in (self.rgba, self.labels, self.targets))
         return rgba, labels, targets
 
@@ -169,27 +171,27 @@ class DeviceSprites(TrainSet):
             x, y = to_input(self.rgba[part]), self.labels[part]
             yield Batch(x, y, torch.zeros(len(y), 3, device=self.device), self.targets[part])
 
-    def _indices(self, start: int, size: int) -> Tensor:
+    def _order_slice(self, start: int, size: int) -> Tensor:
         """Entries start .. start + size - 1 of the endless list of shuffled epochs: int64 [size] on the device."""
         parts, stop = [], start + size
         while start < stop:
             epoch, offset = divmod(start, len(self))
             if epoch != self._epoch:
-                order = torch.from_numpy(shuffled(self.seed, epoch, len(self)))
-                self._epoch, self._order = epoch, _sent(order, self.device)
+                order = torch.from_numpy(shuffled_indices(self.seed, epoch, len(self)))
+                self._epoch, self._order = epoch, _upload(order, self.device)
             parts.append(self._order[offset : offset + stop - start])
             start += len(parts[-1])
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _sent(values: Tensor, device: torch.device) -> Tensor:
+def _upload(values: Tensor, device: torch.device) -> Tensor:
     """A copy on the device. A card has it in time for what it is asked for next, and nobody waits for it until then."""
     if device.type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)
 
 
-def shifted(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:
+def shift(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:
     """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent.
 
     offset: int64 [2, B, 1], 0 to 2 * most: how far up and left each is moved from where it would be farthest down and

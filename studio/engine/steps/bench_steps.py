@@ -14,7 +14,7 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import LossScaler, autocast
-from studio.engine.steps.batches import DeviceSprites, RawBatch, augmented, step_seed
+from studio.engine.steps.batches import DeviceSprites, RawBatch, augment, step_seed
 from studio.engine.steps.graphed_step import GraphedStep
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
 from studio.recipes.base import Recipe, Spec
@@ -39,7 +39,7 @@ class StepTimes:
         return self.batch_s + self.forward_s + self.backward_s + self.optimizer_s
 
 
-class _Watch:
+class _PartTimer:
     """Adds up the seconds of the parts of a step. Waiting for the device at each part costs some of its speed."""
 
     def __init__(self, device: torch.device) -> None:
@@ -56,7 +56,7 @@ class _Watch:
         return StepTimes(**self._parts)
 
 
-class _NoWatch(_Watch):
+class _NoTimer(_PartTimer):
     def lap(self, part: str) -> None:
         pass
 
@@ -64,14 +64,14 @@ class _NoWatch(_Watch):
 class BenchmarkTrainer:
     """A new network, its optimizers and its sprites on a device, and the steps that train it as a run would.
 
-    The learning rate is that of the settings, without a schedule, until `rate` changes it.
+    The learning rate is that of the settings, without a schedule, until `set_learning_rate` changes it.
     """
 
     def __init__(
         self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: torch.device, precision: str = "fp32",
-        *, is_recorded: bool = False,
+        *, use_graph: bool = False,
     ) -> None:  # fmt: skip
-        """is_recorded: steps are taken as a CUDA graph where a training takes them so; else one by one, everywhere."""
+        """use_graph: steps are taken as a CUDA graph where a training takes them so; else one by one, everywhere."""
         torch.manual_seed(config.seed)
         self.sprites, self.spec = sprites, Spec.of(sprites)
         network = recipe.build(config, self.spec)
@@ -84,82 +84,82 @@ class BenchmarkTrainer:
         self._data = DeviceSprites(sprites, device, config.seed)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
-        self._room = AutoBatchSize(device, config.batch_size)
-        self._recorder = GraphedStep(device, self.network, [], is_wanted=is_recorded)
+        self._micro_batch = AutoBatchSize(device, config.batch_size)
+        self._graphed_step = GraphedStep(device, self.network, [], enabled=use_graph)
         self.step = 0
 
     @property
     def micro_batch_size(self) -> int:
         """How many sprites the device has had room for at once: the batch size, or less once it was full."""
-        return self._room.count
+        return self._micro_batch.count
 
-    def learn_from(self, sprites: Sprites) -> None:
+    def set_sprites(self, sprites: Sprites) -> None:
         """Take batches of these from now on. What the network was told of sprites at the beginning stays."""
         self._data = DeviceSprites(sprites, self.device, self.config.seed)
 
-    def rate(self, rate: float) -> None:
+    def set_learning_rate(self, rate: float) -> None:
         """The learning rate from the next step on."""
         set_learning_rate(self._optimizers, rate)
 
-    def take(self) -> Tensor:
+    def train_step(self) -> Tensor:
         """One step; returns its loss, float32 [] on the device, without waiting for it. Raises DeviceFullError."""
-        return self._take(_NoWatch(self.device))
+        return self._train_step(_NoTimer(self.device))
 
-    def take_timed(self) -> tuple[Tensor, StepTimes]:
-        """One step as `take`, and where its time went."""
+    def step_timed(self) -> tuple[Tensor, StepTimes]:
+        """One step as `train_step`, and where its time went."""
         self.wait()
-        watch = _Watch(self.device)
-        return self._take(watch), watch.times()
+        timer = _PartTimer(self.device)
+        return self._train_step(timer), timer.times()
 
     def wait(self) -> None:
         """Wait until the device has done all that it was asked for."""
         detection.synchronize(self.device)
 
-    def take_seconds(self, steps: int = 1) -> float:
-        """So many steps as `take`, the last of which is waited for; returns the seconds of one."""
+    def time_steps(self, steps: int = 1) -> float:
+        """So many steps as `train_step`, the last of which is waited for; returns the seconds of one."""
         self.wait()
         start_s = time.perf_counter()
         for _ in range(steps):
-            self.take()
+            self.train_step()
         self.wait()
         return (time.perf_counter() - start_s) / steps
 
-    def _take(self, watch: _Watch) -> Tensor:
+    def _train_step(self, timer: _PartTimer) -> Tensor:
         size = self.config.batch_size
         seed = step_seed(self.config.seed, self.step)
         self.ema.begin_step((self.step + 1) * size, size)
-        chosen = self._data.chosen(self.step, size, slice(0, size))
-        total = self._recorder.take(functools.partial(self._step, watch), chosen, seed, stage=0)
+        raw = self._data.raw_batch(self.step, size, slice(0, size))
+        total = self._graphed_step.run(functools.partial(self._step, timer), raw, seed, stage=0)
         self.step += 1
         return total
 
-    def _step(self, watch: _Watch, chosen: RawBatch) -> Tensor:
+    def _step(self, timer: _PartTimer, raw: RawBatch) -> Tensor:
         total = torch.zeros((), device=self.device)
 
         def add_gradients(most: int) -> None:
             total.zero_()
-            self._add_gradients(chosen, most, total, watch)
+            self._add_gradients(raw, most, total, timer)
 
-        self._room.accumulate_gradients(self.network, add_gradients)
+        self._micro_batch.accumulate_gradients(self.network, add_gradients)
         self._scaler.unscale_gradients()
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_grad_norm)
         self._scaler.update(total, norm)
         for optimizer in self._optimizers:
             optimizer.step()
         self.ema.update()
-        watch.lap("optimizer_s")
+        timer.lap("optimizer_s")
         return total
 
-    def _add_gradients(self, chosen: RawBatch, most: int, total: Tensor, watch: _Watch) -> None:
+    def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, timer: _PartTimer) -> None:
         """Forward and backward of the batch, at most so many sprites at once; their loss is added to `total`."""
         config, recipe = self.config, self.recipe
-        batch = augmented(chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._recorder.rng)
-        watch.lap("batch_s")
-        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._recorder.rng):
+        batch = augment(raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._graphed_step.rng)
+        timer.lap("batch_s")
+        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._graphed_step.rng):
             with autocast(self.device.type, self.precision):
                 share = recipe.weight(micro_batch) / recipe.weight(batch)
                 loss = self.loss(self.network, micro_batch, config, numbers) * share
-            watch.lap("forward_s")
+            timer.lap("forward_s")
             self._scaler.scale(loss).backward()
             total += loss.detach()
-            watch.lap("backward_s")
+            timer.lap("backward_s")

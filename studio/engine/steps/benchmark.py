@@ -57,10 +57,10 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
     moved_ms = transfer_ms(sprites, target)
     for precision in filter(None, ("fp32", device.mixed)):
-        training = BenchmarkTrainer(recipe, config, sprites, target, precision, is_recorded=True)
+        training = BenchmarkTrainer(recipe, config, sprites, target, precision, use_graph=True)
         durations_s: list[float] = []
         while len(timed := durations_s[WARM_UP_STEPS:]) < LEAST_STEPS or sum(timed) < LEAST_S:
-            durations_s.append(training.take_seconds())
+            durations_s.append(training.time_steps())
             yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
         compute_s = float(np.median(timed))
         yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)

@@ -27,59 +27,57 @@ class GraphedStep:
     rng: of the random numbers of the step that is taken, with its seed.
     """
 
-    def __init__(
-        self, device: torch.device, network: nn.Module, notices: list[Event], *, is_wanted: bool = True
-    ) -> None:
-        """network: that learns. notices: where a Notice of a failure is put. is_wanted: whether to record at all."""
+    def __init__(self, device: torch.device, network: nn.Module, notices: list[Event], *, enabled: bool = True) -> None:
+        """network: that learns. notices: where a Notice of a failure is put. enabled: whether to record at all."""
         self._device, self._network, self._notices = device, network, notices
         self.rng = torch.Generator(device)
-        self._is_wanted = is_wanted and supports_cuda_graphs(device)
+        self._enabled = enabled and supports_cuda_graphs(device)
         self._graph: CapturedStep[RawBatch] | None = None
-        self._stage, self._taken = 0, 0  # steps as they are in this stage
+        self._stage, self._eager_steps = 0, 0  # steps as they are in this stage
         self._step_bytes = 0  # that a step takes for itself
         self.is_recording = False
 
-    def take(self, step: Step, chosen: RawBatch, seed: int, stage: int) -> Tensor:
+    def run(self, step: Step, batch: RawBatch, seed: int, stage: int) -> Tensor:
         """A step with these sprites: `step` is always the same. stage: in which of the recipe's the training is; each
         has its own graph.
         """
         if stage != self._stage:
             self._graph = None
-            self._stage, self._taken = stage, 0
-        if self._is_wanted and self._graph is None and self._taken >= _WARM_UP_STEPS:
-            self._record(step, chosen)
+            self._stage, self._eager_steps = stage, 0
+        if self._enabled and self._graph is None and self._eager_steps >= _WARM_UP_STEPS:
+            self._record(step, batch)
         if self._graph is None:
-            return self.run_eager(step, chosen, seed)
+            return self.run_eager(step, batch, seed)
         self.rng.manual_seed(seed)
-        return self._graph.replay(chosen)
+        return self._graph.replay(batch)
 
-    def run_eager(self, step: Step, chosen: RawBatch, seed: int) -> Tensor:
+    def run_eager(self, step: Step, batch: RawBatch, seed: int) -> Tensor:
         """A step that differs from others, by being looked at or in how many parts it is taken."""
-        self._taken += 1
+        self._eager_steps += 1
         self.rng.manual_seed(seed)
-        if not self._is_wanted or self._graph is not None:
-            return step(chosen)
+        if not self._enabled or self._graph is not None:
+            return step(batch)
         torch.cuda.reset_peak_memory_stats(self._device)
         before = torch.cuda.memory_allocated(self._device)
-        result = step(chosen)
+        result = step(batch)
         self._step_bytes = torch.cuda.max_memory_allocated(self._device) - before
         return result
 
-    def give_back_memory(self) -> bool:
+    def release(self) -> bool:
         """Let the graph go, and record no more. Whether there was one: it has held the memory of a whole step."""
-        had_one, self._graph, self._is_wanted = self._graph is not None, None, False
+        had_one, self._graph, self._enabled = self._graph is not None, None, False
         return had_one
 
-    def _record(self, step: Step, chosen: RawBatch) -> None:
+    def _record(self, step: Step, batch: RawBatch) -> None:
         """A graph keeps what a step takes: as much again must be left for samples, measurements and other programs."""
         if detection.memory_free(self._device) < 2 * self._step_bytes:
-            self._is_wanted = False
+            self._enabled = False
             return
         self.is_recording = True
         try:
-            self._graph = CapturedStep(step, chosen, (self.rng,))
+            self._graph = CapturedStep(step, batch, (self.rng,))
         except (RuntimeError, DeviceError) as error:
-            self._is_wanted = False
+            self._enabled = False
             self.rng = torch.Generator(self._device)  # the other one still takes itself to be recorded
             _log.warning("A step can't be recorded.", exc_info=error)
             title = "Training is slower than it could be: its steps can't be recorded as a CUDA graph."

@@ -53,7 +53,7 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_lerp_(gradients, momenta, _MOMENTUM)  # Nesterov's look ahead
             matrices = torch.stack([gradient.flatten(1) for gradient in gradients if gradient is not None])
             size = _ADAMW_RMS * max(matrices.shape[1:]) ** 0.5
-            change = (group["lr"] * size) * orthogonal(matrices, self.dtype).float()
+            change = (group["lr"] * size) * orthogonalize(matrices, self.dtype).float()
             keep = torch.ones((), device=change.device) - group["lr"] * group["weight_decay"]
             if self.found_inf is not None:
                 change = torch.where(self.found_inf == 0, change, 0)
@@ -62,7 +62,7 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_sub_(weights, [one.view(weights[0].shape) for one in change.unbind()])
 
 
-def orthogonal(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def orthogonalize(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """float32 [N, rows, columns] with all singular values brought near 1 by Newton-Schulz iterations in `dtype`."""
     a, b, c = _NEWTON_SCHULZ
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT

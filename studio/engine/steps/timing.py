@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from studio.core.events import Event, Events, Progress
+from studio.engine.control.control import Observer
 
 T = TypeVar("T")
 
@@ -42,26 +43,27 @@ def sparse_progress(work: Generator[Event, None, T]) -> Generator[Event, None, T
             yield event
 
 
-class Stopwatch:
-    """Seconds spent inside a generator: it stands still while the generator is not advanced."""
+class Stopwatch(Observer):
+    """The seconds of a training. Stands still while the receiver of an event handles it, so pauses don't count."""
 
-    def __init__(self, start_s: float = 0.0) -> None:
-        self._before_s = start_s
-        self._since: float | None = None
+    def __init__(self) -> None:
+        self._before_s = 0.0
+        self._since_s: float | None = None  # None while it stands still
+
+    def start(self, at_s: float) -> None:
+        """Run from `at_s` seconds on."""
+        self._before_s, self._since_s = at_s, time.perf_counter()
+
+    def before(self, event: Event) -> None:
+        self._before_s, self._since_s = self.now_s(), None
+
+    def after(self, event: Event) -> Events:
+        self._since_s = time.perf_counter()
+        yield from ()
 
     def now_s(self) -> float:
-        """Seconds of work so far. The clock of the system may jump; this one does not."""
-        return self._before_s + (time.perf_counter() - self._since if self._since is not None else 0.0)
-
-    def timed(self, events: Events) -> Events:
-        """Forward `events`, and run while waiting for each."""
-        while True:
-            self._since = time.perf_counter()
-            event = next(events, None)
-            self._before_s, self._since = self.now_s(), None
-            if event is None:
-                return
-            yield event
+        """Seconds so far. The clock of the system may jump; this one does not."""
+        return self._before_s + (time.perf_counter() - self._since_s if self._since_s is not None else 0.0)
 
 
 class Throttle:
@@ -75,26 +77,26 @@ class Throttle:
         self._wait_s = min(every_s, first_s)
         self._done_s, self._cost_s = clock.now_s(), 0.0
 
-    def idle_s(self) -> float:
+    def since_last_s(self) -> float:
         """Seconds since it was last done."""
         return self._clock.now_s() - self._done_s
 
-    def affordable(self) -> bool:
+    def is_affordable(self) -> bool:
         """Whether doing it again would stay within its share."""
-        return self.idle_s() >= self._cost_s / SIDE_SHARE
+        return self.since_last_s() >= self._cost_s / SIDE_SHARE
 
     @property
     def cost_s(self) -> float:
         """Seconds that the work took the last time."""
         return self._cost_s
 
-    def spacing_s(self) -> float:
+    def interval_s(self) -> float:
         """Return the seconds from one execution of the work to the next: more than `every_s` if the work is slow."""
         return max(self._every_s, self._cost_s / SIDE_SHARE)
 
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """Whether it is time to do it again."""
-        return self.affordable() and self.idle_s() >= self._wait_s
+        return self.is_affordable() and self.since_last_s() >= self._wait_s
 
     def timed(self, events: Events) -> Events:
         """Forward `events` and remember how long they took."""

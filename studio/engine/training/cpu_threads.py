@@ -18,9 +18,9 @@ _WINDOW_S, _FEWEST_TICKS = 2.0, 3  # what is looked at to say how long a step ta
 _TRIAL_S = 0.5  # of the same, for a number of threads on trial
 _SLOWER = 2.5  # times as slow as usual: something has happened
 _FASTER = 1.2  # times as fast: worth a change
-_HOPELESS = 1.5  # times as slow as the best: fewer threads still need not be tried
+_TOO_SLOW = 1.5  # times as slow as the best: fewer threads still need not be tried
 _REST_S = 10.0  # between trials, however slow it is
-_PATIENCE_S, _MOST_PATIENCE_S = 60.0, 960.0  # before all are tried again, twice as long each time that it was in vain
+_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # before all are tried again, twice as long each time that it was in vain
 
 
 class ThreadTuner:
@@ -32,7 +32,7 @@ class ThreadTuner:
 
     def __init__(self, most: int, *, may_change: bool = True) -> None:
         self.threads = most
-        self.is_said = False  # that they are fewer
+        self.is_reported = False  # that they are fewer
         self._most, self._may_change = most, may_change
         self._chosen = most
         self._ticks: deque[tuple[float, float]] = deque()  # seconds a step, and seconds, with these threads
@@ -42,7 +42,7 @@ class ThreadTuner:
         self._is_trial = False
         self._skip_below_s = float("inf")  # the next tick, if it is shorter: at first, buffers are made anew
         self._now_s = self._last_trial_s = 0.0
-        self._patience_s = _PATIENCE_S
+        self._retry_s = _RETRY_S
 
     def add(self, steps: int, duration_s: float) -> None:
         """Count a tick."""
@@ -54,15 +54,29 @@ class ThreadTuner:
             return
         self._ticks.append((duration_s / steps, duration_s))
         if self._is_trial:
-            self._go_on_trying()
+            self._continue_trial()
         else:
-            self._watch()
+            self._observe()
 
-    def has_fewer(self) -> bool:
+    def tick(self, steps: int, duration_s: float) -> Events:
+        """Count a tick, and compute with as many threads as is best now: yields a Notice when they first are fewer.
+
+        Between two ticks, in the engine's thread.
+        """
+        self.add(steps, duration_s)
+        if torch.get_num_threads() != self.threads:
+            torch.set_num_threads(self.threads)
+        if self.uses_fewer() and not self.is_reported:
+            self.is_reported = True
+            title = f"Training uses {formatting.count(self.threads, 'CPU thread')} for now: more would slow it down."
+            hint = "Most likely another program keeps all cores busy. All threads are tried again now and then."
+            yield Notice("info", title, hint)
+
+    def uses_fewer(self) -> bool:
         """Whether fewer than all were found to be faster."""
         return not self._is_trial and self._chosen < self._most
 
-    def _watch(self) -> None:
+    def _observe(self) -> None:
         while len(self._ticks) > _FEWEST_TICKS and self._seconds() - self._ticks[0][1] >= _WINDOW_S:
             self._ticks.popleft()
         few = len(self._ticks) < _FEWEST_TICKS
@@ -74,36 +88,36 @@ class ThreadTuner:
         self._usual_s = min(self._usual_s, step_s)
         if is_first or is_slow:
             everything = [self._most >> halvings for halvings in range(self._most.bit_length())]
-            self._try([count for count in everything if count != self._chosen], step_s)
-        elif self._chosen < self._most and rested_s >= self._patience_s:
-            self._try([self._most], step_s)
+            self._start_trial([count for count in everything if count != self._chosen], step_s)
+        elif self._chosen < self._most and rested_s >= self._retry_s:
+            self._start_trial([self._most], step_s)
 
-    def _try(self, others: list[int], step_s: float) -> None:
+    def _start_trial(self, others: list[int], step_s: float) -> None:
         """Begin to try other numbers of threads than these, with which a step takes `step_s`."""
         self._is_trial, self._tried, self._to_try = True, {self._chosen: step_s}, others
-        self._take(self._to_try.pop(0))
+        self._set_threads(self._to_try.pop(0))
 
-    def _go_on_trying(self) -> None:
+    def _continue_trial(self) -> None:
         step_s, best_s = self._step_s(), min(self._tried.values())
-        is_hopeless = step_s > _HOPELESS * best_s
-        few = len(self._ticks) < _FEWEST_TICKS and not is_hopeless
+        is_too_slow = step_s > _TOO_SLOW * best_s
+        few = len(self._ticks) < _FEWEST_TICKS and not is_too_slow
         if self._seconds() < (_WINDOW_S if few else _TRIAL_S):
             return
         self._tried[self.threads] = step_s
-        if self._to_try and (not is_hopeless or self.threads == self._most):
-            self._take(self._to_try.pop(0))
+        if self._to_try and (not is_too_slow or self.threads == self._most):
+            self._set_threads(self._to_try.pop(0))
         else:
-            self._choose()
+            self._finish_trial()
 
-    def _choose(self) -> None:
+    def _finish_trial(self) -> None:
         best = min(self._tried, key=lambda count: self._tried[count])
         is_changed = self._tried[best] * _FASTER < self._tried[self._chosen]
         self._chosen = best if is_changed else self._chosen
-        self._patience_s = _PATIENCE_S if is_changed else min(2 * self._patience_s, _MOST_PATIENCE_S)
+        self._retry_s = _RETRY_S if is_changed else min(2 * self._retry_s, _MAX_RETRY_S)
         self._usual_s, self._is_trial, self._last_trial_s = self._tried[self._chosen], False, self._now_s
-        self._take(self._chosen)
+        self._set_threads(self._chosen)
 
-    def _take(self, threads: int) -> None:
+    def _set_threads(self, threads: int) -> None:
         self._ticks.clear()
         self._skip_below_s = _WINDOW_S if threads != self.threads else 0.0
         self.threads = threads
@@ -113,18 +127,3 @@ class ThreadTuner:
 
     def _step_s(self) -> float:
         return statistics.median(step_s for step_s, _ in self._ticks)
-
-
-def tuned(tuner: ThreadTuner, steps: int, duration_s: float) -> Events:
-    """Count a tick, and compute with as many threads as is best now: yields a Notice when they first are fewer.
-
-    Between two ticks, in the engine's thread.
-    """
-    tuner.add(steps, duration_s)
-    if torch.get_num_threads() != tuner.threads:
-        torch.set_num_threads(tuner.threads)
-    if tuner.has_fewer() and not tuner.is_said:
-        tuner.is_said = True
-        title = f"Training uses {formatting.count(tuner.threads, 'CPU thread')} for now: more would slow it down."
-        hint = "Most likely another program keeps all cores busy. All threads are tried again now and then."
-        yield Notice("info", title, hint)

@@ -51,8 +51,9 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsamp
 from studio.engine.steps.optim import EMA, make_optimizers
 from studio.engine.steps.streamed import make_train_set
 from studio.engine.steps.timing import sparse_progress, with_progress
-from studio.engine.training.parents import Parent, keep_start, load_start
+from studio.engine.training.parents import Parent, load_start, save_start
 from studio.engine.training.recovery import Recovery
+from studio.engine.training.saving import set_headline, write_state
 from studio.engine.training.state import Training
 from studio.recipes.base import Recipe, Spec
 
@@ -77,27 +78,27 @@ class NewRun(NamedTuple):
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
     """A new run; yields Progress where there is much to copy. Raises TrainingError, RunError, UsageError."""
     ranks.check(new.config)
-    plan, run = _planned(new), RunDir(new.path)
+    plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
     with new_run(run) as on_error:
         record, chosen = yield from populate_run_dir(run, plan, new)
         with wrap_write_errors(run.path):
             chosen = packed.map_saved(chosen, run.data)
         training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
-        training.write_state("training")
+        write_state(training, "training")
         run.create(record)
     training.notices += plan.notices
     return training
 
 
-def keep_new(new: NewRun, state: RunState = "stopped") -> Events:
+def create_run(new: NewRun, state: RunState = "stopped") -> Events:
     """A new run as `new_training` makes it, to be trained later or by another process: settings, sprites and the
     parent's weights are kept in its folder, so that what becomes of them elsewhere changes nothing.
 
     Nothing is put on the device. state: what the run says of itself until it is trained. Yields Progress and Notices.
     Raises TrainingError, RunError.
     """
-    plan, run = _planned(new), RunDir(new.path)
+    plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
     with new_run(run):
         record, _ = yield from populate_run_dir(run, plan, new)
@@ -107,12 +108,12 @@ def keep_new(new: NewRun, state: RunState = "stopped") -> Events:
     yield from plan.notices
 
 
-def queue_new(new: NewRun) -> Events:
-    """A new run as `keep_new` makes it, which waits in the queue.
+def create_queued_run(new: NewRun) -> Events:
+    """A new run as `create_run` makes it, which waits in the queue.
 
     Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
     """
-    yield from keep_new(new, "queued")
+    yield from create_run(new, "queued")
     queue.append(new.path)
     yield queue.RunQueued(new.path)
 
@@ -129,7 +130,7 @@ class _Plan:
     notices: list[Notice]
 
 
-def _planned(new: NewRun) -> _Plan:
+def _make_plan(new: NewRun) -> _Plan:
     """Raises TrainingError, UnwritableError."""
     config, parent = new.config, new.parent
     with wrap_write_errors(new.path):
@@ -159,7 +160,7 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
         )
     save_style(run, record, chosen)
     if new.parent is not None:
-        record = replace(record, start_sha256=keep_start(run, plan.network))
+        record = replace(record, start_sha256=save_start(run, plan.network))
     return record, chosen
 
 
@@ -180,7 +181,7 @@ def resumed_training(
     with run.held_on_success() as on_error:
         before = run.progress()
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
-        config = _extended(config, extended_min)
+        config = _with_minutes(config, extended_min)
         with wrap_write_errors(path):
             run.remove_leftovers()
         sprites, _ = yield from with_progress(packed.load_in_slices(run.data), record.data_count, "sprites checked")
@@ -196,11 +197,11 @@ def resumed_training(
         if before.micro_batches > 1 and not is_same_device:
             training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
         if more_min and before.step:
-            training.notices.append(_about_schedule(training))
+            training.notices.append(_schedule_notice(training))
         evaluation.remove_evaluations_after(run, training.step)
         if before.state != "queued":
             run.mark_resume(training.step, device.id)
-        training.write_state("training")
+        write_state(training, "training")
     return training
 
 
@@ -212,7 +213,7 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
     run = RunDir(Path(start.path))
     record = run.record()
     recipe = catalog.recipe(record.recipe)
-    config = _extended(recipe.Config.from_json(record.config), start.minutes)
+    config = _with_minutes(recipe.Config.from_json(record.config), start.minutes)
     sprites = packed.load(run.data)
     network = recipe.build(config, Spec.of(sprites))
     with ExitStack() as on_error:
@@ -220,12 +221,12 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
             run, record, recipe, config, sprites, network, device, ranks, on_error, precision=start.precision
         )
         if start.step >= 0:
-            _load_optimizers(training, start.step)
+            _load_step(training, start.step)
         on_error.pop_all()
     return training
 
 
-def _load_optimizers(training: Training, step: int) -> None:
+def _load_step(training: Training, step: int) -> None:
     """Take up a checkpoint without its weights. Raises RunError."""
     folder = training.run.checkpoints
     with wrap_read_errors(folder):
@@ -244,16 +245,16 @@ def restore_optimizer_state(training: Training, info: CheckpointInfo, optimizers
     training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
 
 
-def _extended(config: TrainingConfig, minutes: float) -> TrainingConfig:
+def _with_minutes(config: TrainingConfig, minutes: float) -> TrainingConfig:
     """The settings of a run that was asked to train for so many minutes in all; 0: as it was."""
     return config.replace(minutes=minutes, steps=0, epochs=0) if minutes else config
 
 
-def _about_schedule(training: Training) -> Notice:
+def _schedule_notice(training: Training) -> Notice:
     """What more minutes do to the learning rate of a run that had nearly reached the end of its schedule."""
     title = f"It trains for {duration(60 * training.extended_min)} in all."
     share, rate = training.config.lr_decay_share, training.learning_rate()
-    if training.used_up() >= 1 - share:
+    if training.budget_share() >= 1 - share:
         way = f"The learning rate is {rate:.2g} now, and falls from there"
     else:
         way = f"The learning rate is at its peak again, {rate:g}, and falls in the last {percent(share)} of that"
@@ -334,7 +335,7 @@ def _load_newest(training: Training) -> None:
         checkpoints.load_into(training.ema.network, parts["average"], path.name)
         restore_optimizer_state(training, info, parts["optimizer"])
         training.checkpoint_number = number
-        training.set_headline(info.metrics)
+        set_headline(training, info.metrics)
     elif file_exists(training.run.path / METRICS_FILE):
         title = "No checkpoint was saved: training starts again from step 0."
         training.notices.append(Notice("warning", title))

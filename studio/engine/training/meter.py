@@ -35,15 +35,15 @@ from studio.engine.training.state import Training
 
 _log = logging.getLogger(__name__)
 
-MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
-SHARE = 0.05  # of the run's time, all in all
-LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
-LAST_SHARE = 0.15  # at the end of a run that was too short to be measured, for each model
-APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
-REST_S = 300.0  # before measuring is tried again on a device that had no room for it
+MAX_REFERENCE = 4096  # real sprites in a distance: its kernel matrix has as many rows and columns
+TIME_SHARE = 0.05  # of the run's time, all in all
+FEATURE_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
+FINAL_SHARE = 0.15  # at the end of a run that was too short to be measured, for each model
+CHECKPOINT_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
+OOM_RETRY_S = 300.0  # before measuring is tried again on a device that had no room for it
 _WHAT = "measurements of new sprites"
 _WARM_UP = 20  # slices of learning features that take longer than all others
-_FORESIGHT = 30  # slices after which it is known how long the others take
+_FORECAST = 30  # slices after which it is known how long the others take
 
 
 class QualityMeter:
@@ -57,12 +57,12 @@ class QualityMeter:
         self._start_s = clock.now_s()
         self._spent_s = 0.0
         self._warm_up_s = 0.0  # of them, on the first slices
-        self._learnt_s = 0.0  # of them, learning features
+        self._features_s = 0.0  # of them, learning features
         self._ready_s = 0.0  # when measuring began
         self._measured_step = -1
-        self._is_learning = True  # features
-        self._is_waiting = False  # for a checkpoint
-        self._rest_until_s = 0.0  # after the device had no room for measuring
+        self._is_training_features = True  # features
+        self._waits_for_checkpoint = False  # for a checkpoint
+        self._retry_at_s = 0.0  # after the device had no room for measuring
         self._reference: _Reference | None = None
         self._slices: Events | None = None
         self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST
@@ -84,7 +84,7 @@ class QualityMeter:
         self._spent_s += self._clock.now_s() - start_s
         if isinstance(event, QualityMeasured):
             yield event
-        elif isinstance(event, Progress) and self._is_learning and self.cannot_finish(event):
+        elif isinstance(event, Progress) and self._is_training_features and self.cannot_finish(event):
             self._slices = None
 
     def is_measuring(self) -> bool:
@@ -93,9 +93,9 @@ class QualityMeter:
 
     def wants_checkpoint(self, saving: Throttle) -> bool:
         """Whether to save one now to measure it; else the next that is due will do. A fast disk is not to be worn."""
-        if not self._is_waiting or not self._is_affordable():
+        if not self._waits_for_checkpoint or not self._is_affordable():
             return False
-        return saving.affordable() and saving.idle_s() >= APART_SHARE * self._training.planned_s()
+        return saving.is_affordable() and saving.since_last_s() >= CHECKPOINT_SHARE * self._training.planned_s()
 
     def finish(self) -> Events:
         """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured. Where the run
@@ -105,7 +105,7 @@ class QualityMeter:
         """
         if not self._can_measure or self._measured_step == self._training.step:
             return
-        last = self._find_original() if self._reference is None else self._measure(self._reference)
+        last = self._count_final_copies() if self._reference is None else self._measure(self._reference)
         with self._training.side_work.skip_if_full(_WHAT):
             yield from until_stopped(last, self._control)
 
@@ -117,23 +117,23 @@ class QualityMeter:
         """Whether so short a run would end before anything is measured."""
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
-        if learning.done != _FORESIGHT:
+        if learning.done != _FORECAST:
             return False
-        slice_s = (self._spent_s - self._warm_up_s) / (_FORESIGHT - _WARM_UP)
+        slice_s = (self._spent_s - self._warm_up_s) / (_FORECAST - _WARM_UP)
         return self._spent_s + slice_s * (learning.total - learning.done) > self._allowance_s()
 
     def _is_affordable(self) -> bool:
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()
-        if now_s < self._rest_until_s:
+        if now_s < self._retry_at_s:
             return False
         if self._reference is None:
-            return self._spent_s <= min(allowance_s, LEARNING_SHARE * (now_s - self._start_s))
+            return self._spent_s <= min(allowance_s, FEATURE_SHARE * (now_s - self._start_s))
         left_s = max(1.0, self._training.planned_s() - self._ready_s)
-        share = (allowance_s - self._learnt_s) / left_s
-        return self._spent_s - self._learnt_s <= share * (now_s - self._ready_s)
+        share = (allowance_s - self._features_s) / left_s
+        return self._spent_s - self._features_s <= share * (now_s - self._ready_s)
 
     def _allowance_s(self) -> float:
-        return SHARE * (self._training.planned_s() - self._start_s)
+        return TIME_SHARE * (self._training.planned_s() - self._start_s)
 
     def measure_forever(self) -> Events:
         """Measure while the device has room for it; where it has none, try again after a while."""
@@ -141,21 +141,21 @@ class QualityMeter:
             with self._training.side_work.skip_if_full(_WHAT):
                 yield from self._measure_each_checkpoint()
             self._training.measuring_step = None
-            self._rest_until_s = self._clock.now_s() + REST_S
+            self._retry_at_s = self._clock.now_s() + OOM_RETRY_S
             yield Progress(0, 1, "waiting for room")
 
     def _measure_each_checkpoint(self) -> Events:
         training = self._training
         if self._reference is None:
             features = yield from features_of(training.train_sample, training.device, training.precision)
-            self._is_learning = False
+            self._is_training_features = False
             self._reference = yield from _make_reference(training, features)
-            self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
+            self._features_s, self._ready_s = self._spent_s, self._clock.now_s()
         while True:
-            self._is_waiting = True
+            self._waits_for_checkpoint = True
             while training.saved_step != training.step:
                 yield Progress(0, 2, "waiting for the checkpoint")
-            self._is_waiting = False
+            self._waits_for_checkpoint = False
             yield from self._measure(self._reference)
 
     def _measure(self, reference: _Reference) -> Events:
@@ -164,39 +164,39 @@ class QualityMeter:
         Sprites are drawn as users get them, always of the same classes and noise, from the weights as they are now.
         """
         training = self._training
-        model = _copied(training.model())
+        model = _frozen_copy(training.model())
         training.measuring_step = model.step
-        new = yield from _drawn(model, training, QUALITY_SPRITES)
+        new = yield from _draw(model, training, QUALITY_SPRITES)
         quality = yield from reference.judge(new)
         measured = QualityMeasured(model.step, quality, reference.against)
-        yield from retry_until_writable(self._control, _keep, training, measured)
+        yield from retry_until_writable(self._control, _save, training, measured)
         training.measuring_step = None
         self._measured_step = model.step
         yield measured
 
-    def _find_original(self) -> Events:
+    def _count_final_copies(self) -> Events:
         """Count the copies that the newest checkpoint draws and, where they are too many, those of older ones that have
         learnt enough, until one draws fewer: `checkpoints.best_of` goes by that. None are counted where that takes too
         much of the time.
         """
         training, control, clock = self._training, self._control, self._clock
-        most_s, by_chance, newest = LAST_SHARE * clock.now_s(), None, ""
-        found = yield from retry_until_writable(control, training.checkpoints_found)
+        most_s, by_chance, newest = FINAL_SHARE * clock.now_s(), None, ""
+        found = yield from retry_until_writable(control, _find_checkpoints, training)
         for path, info in reversed(checkpoints.from_lowest_loss(found)):
-            model = _copied(training.model())
+            model = _frozen_copy(training.model())
             try:
                 checkpoints.load_into(model.network, checkpoints.load_tensors(path, info, "average"), path.name)
             except (RunError, OSError) as error:
                 _log.warning("%s is not counted.", path, exc_info=error)
                 continue
-            new = yield from _within(most_s, _drawn(model, training, FINAL_SPRITES), clock)
+            new = yield from _within(most_s, _draw(model, training, FINAL_SPRITES), clock)
             if new is None:
                 break
             if by_chance is None:
-                by_chance = yield from _copies_by_chance(training)
+                by_chance = yield from _copies_among_unseen(training)
             copies = yield from _copies(new, training.sprites, training.split.training, training.device)
             figures = {"copies": copies, "copies_real": by_chance}
-            yield from retry_until_writable(control, _keep_figures, training, info.step, figures)
+            yield from retry_until_writable(control, _save_metrics, training, info.step, figures)
             if not copies_too_much(copies, by_chance, FINAL_SPRITES):
                 break
             newest = newest or f"{percent(copies)} of what the newest model draws are copies of your sprites."
@@ -224,12 +224,18 @@ class _Reference:
         return Quality(distance.value, distance.error, self.kid_real, copies, self.copies_real)
 
 
-def _copied(model: TrainedModel) -> TrainedModel:
+def _find_checkpoints(training: Training) -> checkpoints.Checkpoints:
+    """The run's checkpoints, the oldest first. Raises UnwritableError."""
+    with training.run.wrap_write_errors():
+        return checkpoints.list_checkpoints(training.run.checkpoints)
+
+
+def _frozen_copy(model: TrainedModel) -> TrainedModel:
     """A model whose weights stay as they are."""
     return dataclasses.replace(model, network=copy.deepcopy(model.network))
 
 
-def _drawn(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
+def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
     """So many sprites as users get them, always of the same classes and noise."""
     return draw(model, classes_to_draw(training.train_sample, count, seed=0), GenerateSettings())
 
@@ -249,13 +255,13 @@ def _within(
         yield progress
 
 
-def _keep(training: Training, measured: QualityMeasured) -> None:
+def _save(training: Training, measured: QualityMeasured) -> None:
     """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
-    _keep_figures(training, measured.step, asdict(measured.quality))
+    _save_metrics(training, measured.step, asdict(measured.quality))
     training.run.append(measured)
 
 
-def _keep_figures(training: Training, step: int, figures: Mapping[str, float]) -> None:
+def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -> None:
     with training.run.wrap_write_errors():
         add_metrics(training.run.checkpoints, step, figures)
 
@@ -272,19 +278,19 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     enough = len(heldout) >= FEWEST
     first, second = split_in_halves(training.train_sample.groups)
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
-    real = features.of(stride_subsample(heldout if enough else known, MOST_SEEN))
+    real = features.of(stride_subsample(heldout if enough else known, MAX_REFERENCE))
     yield Progress(1, 3, "real sprites measured")
     kid_real = kid(
-        features.of(stride_subsample(unseen, MOST_SEEN)), features.of(stride_subsample(seen, QUALITY_SPRITES))
+        features.of(stride_subsample(unseen, MAX_REFERENCE)), features.of(stride_subsample(seen, QUALITY_SPRITES))
     ).value
     yield Progress(2, 3, "real sprites measured")
-    copies_real = yield from _copies_by_chance(training)
+    copies_real = yield from _copies_among_unseen(training)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
     return _Reference(features, real, training.sprites, learnt, against, kid_real, copies_real)
 
 
-def _copies_by_chance(training: Training) -> Generator[Event, None, float]:
+def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
     """The share of copies of what is learnt from among sprites that were made without it."""
     learnt, heldout = training.split.training, training.heldout_sprites
     if len(heldout) >= FEWEST:

@@ -27,7 +27,7 @@ from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_err
 from studio.recipes.base import Recipe, Spec
 
 _LENGTH_BYTES = 8  # of a safetensors file: they hold the length of its JSON header
-FEW = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
+STARTER_LIMIT = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
 _HINT = "Start from nothing, or from another model."
 
 
@@ -57,7 +57,7 @@ class Parent:
             for name, own in network.state_dict().items():
                 given = self.weights.get(name)
                 if given is not None and name in rows:
-                    _take_rows(own, rows[name], given, known_rows[name])
+                    _copy_rows(own, rows[name], given, known_rows[name])
                 elif given is not None and given.shape == own.shape:
                     own.copy_(given)
                 elif given is not None:
@@ -82,7 +82,7 @@ def suggested(recipe: Recipe, sprites: Sprites) -> ParentSource:
     they are few and, at most, twice as large as those that it knows; else nothing.
     """
     info = starter_info()
-    suits = info.recipe == recipe.name and len(sprites) <= FEW and sprites.size <= 2 * info.size
+    suits = info.recipe == recipe.name and len(sprites) <= STARTER_LIMIT and sprites.size <= 2 * info.size
     return STARTER if suits else None
 
 
@@ -104,7 +104,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     return Parent(settings_fixed_by(record, recipe), spec, weights, (itself, *record.ancestors))
 
 
-def keep_start(run: RunDir, network: nn.Module) -> str:
+def save_start(run: RunDir, network: nn.Module) -> str:
     """Write the weights that a run starts with into its folder, since the model that they are of may go.
 
     Returns their SHA-256. Raises UnwritableError.
@@ -116,7 +116,7 @@ def keep_start(run: RunDir, network: nn.Module) -> str:
 
 
 def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
-    """Give a network the weights that `keep_start` wrote. Raises DamagedError, and RunError when they can't be read."""
+    """Give a network the weights that `save_start` wrote. Raises DamagedError, and RunError when they can't be read."""
     name, hint = f"{run.start.name} of {record.name}", "Train anew with the same settings."
     try:
         with wrap_read_errors(run.start):
@@ -166,11 +166,11 @@ def _starter_licence() -> str:
     return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
 
 
-def _take_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
+def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
     """Fill rows [len(names) or one more, ...] with those of the same names; the one more stands for any name."""
-    paths = {name: place for place, name in enumerate(given_names)}
+    parent_row = {name: row for row, name in enumerate(given_names)}
     for row, name in enumerate(names):
-        if name in paths:
-            own[row] = given[paths[name]]
+        if name in parent_row:
+            own[row] = given[parent_row[name]]
     if len(own) > len(names) and len(given) > len(given_names):
         own[-1] = given[-1]

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
+from studio.core.config import TrainingConfig
 from studio.core.errors import NotFiniteError, StepTooLargeError
 from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
-from studio.engine.steps.batches import RawBatch, augmented, step_seed
+from studio.engine.steps.batches import RawBatch, augment, step_seed
 from studio.engine.steps.graphed_step import GraphedStep
 from studio.engine.steps.optim import set_learning_rate
 from studio.engine.training.state import Training
+from studio.recipes.base import Batch, BatchRng, Recipe
 
 
 @dataclass(frozen=True, eq=False)
 class TickResult:
     """What the steps of a tick have come to.
 
-    statistics: float32 [2, n], losses and gradient norms of its steps. layer_figures: as `LayerWatch.seen` takes them.
+    statistics: float32 [2, n], losses and gradient norms of its steps. layer_values: as `LayerMonitor.read` takes them.
     learning_rate: of the last one.
     """
 
     first_step: int
     statistics: NDArray[np.float32]
-    layer_figures: NDArray[np.float32]
+    layer_values: NDArray[np.float32]
     learning_rate: float
 
     def raise_unless_finite(self) -> None:
@@ -40,15 +43,25 @@ class TickResult:
             raise NotFiniteError(self.first_step + int(not_finite[0]))
 
 
+def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Batch, rng: BatchRng) -> Tensor:
+    return recipe.loss(network, batch, config, rng)
+
+
 class StepRunner:
-    """Takes the steps of a training. Losses and gradient norms stay on the device to the end of a tick."""
+    """Takes the steps of a training. Losses and gradient norms stay on the device to the end of a tick.
+
+    In a distributed run all ranks create it at once.
+    """
 
     def __init__(self, training: Training) -> None:
         self._training = training
         self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
-        self._recorder = GraphedStep(training.device, training.network, training.notices)
+        self._graphed_step = GraphedStep(training.device, training.network, training.notices)
+        with training.ranks.faults(), training.ranks.collective():
+            loss = functools.partial(_loss, training.recipe, training.network, training.config)
+            self._loss = training.ranks.wrap_ddp(training.network, loss)
 
-    def take(self, count: int) -> TickResult:
+    def run(self, count: int) -> TickResult:
         """So many steps. Raises StepTooLargeError."""
         training = self._training
         first_step, statistics = training.step, list[Tensor]()  # of each step, [2]
@@ -56,30 +69,30 @@ class StepRunner:
         for _ in range(count):
             learning_rate = training.learning_rate()
             set_learning_rate(training.optimizers, learning_rate)
-            statistics.append(self._take_one())
+            statistics.append(self._run_one())
             training.step += 1
-        figures = [torch.stack(statistics).T.flatten(), *(figure[None] for figure in training.watch.figures)]
-        read = torch.cat(figures).cpu().numpy()  # the tick's one read-back
+        values = [torch.stack(statistics).T.flatten(), *(value[None] for value in training.layer_monitor.values)]
+        read = torch.cat(values).cpu().numpy()  # the tick's one read-back
         return TickResult(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
 
-    def _take_one(self) -> Tensor:
+    def _run_one(self) -> Tensor:
         """The next step; returns its loss and the norm of its gradients before clipping, float32 [2] on the device."""
-        training, config, recorder = self._training, self._training.config, self._recorder
+        training, config, graphed = self._training, self._training.config, self._graphed_step
         seed = step_seed(config.seed, training.step)
         training.ema.begin_step((training.step + 1) * config.batch_size, config.batch_size)
         with detection.wrap_device_errors(training.device, full=StepTooLargeError):
             rows = training.ranks.rows(config.batch_size)
-            chosen = training.train_set.chosen(training.step, config.batch_size, rows)
-            if not training.takes_plain_steps():
-                return recorder.run_eager(self._step, chosen, seed)
-            return recorder.take(self._step, chosen, seed, bisect.bisect(training.recipe.stages, training.used_up()))
+            batch = training.train_set.raw_batch(training.step, config.batch_size, rows)
+            if not training.can_replay_graph():
+                return graphed.run_eager(self._step, batch, seed)
+            return graphed.run(self._step, batch, seed, bisect.bisect(training.recipe.stages, training.budget_share()))
 
-    def _step(self, chosen: RawBatch) -> Tensor:
-        """`_take_one`, from what is on the device already: all that changes from one step to the next."""
+    def _step(self, raw: RawBatch) -> Tensor:
+        """`_run_one`, from what is on the device already: all that changes from one step to the next."""
         training = self._training
-        loss = self._accumulate_gradients(chosen)
+        loss = self._accumulate_gradients(raw)
         training.scaler.unscale_gradients()
-        with training.watch.step():
+        with training.layer_monitor.probe_step():
             grad_norm = torch.nn.utils.clip_grad_norm_(self._weights, training.config.clip_grad_norm)
             training.scaler.update(loss, grad_norm)
             for optimizer in training.optimizers:
@@ -88,7 +101,7 @@ class StepRunner:
         training.ema.update()
         return torch.stack([loss, grad_norm])
 
-    def _accumulate_gradients(self, chosen: RawBatch) -> Tensor:
+    def _accumulate_gradients(self, raw: RawBatch) -> Tensor:
         """Forward and backward passes of the batch; returns its loss, float32 [] on the device.
 
         Where the device has no room for them, they are done anew, without a graph beside them or in smaller
@@ -98,34 +111,34 @@ class StepRunner:
         while True:
             try:
                 with detection.wrap_device_errors(training.device, full=StepTooLargeError):
-                    return _forward_backward(training, chosen, self._recorder.rng)
+                    return self._forward_backward(raw)
             except StepTooLargeError as error:
-                if self._recorder.is_recording or not training.ranks.is_alone:
+                if self._graphed_step.is_recording or not training.ranks.is_alone:
                     raise
-                if not self._recorder.give_back_memory():
-                    if training.step_is_too_large():
+                if not self._graphed_step.release():
+                    if training.has_smallest_micro_batch():
                         raise
                     training.split_micro_batches(error.title)
             # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
             training.network.zero_grad(set_to_none=True)
             detection.empty_cache(training.device)
-            self._recorder.rng.manual_seed(step_seed(training.config.seed, training.step))
+            self._graphed_step.rng.manual_seed(step_seed(training.config.seed, training.step))
 
-
-def _forward_backward(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
-    config, recipe, ranks = training.config, training.recipe, training.ranks
-    batch = augmented(
-        chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
-        progress=training.used_up(), rows=ranks.rows(config.batch_size),
-    )  # fmt: skip
-    weight = ranks.all_reduce_sum(recipe.weight(batch), training.device)
-    total = torch.zeros((), device=training.device)
-    micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.count), rng))
-    for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
-        is_last = number == len(micro_batches)
-        with contextlib.nullcontext() if is_last else ranks.no_sync(training.loss):
-            with autocast(training.device.type, training.precision):
-                loss = training.loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
-            training.scaler.scale(ranks.scale_for_ddp_mean(loss)).backward()
-        total += loss.detach()
-    return ranks.all_reduce_sum(total, training.device)
+    def _forward_backward(self, raw: RawBatch) -> Tensor:
+        training, rng = self._training, self._graphed_step.rng
+        config, recipe, ranks = training.config, training.recipe, training.ranks
+        batch = augment(
+            raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
+            progress=training.budget_share(), rows=ranks.rows(config.batch_size),
+        )  # fmt: skip
+        weight = ranks.all_reduce_sum(recipe.weight(batch), training.device)
+        total = torch.zeros((), device=training.device)
+        micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.world_size), rng))
+        for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
+            is_last = number == len(micro_batches)
+            with contextlib.nullcontext() if is_last else ranks.no_sync(self._loss):
+                with autocast(training.device.type, training.precision):
+                    loss = self._loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
+                training.scaler.scale(ranks.scale_for_ddp_mean(loss)).backward()
+            total += loss.detach()
+        return ranks.all_reduce_sum(total, training.device)

@@ -113,7 +113,7 @@ def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: to
     """Each epoch goes through all sprites in an order of its own, and a batch may reach into the next one."""
     start, count = step * config.batch_size, len(training)
     epochs = range(start // count, (start + config.batch_size - 1) // count + 1)
-    order = np.concatenate([shuffled(config.seed, epoch, count) for epoch in epochs])
+    order = np.concatenate([shuffled_indices(config.seed, epoch, count) for epoch in epochs])
     chosen = training[order[start % count :][: config.batch_size]]
     rgba = torch.from_numpy(sprites.rgba[chosen]).to(DEVICE).permute(0, 3, 1, 2)
 {augmented}    return Batch({values})
@@ -137,7 +137,7 @@ _LABELS = """\
 
 _SHIFT = """\
     offset = torch.randint(0, 2 * config.shift_px + 1, (2, len(rgba), 1), device=DEVICE, generator=rng)
-    rgba, {moves} = shifted(rgba, config.shift_px, offset)
+    rgba, {moves} = shift(rgba, config.shift_px, offset)
 """
 
 _FLIP = """\
@@ -213,7 +213,7 @@ class Muon(torch.optim.Optimizer):
         for pairs in alike.values():
             weights, matrices = zip(*pairs)
             rate = group["lr"] * 0.2 * max(matrices[0].shape) ** 0.5
-            for weight, update in zip(weights, orthogonal(torch.stack(matrices))):
+            for weight, update in zip(weights, orthogonalize(torch.stack(matrices))):
                 weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(rate * update.view(weight.shape))
 
 def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
@@ -382,7 +382,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
         Cell(
             "Optimizer, schedule, average",
             "The rate rises, stays, then falls. What is used in the end is a moving average of the weights.",
-            (*(("orthogonal",) if is_muon else ()), "learning_rate", "ema_decay"),
+            (*(("orthogonalize",) if is_muon else ()), "learning_rate", "ema_decay"),
             _MUON if is_muon else _ADAM if config.optimizer == "adam" else _ADAMW,
         ),
         Cell(
@@ -405,7 +405,7 @@ def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
     )
     if not (config.shift_px or config.flip):
         words += " It can also move and mirror them, which this run did not."
-    sources = ("step_seed", "shuffled", *(("shifted",) if config.shift_px else ()), "to_input")
+    sources = ("step_seed", "shuffled_indices", *(("shift",) if config.shift_px else ()), "to_input")
     has_labels = "augment_labels" in used
     augmented = _LABELS if has_labels else ""
     if config.shift_px:

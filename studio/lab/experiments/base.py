@@ -106,13 +106,13 @@ class ExperimentContext:
         """That of the settings, or what suits the device. Raises DeviceError."""
         return detection.resolve_precision(self.device, self.config.precision)
 
-    def training(self, precision: str = "fp32", *, is_recorded: bool = False, **changes: Value) -> BenchmarkTrainer:
-        """A training at its beginning, with these settings changed. is_recorded: as `BenchmarkTrainer` takes it.
+    def training(self, precision: str = "fp32", *, use_graph: bool = False, **changes: Value) -> BenchmarkTrainer:
+        """A training at its beginning, with these settings changed. use_graph: as `BenchmarkTrainer` takes it.
 
         Raises DeviceFullError.
         """
         config = self.config.replace(**changes)
-        return BenchmarkTrainer(self.recipe, config, self.sprites, self.target, precision, is_recorded=is_recorded)
+        return BenchmarkTrainer(self.recipe, config, self.sprites, self.target, precision, use_graph=use_graph)
 
 
 def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:

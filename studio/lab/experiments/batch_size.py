@@ -115,12 +115,12 @@ def _measure(
     detection.empty_cache(bench.target)
     if has_peak:
         torchs.reset_peak_memory_stats(bench.target)
-    training = bench.training(precision, is_recorded=True, batch_size=size)  # as long as a run's steps
+    training = bench.training(precision, use_graph=True, batch_size=size)  # as long as a run's steps
     durations_s: list[float] = []
     while len(timed := durations_s[_WARM_UP_STEPS:]) < _LEAST_STEPS or (
         sum(timed) < seconds and len(timed) < _MOST_STEPS
     ):
-        durations_s.append(training.take_seconds())
+        durations_s.append(training.time_steps())
         yield Progress(SIZES.index(size), len(SIZES), f"sizes; {count(size, 'sprite')} a step")
     if training.micro_batch_size < size:
         return None

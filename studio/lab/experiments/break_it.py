@@ -130,8 +130,8 @@ class _Run:
 
     def take(self) -> None:
         """A step."""
-        self.training.rate(self.rate)
-        self.losses.append(self.training.take().clone())
+        self.training.set_learning_rate(self.rate)
+        self.losses.append(self.training.train_step().clone())
 
     @torch.no_grad()
     def look(self, network: nn.Module, heldout: DeviceSprites) -> None:
@@ -192,7 +192,7 @@ def _runs(bench: ExperimentContext) -> list[_Run]:
     if len(bench.sprites) >= _FEWEST_TIMES * _FEW:
         runs.append(_Run(_FEW_SPRITES, bench.training(precision), rate))
         few = np.linspace(0, len(bench.sprites) - 1, _FEW, dtype=np.int64)
-        runs[-1].training.learn_from(bench.sprites.take(few))
+        runs[-1].training.set_sprites(bench.sprites.take(few))
     return runs
 
 

@@ -110,12 +110,12 @@ class _Steps:
 
     def warm_up(self) -> None:
         """Take the first steps."""
-        self.first_s = sum(self.training.take_seconds() for _ in range(_WARM_UP_STEPS))
+        self.first_s = sum(self.training.time_steps() for _ in range(_WARM_UP_STEPS))
 
     def take(self) -> None:
         """One more."""
         start_s = time.perf_counter()
-        self.loss = float(self.training.take())  # waits for the device
+        self.loss = float(self.training.train_step())  # waits for the device
         self.durations_s.append(time.perf_counter() - start_s)
 
     @property

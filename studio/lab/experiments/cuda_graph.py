@@ -110,14 +110,12 @@ def _measure(
 ) -> Generator[Progress, None, _Measured]:
     """Both in turns, for so many seconds: what else the computer does meets both alike. Raises DeviceFullError."""
     detection.empty_cache(bench.target)
-    plain, graph = (
-        bench.training(precision, is_recorded=is_recorded, batch_size=size) for is_recorded in (False, True)
-    )
+    plain, graph = (bench.training(precision, use_graph=use_graph, batch_size=size) for use_graph in (False, True))
     for training in (plain, graph):
-        training.take_seconds(_WARM_UP_STEPS)
+        training.time_steps(_WARM_UP_STEPS)
     start_s, rounds = time.perf_counter(), list[tuple[float, float]]()
     while len(rounds) < _LEAST_ROUNDS or time.perf_counter() - start_s < seconds:
-        rounds.append((plain.take_seconds(_AT_ONCE), graph.take_seconds(_AT_ONCE)))
+        rounds.append((plain.time_steps(_AT_ONCE), graph.time_steps(_AT_ONCE)))
         yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; {count(size, 'sprite')} a step")
     plain_s, graph_s = (statistics.median(times) for times in zip(*rounds, strict=True))
     return _Measured(size, plain_s, graph_s)

@@ -109,7 +109,7 @@ def _measure(
     training = BenchmarkTrainer(bench.recipe, bench.config, bench.sprites, target, precision)
     steps: list[StepTimes] = []
     while len(steps) < _WARM_UP_STEPS + _LEAST_STEPS or time.perf_counter() - start_s < seconds / 2:
-        steps.append(training.take_timed()[1])
+        steps.append(training.step_timed()[1])
         yield Progress(len(steps), 0, f"steps on {device.name} in {precision}")
     timed = steps[_WARM_UP_STEPS:]
     medians = StepTimes(**{part: float(np.median([getattr(step, part) for step in timed])) for part in _PARTS})

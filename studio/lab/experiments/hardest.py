@@ -27,7 +27,7 @@ from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import predict
-from studio.engine.steps.batches import DeviceSprites, on_device, to_input
+from studio.engine.steps.batches import DeviceSprites, to_device, to_input
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.recipes.base import Batch
@@ -240,7 +240,7 @@ def _where_it_looked(
     """The sprites, uint8 [N, S, S, 4], above the same with what mattered most; and how much hiding a patch took at most
     from the probability of the class that each is said to be: float64 [N].
     """
-    inputs = to_input(on_device(sprites, model.device))
+    inputs = to_input(to_device(sprites, model.device))
     found = [_falls(model, x, int(label)) for x, label in zip(inputs, said, strict=True)]
     glowing = [_glowing(sprite, falls) for sprite, (falls, _) in zip(sprites, found, strict=True)]
     title = "Where it looked: the brighter a place glows, the more hiding it takes from the class that was said"

@@ -68,8 +68,8 @@ class LearningRate(Experiment):
             waiting: list[torch.Tensor] = []
             tick_s = time.perf_counter()
             while len(losses) + len(waiting) < steps and time.perf_counter() - tick_s < TICK_S:
-                training.rate(float(rates[len(losses) + len(waiting)]))
-                waiting.append(training.take())
+                training.set_learning_rate(float(rates[len(losses) + len(waiting)]))
+                waiting.append(training.train_step())
             losses += torch.stack(waiting).cpu().tolist()  # the tick's one read-back
             yield Progress(len(losses), steps, f"steps, at a rate of {rates[len(losses) - 1]:.1g}")
             if time.perf_counter() - shown_s > _SHOW_EVERY_S:
@@ -81,9 +81,9 @@ class LearningRate(Experiment):
 def _affordable_steps(bench: ExperimentContext, precision: str) -> Generator[Progress, None, int]:
     """How many steps there is time for: yields Progress while that is found out."""
     training, start_s = bench.training(precision), time.perf_counter()
-    training.take_seconds()
+    training.time_steps()
     yield Progress(0, 0, "steps to find the time that one takes")
-    step_s = min(training.take_seconds() for _ in range(3))
+    step_s = min(training.time_steps() for _ in range(3))
     left_s = bench.seconds - (time.perf_counter() - start_s)
     return int(np.clip(left_s / step_s, _FEWEST_STEPS, _MOST_STEPS))
 

@@ -12,7 +12,7 @@ from torch import nn
 from studio.core.events import Events, Progress
 from studio.core.formatting import count
 from studio.engine.devices.types import Device
-from studio.engine.steps.batches import on_device, to_input
+from studio.engine.steps.batches import to_device, to_input
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
 
@@ -137,7 +137,7 @@ def _elsewhere(device: Device) -> str:
 def _said_of(lines: str, bench: ExperimentContext) -> str:
     """What PyTorch says of these lines, with some of the sprites; empty where it says nothing."""
     sprites = bench.sprites.take(range(min(_SHOWN, len(bench.sprites))))
-    x = to_input(on_device(sprites.rgba, torch.device("cpu"))).flatten(1)
+    x = to_input(to_device(sprites.rgba, torch.device("cpu"))).flatten(1)
     classes = len(sprites.class_names)
     names: dict[str, Any] = {
         "torch": torch, "nn": nn, "device": _elsewhere(bench.device), "x": x, "y": torch.from_numpy(sprites.labels),

@@ -128,7 +128,7 @@ class MovingData(Experiment):
                 yield Progress(place + 1, len(turns), f"loops; {loop.title}")
                 yield Outcome(tables=(_table(found, bench),))
         training = bench.training(bench.precision())
-        own_s = sorted(training.take_seconds() for _ in range(_WARM_UP_STEPS + _LEAST_STEPS))[_LEAST_STEPS - 1]
+        own_s = sorted(training.time_steps() for _ in range(_WARM_UP_STEPS + _LEAST_STEPS))[_LEAST_STEPS - 1]
         sentences = _sentences(found, own_s, bench)
         yield Outcome((_plot(found, bench),), (_table(found, bench),), tuple(sentences))
 

@@ -209,7 +209,7 @@ class _Gradients:
 class _WithReplacement(DeviceSprites):
     """Batches whose sprites are drawn independently. In an epoch each comes once, which is less noise in the end."""
 
-    def chosen(self, step: int, size: int, rows: slice) -> RawBatch:
+    def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
         places = np.random.default_rng((self.seed, step)).integers(0, len(self), size)[rows]
         chosen = torch.from_numpy(places).to(self.device)
         return self.rgba[chosen], self.labels[chosen], self.targets[chosen]

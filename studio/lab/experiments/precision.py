@@ -98,12 +98,12 @@ class _Run:
         return durations_s[-1]
 
     def _first(self) -> None:
-        self._losses.append(self.training.take())
+        self._losses.append(self.training.train_step())
 
     def take(self) -> float:
         """One step; returns its seconds."""
         start_s = time.perf_counter()
-        loss = self.training.take()
+        loss = self.training.train_step()
         self._losses.append(loss.clone())
         self.training.wait()
         self.durations_s.append(time.perf_counter() - start_s)

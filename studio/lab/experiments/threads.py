@@ -63,8 +63,8 @@ class Threads(Experiment):
         while rounds < _LEAST_ROUNDS or time.perf_counter() < end_s:
             for threads in counts:  # in turns: what else the computer does meets all of them alike
                 torch.set_num_threads(threads)
-                training.take()  # starts or ends threads
-                durations_s[threads].append(training.take_seconds())
+                training.train_step()  # starts or ends threads
+                durations_s[threads].append(training.time_steps())
                 yield seconds_in_turns(bench.seconds - (end_s - time.perf_counter()), bench.seconds)
             rounds += 1
             yield Outcome((_plot(durations_s, bench),))

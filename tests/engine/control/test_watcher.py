@@ -28,9 +28,9 @@ from studio.core.events import (
 from studio.data.sprites import Sprites
 from studio.engine.control import protocol, watcher
 from studio.engine.control import server as speaking
-from studio.engine.control.control import Control
+from studio.engine.control.control import Control, observed
 from studio.engine.control.protocol import ask, read_live
-from studio.engine.control.server import with_run_control
+from studio.engine.control.server import RunControlServer
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir
 from studio.engine.runs.history import HistoryRead
@@ -71,6 +71,11 @@ def watcher_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+def controlled(events: Events, control: Control, *, can_pause: bool) -> Events:
+    """The events of a training that publishes its heartbeat and executes requests."""
+    return observed(events, [RunControlServer(control, can_pause=can_pause)])
+
+
 def until(events: Events, kind: type[Event]) -> list[Event]:
     """The events up to the first of that kind."""
     found: list[Event] = []
@@ -87,7 +92,7 @@ def test_who_watches_sees_what_the_training_says(
 ) -> None:
     own_clock(monkeypatch)
     control = Control()
-    training = with_run_control(train(run_path, sprites, control, checkpoint_every_s=1.0), control, can_pause=True)
+    training = controlled(train(run_path, sprites, control, checkpoint_every_s=1.0), control, can_pause=True)
     said = until(training, LossChunk)
     watcher = RunWatcher(run_path)
     read, started, *_, seen = watcher.look()
@@ -122,7 +127,7 @@ def test_who_watches_sees_what_the_training_says(
 
 def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     control = Control()
-    training = with_run_control(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
     ask(run_path, save=True, sample=True)
     saved = until(training, CheckpointSaved)[-1]
@@ -148,14 +153,14 @@ def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, s
     *_, end = training
     assert isinstance(end, RunFinished) and end.reason == "stopped" and end.step > saved.step
     control = Control()
-    resumed = with_run_control(train_resumed(run_path, CPU, control), control, can_pause=True)
+    resumed = controlled(train_resumed(run_path, CPU, control), control, can_pause=True)
     until(resumed, LossChunk)
     assert not control.stop  # what was asked of the training before counts no more
     resumed.close()
 
 
 def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Clock) -> None:
-    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=False)
+    training = controlled(train_generator(run_path, sprites), Control(), can_pause=False)
     until(training, LossChunk)
     assert read_live(run_path).can_pause is False  # type: ignore[union-attr]
     ask(run_path, pause=True)
@@ -166,7 +171,7 @@ def test_an_unreadable_request_file_ends_no_pause_and_repeats_no_save(
     run_path: Path, sprites: Sprites, clock: Clock
 ) -> None:
     control = Control()
-    training = with_run_control(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
+    training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
     ask(run_path, save=True)
     until(training, CheckpointSaved)
@@ -196,7 +201,7 @@ def test_a_paused_generator_keeps_its_heartbeat_and_reports_the_pause(
 ) -> None:
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
     control = Control()
-    training = with_run_control(train_generator(run_path, sprites, control), control, can_pause=False)
+    training = controlled(train_generator(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     control.is_paused = True
     first = read_live(run_path)
@@ -211,9 +216,9 @@ def test_a_training_that_is_not_advanced_reads_a_stop_request(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speaking, "BEAT_S", 0.01)
-    monkeypatch.setattr(speaking, "_LOOK_S", 0.01)
+    monkeypatch.setattr(speaking, "POLL_S", 0.01)
     control = Control()
-    training = with_run_control(train_generator(run_path, sprites, control), control, can_pause=False)
+    training = controlled(train_generator(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     ask(run_path, stop=True)
     wait_until(lambda: control.stop)
@@ -236,7 +241,7 @@ def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monk
 def test_how_a_training_ends_is_seen(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     watcher = RunWatcher(run_path)
     assert isinstance([*watcher.look()][-1], TrainingSeen)
@@ -251,7 +256,7 @@ def test_how_a_training_ends_is_seen(
     (run_path / HEARTBEAT_FILE).unlink()
 
     control = Control()
-    failing = with_run_control(train_resumed(run_path, CPU, control), control, can_pause=True)
+    failing = controlled(train_resumed(run_path, CPU, control), control, can_pause=True)
     until(failing, RunStarted)
     until(failing, LossChunk)
     assert of_kind([*watcher.look()], RunStarted)  # it has begun again
@@ -271,7 +276,7 @@ def test_without_locks_silence_tells_later(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a drive that another machine shares and that has no locks."""
-    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     monkeypatch.setattr(RunDir, "is_busy", lambda self: False)
     watcher = RunWatcher(run_path)
@@ -290,7 +295,7 @@ def test_without_locks_silence_tells_later(
 def test_why_a_training_can_t_go_on_is_seen(
     run_path: Path, sprites: Sprites, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training = with_run_control(train_generator(run_path, sprites), Control(), can_pause=True)
+    training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     with monkeypatch.context() as full:
         full.setattr(RunDir, "append", _full)

@@ -32,13 +32,13 @@ from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality import copies, features
-from studio.engine.quality.evaluate import heldout_batch_size, heldout_figures
+from studio.engine.quality.evaluate import evaluate_heldout, heldout_batch_size
 from studio.engine.quality.features import FeatureNetwork
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import predict
 from studio.engine.steps import timing
 from studio.engine.steps.batches import DeviceSprites
-from studio.engine.training import live_samples, loop, meter
+from studio.engine.training import live_samples, loop, meter, saving
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.predictors import ResNet
@@ -146,7 +146,7 @@ def test_what_fits_is_found_out_once_for_all_validations_and_over_a_step_back(
 def test_what_is_left_out_is_free_before_its_memory_is_given_back(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, memory: Memory
 ) -> None:
-    monkeypatch.setattr(loop, "heldout_figures", memory.full)
+    monkeypatch.setattr(saving, "evaluate_heldout", memory.full)
     monkeypatch.setattr(loop, "TICK_S", 0.0)
     control = Control()
     for event in train_classifier(run_path, sprites, control, steps=3):
@@ -159,7 +159,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """New sprites are measured quickly, and often."""
     for module, name, value in (
         (loop, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "QUALITY_SPRITES", 24), (copies, "_FARTHEST_PX", 0),
-        (meter, "SHARE", 1e6), (meter, "LEARNING_SHARE", 1e6), (timing, "SIDE_SHARE", 1e6),
+        (meter, "TIME_SHARE", 1e6), (meter, "FEATURE_SHARE", 1e6), (timing, "SIDE_SHARE", 1e6),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
@@ -188,7 +188,7 @@ def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
 ) -> None:
     full_at_first = Mock(wraps=features.features_of, side_effect=[FULL, DEFAULT])
     monkeypatch.setattr(meter, "features_of", full_at_first)
-    monkeypatch.setattr(meter, "REST_S", 0.0)
+    monkeypatch.setattr(meter, "OOM_RETRY_S", 0.0)
     events = list(train_generator(run_path, make_sprites(60), steps=30))
     (notice,) = of_kind(events, Notice)
     assert "without measurements of new sprites" in notice.hint
@@ -221,7 +221,7 @@ def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_sam
     network = Classifier().build(config, spec).eval()
     model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", measure_style(sprites))
     heldout = DeviceSprites(sprites.take(range(5)), DEVICE)
-    heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
+    evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
     assert room.refused == 1  # of five; then two at a time
     list(predict(model, sprites.rgba[:5]))
     assert room.refused == 2

@@ -39,11 +39,11 @@ def card() -> Device:
 def test_recorded_steps_are_those_that_were_recorded(recipe: Recipe, precision: str) -> None:
     config = recipe.small.replace(batch_size=16, flip=True, shift_px=1)
     plain, recorded = (
-        BenchmarkTrainer(recipe, config, with_numbers(make_sprites()), CARD, precision, is_recorded=is_recorded)
-        for is_recorded in (False, True)
+        BenchmarkTrainer(recipe, config, with_numbers(make_sprites()), CARD, precision, use_graph=use_graph)
+        for use_graph in (False, True)
     )
-    losses = [[float(training.take()) for _ in range(20)] for training in (plain, recorded)]
-    assert recorded._recorder._graph is not None and plain._recorder._graph is None
+    losses = [[float(training.train_step()) for _ in range(20)] for training in (plain, recorded)]
+    assert recorded._graphed_step._graph is not None and plain._graphed_step._graph is None
     np.testing.assert_allclose(losses[1], losses[0], rtol=0.05)  # some kernels add up in another order each time
     averages = [_flat(training.ema.network.state_dict()) for training in (plain, recorded)]
     assert (averages[1] - averages[0]).norm() < 0.01 * averages[0].norm()

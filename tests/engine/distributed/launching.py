@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
-from studio.engine.distributed.ranks import launched
+from studio.engine.distributed.ranks import process_group
 
 Work = Callable[..., Any]
 _LONGEST_S = 120.0
@@ -75,7 +75,7 @@ def in_group(count: int, work: Work, *arguments: Any) -> list[Any]:
 
 def grouped(work: Work, *arguments: Any) -> Any:
     """`work(group, *arguments)` in a process of a group."""
-    with launched("cpu") as group:
+    with process_group("cpu") as group:
         return work(group, *arguments)
 
 

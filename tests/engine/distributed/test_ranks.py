@@ -25,11 +25,11 @@ from studio.core.events import Event, LossChunk, Notice, RolledBack, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.distributed import ranks
-from studio.engine.distributed.ranks import Group, Tick, launched
+from studio.engine.distributed.ranks import Group, Tick, process_group
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.training import loop
-from studio.engine.training.loop import train_along, train_resumed
+from studio.engine.training import loop, maintenance
+from studio.engine.training.loop import train_resumed, train_worker
 from studio.exports.png import save_files
 from studio.recipes.classifier import Classifier
 from studio.recipes.regression import Regression
@@ -51,7 +51,7 @@ def take_part(
     """What every process does; the events of the first one. until: the step to stop at; 0: the end."""
     control, events = Control(), list[Event]()
     if not group.is_first:
-        train_along(CPU, control, group)
+        train_worker(CPU, control, group)
         return events
     is_begun = (path / "run.json").exists()
     for event in (
@@ -132,7 +132,7 @@ def in_trouble(group: Group, trouble: str, path: Path, changes: dict[str, Any]) 
         patch.setattr(Regression, "loss", troubled)
         if group.is_first:
             return list(train_regression(path, some_numbers(), control, ranks=group, **changes))
-        train_along(CPU, control, group)
+        train_worker(CPU, control, group)
         return []
 
 
@@ -192,7 +192,7 @@ def command(words: list[str], hit: int = -1, end: signal.Signals = signal.SIGKIL
         return 1 / 0 if config.seed == NOT_MEASURED else evaluate(recipe, network, batches, config, spec)
 
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
-        patch.setattr(loop, "BEST_APART_SHARE", math.inf)
+        patch.setattr(maintenance, "BEST_APART_SHARE", math.inf)
         patch.setattr(loop, "MAX_ROLLBACKS", 1)
         patch.setattr(loop, "TICK_S", 0.0)  # a step each, however fast the machine is
         patch.setattr(Classifier, "loss", troubled)
@@ -311,7 +311,7 @@ def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_o
     first, other = heard
     first.send_command(Tick(1, 0.0, 0, 1))
     assert other.receive_command(Control(stop=True)) is not None
-    monkeypatch.setattr(ranks, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(ranks, "_STOP_TIMEOUT_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
         other.receive_command(Control(stop=True))
 
@@ -335,5 +335,5 @@ def test_a_batch_of_fewer_sprites_than_processes_and_a_device_that_none_can_shar
     assert not run_path.exists()
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "64")
     for device, said in (("mps", "can't train on 'mps'"), ("cuda", "64 processes need as many cards")):
-        with pytest.raises(UsageError, match=said), launched(device):
+        with pytest.raises(UsageError, match=said), process_group(device):
             pass

@@ -19,7 +19,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality import embedding_map
 from studio.engine.quality.embedding_map import decode, make_map, picture_of, principal_plane, spacing_of
-from studio.engine.steps.batches import on_device, to_input, to_rgba
+from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.engine.training.loop import train_new
 from studio.recipes.autoencoder import Autoencoder
 from studio.recipes.base import Recipe
@@ -135,7 +135,7 @@ def test_the_picture_has_sprites_pixel_for_pixel(run_path: Path) -> None:
     model = _model(run_path, Classifier(), make_sprites())
     shown = _map(model)
     with torch.no_grad():
-        x = to_input(on_device(shown.sprites.rgba, torch.device("cpu")))
+        x = to_input(to_device(shown.sprites.rgba, torch.device("cpu")))
         assert isinstance(model.recipe, Encodes)
         np.testing.assert_allclose(shown.features, model.recipe.encode(model.network, x), rtol=1e-3, atol=1e-5)
     picture, drawn = picture_of(shown, 100)

@@ -17,9 +17,9 @@ from studio.engine.quality.evaluate import (
     FEWEST_LOOKS,
     EvaluateSettings,
     evaluate,
+    evaluate_heldout,
     evaluate_sprites,
     heldout_batch_size,
-    heldout_figures,
 )
 from studio.engine.steps.batches import DeviceSprites
 from tests.conftest import make_sprites
@@ -133,7 +133,7 @@ def test_few_held_out_sprites_are_shown_to_a_generator_again_with_other_noise(mo
     few = DeviceSprites(SPRITES.take(np.arange(3)), torch.device("cpu"))
     again = DeviceSprites(SPRITES.take(np.arange(FEWEST_LOOKS) % 3), torch.device("cpu"))
     losses = [
-        heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe)).metrics["loss"]
+        evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe)).metrics["loss"]
         for heldout in (few, again)
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)

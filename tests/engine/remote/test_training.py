@@ -24,7 +24,7 @@ from studio.engine.runs.folder import HEARTBEAT_FILE, REMOTE_FILE, REQUEST_FILE,
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
 from studio.engine.runs.notes import change_notes
-from studio.engine.training.create import NewRun, keep_new
+from studio.engine.training.create import NewRun, create_run
 from studio.engine.training.loop import train_resumed
 from studio.recipes.classifier import Classifier
 from tests.conftest import posix
@@ -42,7 +42,7 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarMachine:
 @pytest.fixture
 def run(run_path: Path, sprites: Sprites) -> Path:
     """A run that was made and never trained."""
-    made = keep_new(NewRun(run_path, sprites, Classifier(), small_classifier(), CPU))
+    made = create_run(NewRun(run_path, sprites, Classifier(), small_classifier(), CPU))
     assert all(isinstance(event, Progress) for event in made)  # which a busy machine has time to tell
     assert summarise(run_path).standing == "stopped"
     return run_path

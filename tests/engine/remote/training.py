@@ -15,7 +15,7 @@ import numpy as np
 from studio.core import files
 from studio.core.events import Blocked, CheckpointSaved, Events, LossChunk, RunFinished, RunStarted, SamplesReady
 from studio.engine.control import server
-from studio.engine.control.control import Control
+from studio.engine.control.control import Control, observed
 from studio.engine.runs.folder import RunDir, RunProgress
 
 FAR = Path(os.environ["FAR"])
@@ -26,12 +26,12 @@ def main(words: list[str]) -> int:
     if (FAR / "fails").exists():
         sys.stderr.write("No device works.\nA training step failed.\n")
         return 1
-    server.BEAT_S, server._LOOK_S = 0.02, 0.01
+    server.BEAT_S, server.POLL_S = 0.02, 0.01
     with (FAR / "starts").open("a") as starts:
         starts.write(" ".join(words[2:]) + "\n")
     run, control = RunDir(Path(words[1])), Control()
     run.acquire()
-    *_, end = server.with_run_control(training(run, control), control, can_pause=True)
+    *_, end = observed(training(run, control), [server.RunControlServer(control, can_pause=True)])
     assert isinstance(end, RunFinished)
     return 130 if end.reason == "stopped" else 0
 

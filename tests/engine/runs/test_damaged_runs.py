@@ -23,7 +23,7 @@ from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notic
 from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
 from studio.engine.control import protocol, server
-from studio.engine.control.control import Control
+from studio.engine.control.control import Control, observed
 from studio.engine.models.loading import checkpoint_names, find_checkpoint, load_model
 from studio.engine.remote import marker
 from studio.engine.runs import checkpoints, queue
@@ -480,8 +480,8 @@ def test_fault_22_training_waits_for_a_folder_that_has_vanished(
     monkeypatch.setattr(server, "BEAT_S", 0.0)
     unplugged, halted, events = run_path.with_name("unplugged"), 0, list[Event]()
     control = Control()
-    for event in server.with_run_control(
-        train_classifier(run_path, sprites, control, steps=6), control, can_pause=True
+    for event in observed(
+        train_classifier(run_path, sprites, control, steps=6), [server.RunControlServer(control, can_pause=True)]
     ):
         events.append(event)
         if isinstance(event, LossChunk) and not halted:

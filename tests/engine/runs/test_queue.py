@@ -18,7 +18,7 @@ from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunProgress
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, RunSummary, list_runs
-from studio.engine.training.create import NewRun, queue_new
+from studio.engine.training.create import NewRun, create_queued_run
 from studio.engine.training.loop import train_new, train_resumed
 from studio.engine.training.parents import load_parent
 from studio.recipes.generator import Generator
@@ -40,7 +40,7 @@ def one_queued(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("queued") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        list(queue_new(NewRun(path, SPRITES, Generator(), small_generator(steps=3), CPU)))
+        list(create_queued_run(NewRun(path, SPRITES, Generator(), small_generator(steps=3), CPU)))
     return path
 
 
@@ -86,7 +86,7 @@ def test_a_queued_run_learns_what_it_would_have_learnt_at_once(
     parents = [load_parent(source, recipe) if has_parent else None for _ in range(2)]
     at_once, queued = tmp_path / "at once", tmp_path / "queued"
     list(train_new(at_once, SPRITES, recipe, config, CPU, Control(), parents[0]))
-    *_, said = queue_new(NewRun(queued, SPRITES, recipe, config, CPU, parents[1]))
+    *_, said = create_queued_run(NewRun(queued, SPRITES, recipe, config, CPU, parents[1]))
     assert said == queue.RunQueued(queued) and RunDir(queued).progress().state == "queued"
     assert not RunDir(queued).is_busy() and RunDir(queued).start.exists() == has_parent
     shutil.rmtree(source)
@@ -128,10 +128,10 @@ def test_what_can_not_be_queued_leaves_nothing(
     sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(TrainingError, match="no sprites"):
-        list(queue_new(NewRun(run_path, sprites.take([]), Generator(), small_generator(), CPU)))
+        list(create_queued_run(NewRun(run_path, sprites.take([]), Generator(), small_generator(), CPU)))
     monkeypatch.setattr("studio.engine.training.create.save_style", no_room)
     with pytest.raises(OSError, match="No space"):
-        list(queue_new(NewRun(run_path, sprites, Generator(), small_generator(), CPU)))
+        list(create_queued_run(NewRun(run_path, sprites, Generator(), small_generator(), CPU)))
     assert not run_path.exists() and not (paths.home() / "queue.json").exists()
 
 

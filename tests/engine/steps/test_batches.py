@@ -25,7 +25,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.quality import evaluate
 from studio.engine.quality.evaluate import EvaluateSettings
 from studio.engine.steps import batches, streamed
-from studio.engine.steps.batches import DeviceSprites, TrainSet, shifted, stride_subsample, subsample, to_input, to_rgba
+from studio.engine.steps.batches import DeviceSprites, TrainSet, shift, stride_subsample, subsample, to_input, to_rgba
 from studio.engine.steps.streamed import StreamedSprites, make_train_set
 from tests.conftest import make_sprites
 from tests.engine.tools import (
@@ -46,16 +46,16 @@ def test_every_sprite_comes_once_an_epoch() -> None:
     sprites = make_sprites(per_class=5, classes=2)
     data = DeviceSprites(sprites, TORCH_CPU)
     for size in (1, 3, 10, 23):
-        stream = torch.cat([data._indices(step * size, size) for step in range(60 // size + 1)])
+        stream = torch.cat([data._order_slice(step * size, size) for step in range(60 // size + 1)])
         for start in range(0, 50, 10):
             assert sorted(stream[start : start + 10].tolist()) == list(range(10))
-    assert not torch.equal(data._indices(0, 10), data._indices(10, 10))
-    assert not torch.equal(data._indices(0, 10), DeviceSprites(sprites, TORCH_CPU, seed=1)._indices(0, 10))
+    assert not torch.equal(data._order_slice(0, 10), data._order_slice(10, 10))
+    assert not torch.equal(data._order_slice(0, 10), DeviceSprites(sprites, TORCH_CPU, seed=1)._order_slice(0, 10))
 
 
 def test_the_order_of_an_epoch_goes_to_a_card_without_waiting_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     data, card, pinned = DeviceSprites(make_sprites(), TORCH_CPU), torch.device("cuda:0"), list[torch.Tensor]()
-    expected, sent = data._indices(24, 8), []
+    expected, sent = data._order_slice(24, 8), []
 
     def pin(values: torch.Tensor) -> torch.Tensor:
         pinned.append(values.clone())
@@ -69,7 +69,7 @@ def test_the_order_of_an_epoch_goes_to_a_card_without_waiting_for_it(monkeypatch
     monkeypatch.setattr(torch.Tensor, "to", to)
     data._epoch, data.device = -1, card
     for offset in (0, 8, 16):
-        chosen = data._indices(24 + offset, 8)
+        chosen = data._order_slice(24 + offset, 8)
         assert offset or torch.equal(chosen, expected)
     assert sent == [(True, card, True)]
 
@@ -90,7 +90,7 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
     sprites = make_sprites(per_class=20)
     data = DeviceSprites(sprites, TORCH_CPU)
     batch = data.batch(0, 40, flip=True, shift_px=0, rng=torch.Generator().manual_seed(0))
-    plain = to_input(data.rgba[data._indices(0, 40)])
+    plain = to_input(data.rgba[data._order_slice(0, 40)])
     told, flipped = batch.augment_labels, batch.augment_labels[:, 0] == 1
     assert 5 < int(flipped.sum()) < 35 and not told[~flipped].any() and not told[:, 1:].any()
     expected = torch.where(flipped[:, None, None, None], plain.flip(-1), plain)
@@ -100,7 +100,7 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
 def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
     rgba = torch.from_numpy(make_sprites(per_class=50).rgba).permute(0, 3, 1, 2)
     offset = torch.randint(0, 5, (2, len(rgba), 1), generator=torch.Generator().manual_seed(3))
-    moved, told = shifted(rgba, 2, offset)
+    moved, told = shift(rgba, 2, offset)
     seen = set()
     for before, after, (right, down) in zip(rgba.numpy(), moved.numpy(), told.tolist(), strict=True):
         padded = np.pad(before, ((0, 0), (2, 2), (2, 2)))
@@ -279,10 +279,10 @@ def test_a_short_read_of_a_network_drive_is_read_again(mapped: Sprites, monkeypa
 
 
 def test_a_drive_that_hangs_is_not_waited_for_for_ever(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed, "_PATIENCE_S", 0.02)
+    monkeypatch.setattr(streamed, "_TIMEOUT_S", 0.02)
     monkeypatch.setattr(streamed, "_JOIN_S", 0.02)
     woken = threading.Event()
-    monkeypatch.setattr(streamed._Rows, "read", lambda *_: woken.wait(30))
+    monkeypatch.setattr(streamed._SpriteReader, "read", lambda *_: woken.wait(30))
     data = StreamedSprites(mapped, TORCH_CPU)
     with pytest.raises(TrainingError, match="stopped answering"):
         batch_of(data, 0, 4)
@@ -303,11 +303,11 @@ def test_closing_a_training_ends_its_thread(run_path: Path, sprites: Sprites) ->
 def test_of_very_many_a_choice_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     sprites, indices = make_sprites(per_class=50), np.arange(10, 90)
     assert (subsample(sprites, indices).rgba == sprites.rgba[indices]).all()
-    monkeypatch.setattr(batches, "_MOST_SAMPLED", 30)
+    monkeypatch.setattr(batches, "_MAX_SAMPLED", 30)
     some = subsample(sprites, indices)
     assert len(set(some.names)) == 30 and set(some.names) < {sprites.names[index] for index in indices}
     assert some.names == subsample(sprites, indices).names and min(some.class_counts()) > 5
-    monkeypatch.setattr(batches, "_MOST_SAMPLED_BYTES", 256 * 7)
+    monkeypatch.setattr(batches, "_MAX_SAMPLED_BYTES", 256 * 7)
     assert len(subsample(sprites, indices)) == 7
 
 
@@ -321,7 +321,7 @@ def test_of_very_many_a_choice_is_judged_and_copies_are_looked_for_among_all(
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings(count=20, steps=2)
     whole = list(evaluate.evaluate(model, run_path, settings))[-1]
-    monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)
+    monkeypatch.setattr(batches, "_MAX_SAMPLED", 40)
     monkeypatch.setattr(evaluate, "MOST_HELDOUT", 30)
     monkeypatch.setattr(evaluate, "MOST_TRAINING", 25)
     *progress, few = evaluate.evaluate(model, run_path, settings)

@@ -28,13 +28,13 @@ def test_the_losses_are_those_of_a_run(recipe: Recipe, run_path: Path) -> None:
     events = list(_train(recipe, run_path, sprites, **changes))
     losses = np.concatenate([event.losses for event in of_kind(events, LossChunk)])
     training = BenchmarkTrainer(recipe, _small(recipe.Config, **changes), sprites, torch.device("cpu"))
-    assert [float(training.take()) for _ in range(8)] == pytest.approx(losses.tolist(), rel=1e-4)
+    assert [float(training.train_step()) for _ in range(8)] == pytest.approx(losses.tolist(), rel=1e-4)
 
 
 def test_the_parts_of_a_step_are_its_time() -> None:
     training = BenchmarkTrainer(Classifier(), small_classifier(), make_sprites(), torch.device("cpu"))
-    training.take()
-    loss, times = training.take_timed()
+    training.train_step()
+    loss, times = training.step_timed()
     assert training.step == 2 and torch.isfinite(loss)
     parts = (times.batch_s, times.forward_s, times.backward_s, times.optimizer_s)
     assert min(parts) > 0 and sum(parts) == pytest.approx(times.total_s)
@@ -44,9 +44,9 @@ def test_the_parts_of_a_step_are_its_time() -> None:
 def test_a_rate_counts_from_the_next_step_on() -> None:
     training = BenchmarkTrainer(Classifier(), small_classifier(weight_decay=0.0), make_sprites(), torch.device("cpu"))
     before = training.network.leave.weight.detach().clone()
-    training.rate(0.0)
-    training.take()
+    training.set_learning_rate(0.0)
+    training.train_step()
     assert torch.equal(training.network.leave.weight, before)
-    training.rate(0.1)
-    training.take()
+    training.set_learning_rate(0.1)
+    training.train_step()
     assert not torch.equal(training.network.leave.weight, before)

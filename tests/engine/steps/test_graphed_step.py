@@ -21,7 +21,6 @@ from studio.engine.runs.history import read_history
 from studio.engine.steps import graphed_step
 from studio.engine.steps.batches import RawBatch
 from studio.engine.training import step
-from studio.engine.training.state import Training
 from tests.conftest import make_sprites
 from tests.engine.tools import learnt, of_kind, train_classifier, train_generator
 
@@ -138,13 +137,13 @@ def test_what_can_not_be_recorded_is_said_once_and_trained_as_it_is(
     run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What drew random numbers while recording failed is of no more use: it still takes itself to be recorded."""
-    card.refuses, plain = "operation not permitted when stream is capturing", step._forward_backward
+    card.refuses, plain = "operation not permitted when stream is capturing", step.StepRunner._forward_backward
 
-    def checked(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
-        assert rng not in card.generators
-        return plain(training, chosen, rng)
+    def checked(runner: step.StepRunner, raw: RawBatch) -> Tensor:
+        assert runner._graphed_step.rng not in card.generators
+        return plain(runner, raw)
 
-    monkeypatch.setattr(step, "_forward_backward", checked)
+    monkeypatch.setattr(step.StepRunner, "_forward_backward", checked)
     events = list(train_classifier(run_path, sprites))
     assert of_kind(events, RunFinished)[0].step == 8
     assert len(card.generators) == 1
@@ -155,15 +154,15 @@ def test_what_can_not_be_recorded_is_said_once_and_trained_as_it_is(
 def test_a_device_that_is_full_gets_the_memory_of_the_graph_before_batches_are_split(
     run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, failed = step._forward_backward, list[Event]()
+    plain, failed = step.StepRunner._forward_backward, list[Event]()
 
-    def full_once(training: Training, chosen: RawBatch, rng: torch.Generator) -> Tensor:
+    def full_once(runner: step.StepRunner, raw: RawBatch) -> Tensor:
         if len(card.replayed) == 2 and not failed:
             failed.append(Notice("info", "full"))
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return plain(training, chosen, rng)
+        return plain(runner, raw)
 
-    monkeypatch.setattr(step, "_forward_backward", full_once)
+    monkeypatch.setattr(step.StepRunner, "_forward_backward", full_once)
     events = list(train_classifier(run_path, sprites))
     assert failed and of_kind(events, RunFinished)[0].step == 8
     assert card.replayed == [1, 1] and not [event for event in of_kind(events, Notice) if "Batches" in event.hint]

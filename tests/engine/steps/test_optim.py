@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
 from studio.engine.devices.precision import LossScaler, honours_found_inf
-from studio.engine.steps.optim import EMA, Muon, learning_rate, make_optimizers, orthogonal
+from studio.engine.steps.optim import EMA, Muon, learning_rate, make_optimizers, orthogonalize
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -94,7 +94,7 @@ def test_a_kernel_is_taken_as_a_matrix() -> None:
 def test_orthogonal_keeps_singular_vectors_and_evens_out_values(shape: tuple[int, ...]) -> None:
     matrices = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     u, _, vh = torch.linalg.svd(matrices, full_matrices=False)
-    values = u.mT @ orthogonal(matrices) @ vh.mT
+    values = u.mT @ orthogonalize(matrices) @ vh.mT
     diagonal = values.diagonal(dim1=1, dim2=2)
     assert torch.allclose(values, torch.diag_embed(diagonal), atol=1e-4)
     assert 0.6 < float(diagonal.min()) <= float(diagonal.max()) < 1.3
@@ -204,7 +204,7 @@ def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
 
 def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:
     matrices = 1e-6 * torch.randn(2, 8, 12, generator=torch.Generator().manual_seed(1))
-    assert torch.allclose(orthogonal(matrices, torch.float16).float(), orthogonal(matrices), atol=0.02)
+    assert torch.allclose(orthogonalize(matrices, torch.float16).float(), orthogonalize(matrices), atol=0.02)
 
 
 def test_the_average_follows_at_once_at_the_start_and_has_its_half_life() -> None:

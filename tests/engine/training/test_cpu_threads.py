@@ -13,7 +13,7 @@ import torch
 from studio.core.events import LossChunk, Notice
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.training.cpu_threads import ThreadTuner, tuned
+from studio.engine.training.cpu_threads import ThreadTuner
 from studio.engine.training.loop import train_new
 from studio.recipes.classifier import Classifier
 from tests.engine.tools import CPU, small_classifier
@@ -48,14 +48,14 @@ def test_in_quiet_it_takes_all_threads_and_tries_fewer_but_once(most: int) -> No
     tuner = ThreadTuner(most)
     steps, threads = run(tuner, quiet, 600.0)
     fewer = [at for at, count in enumerate(threads) if count < most]
-    assert 0 < len(fewer) <= 12 and fewer[-1] < 60 and not tuner.has_fewer()
+    assert 0 < len(fewer) <= 12 and fewer[-1] < 60 and not tuner.uses_fewer()
     assert steps > 0.99 * 600 / quiet(most, 0)
 
 
 def test_beside_a_busy_program_from_the_start_it_takes_one_thread() -> None:
     tuner = ThreadTuner(2)
     steps, threads = run(tuner, busy, 60.0)
-    assert threads[-1] == 1 and tuner.has_fewer()
+    assert threads[-1] == 1 and tuner.uses_fewer()
     assert steps > 0.7 * 60 / busy(1, 0)
     steps, threads = run(tuner, busy, 3600.0, now_s=60.0)
     assert steps > 0.97 * 3600 / busy(1, 0)
@@ -72,7 +72,7 @@ def test_a_busy_program_that_comes_and_goes_is_noticed_both_times() -> None:
     steps, threads = run(tuner, machine, 300.0, now_s=100.0)
     assert threads[-1] == 1 and steps > 0.85 * 300 / busy(1, 0)
     _, threads = run(tuner, machine, 400.0, now_s=400.0)
-    assert threads[-1] == 2 and not tuner.has_fewer()
+    assert threads[-1] == 2 and not tuner.uses_fewer()
 
 
 def test_on_many_cores_it_takes_as_many_as_are_left() -> None:
@@ -105,7 +105,7 @@ def test_threads_that_are_not_its_to_change_stay_and_are_set_again() -> None:
     try:
         torch.set_num_threads(before + 1)  # another job, between two ticks
         for _ in range(50):
-            assert not list(tuned(tuner, 1, 5.0))
+            assert not list(tuner.tick(1, 5.0))
         assert torch.get_num_threads() == before
     finally:
         torch.set_num_threads(before)

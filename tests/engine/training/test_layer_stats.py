@@ -14,7 +14,7 @@ from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.runs.history import read_history
 from studio.engine.runs.metrics import LayerStats
-from studio.engine.training.layer_stats import MOST_LAYERS, LayerWatch, layers_of
+from studio.engine.training.layer_stats import MOST_LAYERS, LayerMonitor, layers_of
 from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -50,22 +50,22 @@ class _Relus(nn.Module):
         return self.second(self.first(x).relu())  # type: ignore[no-any-return]
 
 
-def _look(network: nn.Module, watch: LayerWatch, optimizer: torch.optim.Optimizer, x: Tensor) -> LayerStats:
-    watch.begin(0.0, 60.0)  # before the first step, which is passed over
-    watch.begin(1.0, 60.0)
+def _probe(network: nn.Module, monitor: LayerMonitor, optimizer: torch.optim.Optimizer, x: Tensor) -> LayerStats:
+    monitor.begin_tick(0.0, 60.0)  # before the first step, which is passed over
+    monitor.begin_tick(1.0, 60.0)
     for part in x.chunk(2):  # as micro-batches come
         network(part).square().sum().backward()
-    with watch.step():
+    with monitor.probe_step():
         optimizer.step()
-    (seen,) = watch.seen(1, torch.stack(watch.figures).numpy())
+    (seen,) = monitor.read(1, torch.stack(monitor.values).numpy())
     return seen
 
 
 def test_what_is_told_of_a_step_is_what_it_did() -> None:
     network, x = _Relus(), torch.linspace(0.1, 1, 8)[:, None]
-    watch, optimizer = LayerWatch(network), torch.optim.SGD(network.parameters(), lr=0.01)
+    monitor, optimizer = LayerMonitor(network), torch.optim.SGD(network.parameters(), lr=0.01)
     before = {name: weight.detach().clone() for name, weight in network.named_parameters()}
-    seen = _look(network, watch, optimizer, x)
+    seen = _probe(network, monitor, optimizer, x)
     assert list(seen.layers) == ["first", "second"]
     for name, (update, gradient, dead) in seen.layers.items():
         weight = network.get_parameter(f"{name}.weight")
@@ -75,33 +75,33 @@ def test_what_is_told_of_a_step_is_what_it_did() -> None:
         assert gradient == pytest.approx(weight.grad.norm().item(), rel=1e-3)
         assert dead == {"first": None, "second": 0.25}[name]
     assert not network.first._forward_pre_hooks and not network.second._forward_pre_hooks
-    watch.begin(2.0, 1e6)  # soon after the first look: not yet
-    assert not network.second._forward_pre_hooks and not watch.figures and not watch.seen(2, np.zeros(0, np.float32))
+    monitor.begin_tick(2.0, 1e6)  # soon after the first look: not yet
+    assert not network.second._forward_pre_hooks and not monitor.values and not monitor.read(2, np.zeros(0, np.float32))
 
 
 def test_looks_take_no_more_than_their_share() -> None:
     network = _Relus()
-    watch = LayerWatch(network)
-    watch.begin(0.0, 60.0)
-    watch._cost_s = 1.0  # as if looks had taken a second
-    watch.begin(100.0, 1000.0)
+    monitor = LayerMonitor(network)
+    monitor.begin_tick(0.0, 60.0)
+    monitor._cost_s = 1.0  # as if looks had taken a second
+    monitor.begin_tick(100.0, 1000.0)
     assert not network.second._forward_pre_hooks
-    watch.begin(126.0, 1000.0)
+    monitor.begin_tick(126.0, 1000.0)
     assert network.second._forward_pre_hooks
 
 
 def test_a_step_that_fp16_skips_tells_nothing() -> None:
-    watch = LayerWatch(_Relus())
-    assert not watch.seen(1, np.array([0.0, 0.0, np.inf, 1.0, np.nan, 0.0], np.float32))
+    monitor = LayerMonitor(_Relus())
+    assert not monitor.read(1, np.array([0.0, 0.0, np.inf, 1.0, np.nan, 0.0], np.float32))
 
 
 def test_off_it_does_nothing() -> None:
     network = _Relus()
-    watch = LayerWatch(network, is_on=False)
-    watch.begin(0.0, 60.0)
-    with watch.step():
+    monitor = LayerMonitor(network, is_on=False)
+    monitor.begin_tick(0.0, 60.0)
+    with monitor.probe_step():
         pass
-    assert not watch.figures and not network.second._forward_pre_hooks
+    assert not monitor.values and not network.second._forward_pre_hooks
 
 
 @pytest.mark.parametrize("recipe", [Generator(), Classifier()])

@@ -41,7 +41,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.steps import timing
-from studio.engine.training import loop
+from studio.engine.training import loop, maintenance, saving
 from studio.engine.training.loop import train_resumed
 from studio.recipes.base import Batch, BatchRng
 from studio.recipes.generator import Generator, GeneratorConfig
@@ -127,6 +127,7 @@ def test_slow_samples_say_how_far_apart_they_come(
         yield SamplesReady(0, sprites.rgba[:1])
 
     monkeypatch.setattr(loop, "live_samples", slow_samples)
+    monkeypatch.setattr(maintenance, "live_samples", slow_samples)
     events = list(train_generator(run_path, sprites, sample_every_s=0.1))
     (spaced,) = of_kind(events, SamplesSpaced)  # after the first step: the samples before it put off nothing
     assert spaced.asked_s == 0.1 and 2 <= spaced.drawing_s < 3
@@ -241,13 +242,13 @@ def test_the_best_model_by_held_out_sprites_is_saved_when_it_is_found(
 ) -> None:
     own_clock(monkeypatch)
     monkeypatch.setattr(timing, "SIDE_SHARE", 1e9)  # validation and checkpoints may take as long as they like
-    monkeypatch.setattr(loop, "BEST_APART_SHARE", 0.0)
+    monkeypatch.setattr(maintenance, "BEST_APART_SHARE", 0.0)
     accuracies = {1: 0.5, 2: 0.6, 3: 0.55, 4: 0.7, 5: 0.7, 6: 0.6, 7: 0.65}
 
     def figures(model: TrainedModel, *rest: object) -> Validated:
         return Validated(model.step, {"loss": 1.0, "accuracy": accuracies[model.step]})
 
-    monkeypatch.setattr(loop, "heldout_figures", figures)
+    monkeypatch.setattr(saving, "evaluate_heldout", figures)
     saved = of_kind(list(train_classifier(run_path, sprites, steps=7, batch_size=20)), CheckpointSaved)  # 20 an epoch
     assert [event.step for event in saved] == [1, 2, 4, 7]
     assert load_model(run_path, "best", CPU).step == 4
@@ -260,7 +261,7 @@ def test_the_first_checkpoint_comes_after_some_seconds_and_the_others_at_their_o
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_clock(monkeypatch)
-    monkeypatch.setattr(loop, "FIRST_CHECKPOINT_S", 1.0)
+    monkeypatch.setattr(maintenance, "FIRST_CHECKPOINT_S", 1.0)
     first, last = of_kind(list(train_generator(run_path, sprites, steps=20)), CheckpointSaved)
     assert 1 < first.step < last.step == 20
     assert 1.0 <= checkpoints.list_checkpoints(run_path / "checkpoints")[0][1].elapsed_s < 2.0

@@ -28,7 +28,7 @@ from studio.engine.runs.history import read_history
 from studio.engine.runs.split import split_sprites
 from studio.engine.sampling.generate import draw
 from studio.engine.steps import batches, timing
-from studio.engine.training import loop
+from studio.engine.training import loop, saving
 from studio.engine.training import meter as quality
 from studio.engine.training.meter import QualityMeter
 from studio.recipes.generator import GeneratorConfig
@@ -50,8 +50,8 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quality, "QUALITY_SPRITES", 24)
     monkeypatch.setattr(quality, "FINAL_SPRITES", 24)
     monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
-    monkeypatch.setattr(quality, "SHARE", 1e6)
-    monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
+    monkeypatch.setattr(quality, "TIME_SHARE", 1e6)
+    monkeypatch.setattr(quality, "FEATURE_SHARE", 1e6)
     monkeypatch.setattr(timing, "SIDE_SHARE", 1e6)
 
 
@@ -104,7 +104,7 @@ def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
     monkeypatch.setattr(timing, "SIDE_SHARE", 1e-9)
     first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
     assert first.step < last.step == 30
-    monkeypatch.setattr(quality, "APART_SHARE", 1e6)
+    monkeypatch.setattr(quality, "CHECKPOINT_SHARE", 1e6)
     (last,) = of_kind(trained(run_path.with_name("apart")), CheckpointSaved)
     assert last.step == 30
 
@@ -138,7 +138,7 @@ def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path
 
 def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
-    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
     with patch.object(features, "corrupted", wraps=features.corrupted) as looks:
         assert not of_kind(trained(run_path), QualityMeasured)
     assert 0 < looks.call_count <= 30
@@ -152,7 +152,7 @@ def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
     def rising(model: TrainedModel, *_: object) -> Validated:
         return Validated(model.step, {"loss": 1.0 + model.step})
 
-    monkeypatch.setattr(loop, "heldout_figures", rising)
+    monkeypatch.setattr(saving, "evaluate_heldout", rising)
     shares = iter([0.05, 0.6, 0.4, 0.0])  # of real sprites, then of the models, the newest first
 
     def copies(*_: object) -> Generator[Event, None, float]:
@@ -160,8 +160,8 @@ def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
         return next(shares)
 
     monkeypatch.setattr(features, "_STEPS", 100_000)
-    monkeypatch.setattr(quality, "SHARE", 0.05)
-    monkeypatch.setattr(quality, "LAST_SHARE", 1e6)
+    monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
+    monkeypatch.setattr(quality, "FINAL_SHARE", 1e6)
     monkeypatch.setattr(quality, "_copies", copies)
     control, events = Control(), list[Event]()
     for event in train_generator(run_path, SPRITES, control, steps=8):
@@ -177,8 +177,8 @@ def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
 @pytest.mark.slow
 def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
-    monkeypatch.setattr(quality, "SHARE", 0.05)
-    monkeypatch.setattr(quality, "LAST_SHARE", 1e-6)
+    monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
+    monkeypatch.setattr(quality, "FINAL_SHARE", 1e-6)
     assert not any("copies" in figures for figures in (trained(run_path), figures_kept(run_path))[1].values())
 
 
@@ -202,8 +202,8 @@ def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monk
     monkeypatch.setattr(QualityMeter, "advance", step)
     monkeypatch.setattr(features, "corrupted", look)
     monkeypatch.setattr(features, "_STEPS", 40)
-    monkeypatch.setattr(quality, "SHARE", 0.05)
-    monkeypatch.setattr(quality, "LEARNING_SHARE", 0.2)
+    monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
+    monkeypatch.setattr(quality, "FEATURE_SHARE", 0.2)
     events = train_generator(run_path, SPRITES, steps=0, minutes=10.0)
     assert any(isinstance(event, QualityMeasured) for event in events)
     events.close()
@@ -226,7 +226,7 @@ def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
 ) -> None:
     whole = measured_run[1][0].quality
     monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
-    monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
+    monkeypatch.setattr(batches, "_MAX_SAMPLED", 40)  # of which all other figures are
     in_parts = of_kind(trained(run_path, steps=45), QualityMeasured)[0].quality
     assert in_parts.copies_real == whole.copies_real
 

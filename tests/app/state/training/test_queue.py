@@ -17,7 +17,7 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunProgress
-from studio.engine.training.create import NewRun, queue_new
+from studio.engine.training.create import NewRun, create_queued_run
 from studio.recipes.generator import Generator
 from tests.app.conftest import LONG_MS, click, start_endless, tiny, wait_for_steps, wait_idle
 from tests.app.pages.test_pages import texts
@@ -32,7 +32,7 @@ def one_queued(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("queued") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        list(queue_new(NewRun(path, make_sprites(), Generator(), small_generator(steps=1), CPU)))
+        list(create_queued_run(NewRun(path, make_sprites(), Generator(), small_generator(steps=1), CPU)))
     return path
 
 

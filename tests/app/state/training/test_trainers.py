@@ -22,9 +22,9 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.errors import UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished
-from studio.engine.control.control import Control
+from studio.engine.control.control import Control, observed
 from studio.engine.control.protocol import ask, read_live
-from studio.engine.control.server import with_run_control
+from studio.engine.control.server import RunControlServer
 from studio.engine.control.watcher import RunWatcher
 from studio.engine.devices.types import Device, DevicesFound
 from studio.engine.distributed.launching import TrainingProcesses
@@ -44,7 +44,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="Several processes tr
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who trains speaks often, and who watches looks often."""
     monkeypatch.setattr("studio.engine.control.server.BEAT_S", 0.02)
-    monkeypatch.setattr("studio.engine.control.server._LOOK_S", 0.02)
+    monkeypatch.setattr("studio.engine.control.server.POLL_S", 0.02)
     monkeypatch.setattr("studio.app.state.training.trainers._POLL_MS", 20)
 
 
@@ -53,7 +53,8 @@ class Elsewhere:
 
     def __init__(self, run: Path, events: Callable[[Control], Iterator[Event]], *, can_pause: bool = True) -> None:
         self.run, self.control, self.failed = run, Control(), False
-        self._events = with_run_control(events(self.control), self.control, can_pause=can_pause)  # type: ignore[arg-type]
+        server = RunControlServer(self.control, can_pause=can_pause)
+        self._events = observed(events(self.control), [server])  # type: ignore[arg-type]
         self._leaves, self._trains = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._train, daemon=True)
         self._thread.start()

@@ -11,7 +11,7 @@ import pytest
 from studio.core.events import Advised, Event, LossChunk, Notice, RunFinished
 from studio.engine.control.control import Control
 from studio.engine.runs.folder import RunDir
-from studio.engine.training import early_stop
+from studio.engine.training import maintenance
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_generator
@@ -52,7 +52,7 @@ def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_clock(monkeypatch)
-    monkeypatch.setattr(early_stop, "MIN_BUDGET_SHARE", 0.9)
+    monkeypatch.setattr(maintenance, "MIN_BUDGET_SHARE", 0.9)
     events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
     assert of_kind(events, Advised)[-1].step < 40 and of_kind(events, RunFinished)[0].step == 63
 

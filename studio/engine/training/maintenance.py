@@ -1,0 +1,145 @@
+"""What a training does between ticks: validation, checkpoints, live samples, measurements, early stopping, notices."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from studio.core.events import Advised, Events, Notice, RunFinished, SamplesSpaced
+from studio.core.formatting import VERDICTS, best_checkpoint, number
+from studio.engine.control.control import Control, retry_until_writable
+from studio.engine.runs.analysis.advice import MIN_BUDGET_SHARE, Adviser
+from studio.engine.runs.history import read_history
+from studio.engine.steps.timing import Stopwatch, Throttle
+from studio.engine.training.live_samples import live_samples
+from studio.engine.training.meter import QualityMeter
+from studio.engine.training.saving import save, validate, write_state
+from studio.engine.training.state import Training
+
+LONGEST_UNVALIDATED_S = 60.0
+FIRST_CHECKPOINT_S = 10.0  # of training: the most that a kill before the first checkpoint costs
+BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
+_UNMEASURED = "It is too short or has too few sprites for new ones to be measured, and the loss alone says too little."
+
+
+class Maintenance:
+    """Runs the work between ticks, each kind at its own interval."""
+
+    def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
+        self._training, self._control, self._clock = training, control, clock
+        self._quality = QualityMeter(training, control, clock)
+        self._sampling = Throttle(training.config.sample_every_s, clock)
+        first_s = math.inf if training.saved_step >= 0 else FIRST_CHECKPOINT_S
+        self._saving = Throttle(training.config.checkpoint_every_s, clock, first_s)
+        self._validating = Throttle(0.0, clock)
+        self._validated_epoch = int(training.epoch())
+        self._best_saved: float | None = None  # the best figure of a checkpoint, where held-out sprites tell
+        self._adviser = Adviser(read_history(training.run.path), training.budget_share)
+        self._early_stop = EarlyStop(training, self._adviser, self._quality)
+
+    def stop_advice(self) -> Advised | None:
+        """The advice to stop the training now; None while it continues."""
+        return self._early_stop.advice()
+
+    def after_tick(self) -> Events:
+        """Do what is due after a tick."""
+        yield from self._adviser.follow(self._due_work())
+
+    def finish(self) -> Events:
+        """Save the work and record how the training has ended: yields RunFinished last.
+
+        After `control.stop` it only saves a checkpoint, without samples and measurements.
+        """
+        training, control = self._training, self._control
+        advice = self.stop_advice()
+        yield from training.ranks.with_all_threads(self._last_work())
+        if advice is not None:
+            yield self._early_stop.notice(advice)
+        reason: Literal["stopped", "finished"] = "finished" if advice or training.budget_share() >= 1 else "stopped"
+        training.elapsed_s = self._clock.now_s()
+        why = f"Ended early. {advice.why}" if advice else ""
+        yield from retry_until_writable(control, write_state, training, reason, why)
+        yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
+
+    def close(self) -> None:
+        """Stop measuring."""
+        self._quality.close()
+
+    def _last_work(self) -> Events:
+        yield from self._adviser.follow(save(self._training, self._control))
+        if not self._control.stop:
+            yield from live_samples(self._training, self._control)
+            yield from self._adviser.follow(self._quality.finish())
+        yield from self._training.pop_notices()
+
+    def _due_work(self) -> Events:
+        training, control = self._training, self._control
+        if self._validation_is_due():
+            self._validated_epoch = int(training.epoch())
+            yield from self._validating.timed(validate(training, control))
+        wants_checkpoint = self._is_best_yet() or self._quality.wants_checkpoint(self._saving)
+        if control.checkpoint_now or self._saving.is_due() or wants_checkpoint:
+            control.checkpoint_now = False
+            yield from self._saving.timed(save(training, control))
+            self._note_saved()
+        if control.sample_now or self._sampling.is_due():
+            control.sample_now = False
+            yield from self._sampling.timed(live_samples(training, control))
+            yield SamplesSpaced(training.config.sample_every_s, self._sampling.interval_s(), self._sampling.cost_s)
+        yield from self._quality.advance()
+        yield from self._early_stop.warn()
+        training.side_work.give_back_memory()
+        yield from training.pop_notices()
+
+    def _is_best_yet(self) -> bool:
+        """Whether this model is better by held-out sprites than any that is saved, and may be saved for that alone."""
+        training, saving = self._training, self._saving
+        found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
+        if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:
+            return False
+        if not saving.is_affordable() or saving.since_last_s() < BEST_APART_SHARE * training.planned_s():
+            return False
+        return best is None or best_by.is_better(found.metrics[best_by.name], best)
+
+    def _note_saved(self) -> None:
+        found, best_by = self._training.validated, self._training.recipe.best_by
+        if best_by is not None and found is not None and found.step == self._training.saved_step:
+            value = found.metrics[best_by.name]
+            if self._best_saved is None or best_by.is_better(value, self._best_saved):
+                self._best_saved = value
+
+    def _validation_is_due(self) -> bool:
+        """After each epoch, unless that takes too much of the time; and at least once in LONGEST_UNVALIDATED_S."""
+        if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
+            return True
+        return self._validating.since_last_s() > LONGEST_UNVALIDATED_S
+
+
+class EarlyStop:
+    """Whether a training is to end early. Minutes that were asked for since ('Train longer') are trained whole."""
+
+    def __init__(self, training: Training, adviser: Adviser, quality: QualityMeter) -> None:
+        self._training, self._adviser, self._quality = training, adviser, quality
+        self._is_wanted = training.config.stop_early and not training.extended_min
+        self._has_warned = False
+
+    def advice(self) -> Advised | None:
+        """The advice on which it is to end now; None while it is to go on."""
+        is_early = MIN_BUDGET_SHARE <= self._training.budget_share() < 1
+        return self._adviser.stop_advice if self._is_wanted and is_early else None
+
+    def warn(self) -> Events:
+        """Yield a Notice, once, when nothing will tell whether it is good enough."""
+        if not self._is_wanted or self._has_warned:
+            return
+        why_not = "No sprites are held out." if not len(self._training.heldout) else ""
+        if self._training.recipe.makes == "sprites":
+            why_not = "" if self._quality.is_measuring() else _UNMEASURED
+        if why_not:
+            self._has_warned = True
+            yield Notice("info", "This run will not end early: nothing tells whether it is good enough.", why_not)
+
+    def notice(self, advised: Advised) -> Notice:
+        """What to say of the training that has ended on this advice."""
+        title = f"Training ended early, at step {number(self._training.step)}: {VERDICTS[advised.verdict].lower()}."
+        return Notice("info", title, f"{advised.why} {best_checkpoint(advised.best_step)} To go on, train it longer.")

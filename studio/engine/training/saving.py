@@ -1,0 +1,110 @@
+"""Write a training's state to its run folder: checkpoints, figures of the validation set, state.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from studio.core.events import CheckpointSaved, Events, RolledBack
+from studio.engine.control.control import Control, retry_until_writable
+from studio.engine.quality.evaluate import evaluate_heldout
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import CheckpointInfo
+from studio.engine.runs.folder import RunProgress, RunState
+from studio.engine.training.state import Training
+
+
+def validate(training: Training, control: Control) -> Events:
+    """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
+    if not len(training.heldout):
+        return
+    with training.side_work.skip_if_full("figures of held-out sprites"):
+        training.validated = evaluate_heldout(training.model(), training.heldout, training.heldout_batch_size)
+        yield from retry_until_writable(control, training.run.append, training.validated)
+        yield training.validated
+
+
+def save(training: Training, control: Control) -> Events:
+    """Write a checkpoint, and validate it if that was not just done: yields Validated and CheckpointSaved.
+
+    First comes what can't be had again: whatever validation meets, the weights are kept. Nothing happens when this step
+    is on disk already: replacing a sound checkpoint would put it at risk.
+    """
+    if training.saved_step == training.step:
+        return
+    path = yield from retry_until_writable(control, write_checkpoint, training)
+    if not training.is_validated():
+        yield from validate(training, control)
+        yield from retry_until_writable(control, _add_metrics, training)
+    yield CheckpointSaved(training.step, path)
+
+
+def write_checkpoint(training: Training) -> Path:
+    """Write a checkpoint, whose folder is returned, and how far the run is; drop checkpoints no longer needed.
+
+    Raises UnwritableError; the older ones are then untouched, and another call does what is left to do.
+    """
+    run = training.run
+    if training.saved_step != training.step:
+        _write_tensors(training)
+        training.notices += training.recovery.checkpoint_saved()
+    if training.validated is not None:
+        run.save_confusion(training.validated)
+    write_state(training, "training")
+    if training.logged_step != training.step:
+        run.append({"checkpoint": training.step, "elapsed_s": round(training.elapsed_s, 3)})
+        training.logged_step = training.step
+    with run.wrap_write_errors():
+        checkpoints.remove_quarantined(run.checkpoints)
+        checkpoints.rotate(run.checkpoints, training.recipe.best_by, in_use=(training.measuring_step,))
+    return checkpoints.checkpoint_path(run.checkpoints, training.step)
+
+
+def _write_tensors(training: Training) -> None:
+    metrics = dict(training.validated.metrics) if training.validated and training.is_validated() else {}
+    info = CheckpointInfo(training.step, training.checkpoint_number + 1, training.elapsed_s, metrics, {})
+    parts = {
+        "model": training.network.state_dict(),
+        "average": training.ema.network.state_dict(),
+        "optimizer": checkpoints.optimizer_tensors(training.optimizers) | training.scaler.state_tensors(),
+    }
+    with training.run.wrap_write_errors():
+        checkpoints.save(training.run.checkpoints, info, parts)
+    training.checkpoint_number, training.saved_step = training.checkpoint_number + 1, training.step
+
+
+def _add_metrics(training: Training) -> None:
+    """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""
+    if training.is_validated():
+        assert training.validated is not None
+        with training.run.wrap_write_errors():
+            checkpoints.add_metrics(training.run.checkpoints, training.step, training.validated.metrics)
+        training.run.save_confusion(training.validated)
+        write_state(training, "training")
+
+
+def write_state(training: Training, state: RunState, message: str = "") -> None:
+    """Write the training's progress to state.json. Raises UnwritableError."""
+    if training.validated is not None:
+        set_headline(training, training.validated.metrics)
+    training.run.write_progress(
+        RunProgress(
+            state, training.step, training.elapsed_s, training.headline, message, training.recovery.nan_rollbacks,
+            training.recovery.micro_batches.count, training.device_name, training.extended_min,
+        )
+    )  # fmt: skip
+
+
+def set_headline(training: Training, metrics: Mapping[str, float]) -> None:
+    """Remember the recipe's headline metric, which lists of runs show."""
+    training.headline = {name: value for name, value in metrics.items() if name == training.recipe.headline.name}
+
+
+def roll_back(training: Training, why: str, failed_step: int) -> None:
+    """Continue from the loaded checkpoint at half the learning rate. Raises UnwritableError."""
+    training.recovery.count_rollback()
+    rollback = RolledBack(failed_step, training.step, training.recovery.lr_scale())
+    training.run.append(asdict(rollback))
+    training.notices += [rollback, training.continues(why, "at half the rate")]
+    write_state(training, "training")
