@@ -21,11 +21,12 @@ from studio.core import files, formatting, paths
 from studio.core.config import LENGTH_SETTINGS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
+from studio.core.observers import observed
 from studio.core.shell import command_line
 from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
-from studio.engine.control.control import Control, observed
+from studio.engine.control.control import Control
 from studio.engine.control.server import RunControlServer
 from studio.engine.devices.types import NOTHING, STARTER, ParentSource
 from studio.engine.remote.marker import raise_if_remote

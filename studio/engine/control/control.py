@@ -1,12 +1,11 @@
-"""How other code steers a training (`Control`) and sees its events (`Observer`).
+"""Flags by which other code stops a training, or requests live samples and checkpoints.
 
 A training is a generator: to pause it, stop advancing the generator and set `is_paused`.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -30,35 +29,6 @@ class Control:
     checkpoint_now: bool = False
     is_paused: bool = False  # nobody advances the generator
     live: TrainedModel | None = None
-
-
-class Observer:
-    """Code that sees every event of a training; a subclass overrides the methods that it needs."""
-
-    def before(self, event: Event) -> None:
-        """Handle an event before `observed` yields it."""
-
-    def after(self, event: Event) -> Events:
-        """Yield events that follow `event`; called when the receiver of `event` asks for the next event."""
-        yield from ()
-
-    def close(self) -> None:
-        """Release resources; called when the training has ended."""
-
-
-def observed(events: Events, observers: Sequence[Observer]) -> Events:
-    """Yield the events of a training. Each event passes all observers: in their order before it is yielded, in the
-    reverse order afterwards.
-    """
-    with contextlib.closing(events), contextlib.ExitStack() as at_the_end:
-        for observer in observers:
-            at_the_end.callback(observer.close)
-        for event in events:
-            for observer in observers:
-                observer.before(event)
-            yield event
-            for observer in reversed(observers):
-                yield from observer.after(event)
 
 
 def until_stopped(events: Events, control: Control) -> Events:

@@ -12,7 +12,8 @@ import msgspec
 
 from studio.core.errors import UnwritableError
 from studio.core.events import Blocked, Event, Events, LossChunk, Notice, RunStarted
-from studio.engine.control.control import Control, Observer
+from studio.core.observers import Observer
+from studio.engine.control.control import Control
 from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files, read_asked, write_live
 
 BEAT_S = 2.0  # between two heartbeats

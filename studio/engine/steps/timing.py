@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 from studio.core.events import Event, Events, Progress
-from studio.engine.control.control import Observer
+from studio.core.observers import Observer
 
 T = TypeVar("T")
 

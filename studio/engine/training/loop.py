@@ -15,8 +15,9 @@ from studio.core import formatting
 from studio.core.config import TrainingConfig
 from studio.core.errors import DeviceFullError, NotFiniteError, ProcessGoneError, StepTooLargeError, UnwritableError
 from studio.core.events import Event, Events, LossChunk, Notice, RunStarted
+from studio.core.observers import Observer, observed
 from studio.data.sprites import Sprites
-from studio.engine.control.control import Control, Observer, observed, retry_until_writable
+from studio.engine.control.control import Control, retry_until_writable
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.types import Device

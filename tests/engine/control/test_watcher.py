@@ -25,10 +25,11 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
+from studio.core.observers import observed
 from studio.data.sprites import Sprites
 from studio.engine.control import protocol, watcher
 from studio.engine.control import server as speaking
-from studio.engine.control.control import Control, observed
+from studio.engine.control.control import Control
 from studio.engine.control.protocol import ask, read_live
 from studio.engine.control.server import RunControlServer
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen

@@ -14,8 +14,9 @@ import numpy as np
 
 from studio.core import files
 from studio.core.events import Blocked, CheckpointSaved, Events, LossChunk, RunFinished, RunStarted, SamplesReady
+from studio.core.observers import observed
 from studio.engine.control import server
-from studio.engine.control.control import Control, observed
+from studio.engine.control.control import Control
 from studio.engine.runs.folder import RunDir, RunProgress
 
 FAR = Path(os.environ["FAR"])

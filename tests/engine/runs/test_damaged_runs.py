@@ -21,9 +21,10 @@ from studio.core import files, paths
 from studio.core.errors import DamagedError, RunError, StudioError
 from studio.core.events import Blocked, CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
+from studio.core.observers import observed
 from studio.data.sprites import Sprites
 from studio.engine.control import protocol, server
-from studio.engine.control.control import Control, observed
+from studio.engine.control.control import Control
 from studio.engine.models.loading import checkpoint_names, find_checkpoint, load_model
 from studio.engine.remote import marker
 from studio.engine.runs import checkpoints, queue

@@ -22,7 +22,8 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.errors import UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished
-from studio.engine.control.control import Control, observed
+from studio.core.observers import observed
+from studio.engine.control.control import Control
 from studio.engine.control.protocol import ask, read_live
 from studio.engine.control.server import RunControlServer
 from studio.engine.control.watcher import RunWatcher
