@@ -193,5 +193,5 @@ def test_only_the_first_paragraphs_of_docstrings_stay() -> None:
 def test_training_code_is_that_of_the_recipe() -> None:
     training: TrainingCode = small_exportable("regression").training
     names = {item.__name__ for item in training.portable}
-    assert {"loss", "arguments", "statistics", "sampled"} <= names
+    assert {"loss", "arguments", "statistics", "subsample"} <= names
     assert "statistics" not in {item.__name__ for item in small_exportable("classifier").training.portable}
