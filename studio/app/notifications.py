@@ -272,7 +272,7 @@ class UncaughtErrors(QObject):
     def _report(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(details)
-        _log.critical("Nothing caught this.", exc_info=(kind, error, trace))
+        _log.critical("Uncaught exception", exc_info=(kind, error, trace))
         title = "Something went wrong inside the studio."
         self.happened.emit(JobFailed(title, f"{kind.__name__}: {error}", details))
 

@@ -51,7 +51,7 @@ def _print_quality(found: Evaluated, reporter: Reporter) -> None:
     )
     sets = [found.figures[name] for name in ("new", "real", "cheat")]
     rows = [
-        (figure.title, *(figure.write(values) for values in sets), BETTER[figure.better])
+        (figure.title, *(figure.format(values) for values in sets), BETTER[figure.better])
         for figure in FIGURES
         if figure.name in sets[0]
     ]

@@ -1,8 +1,8 @@
-"""Settings as frozen dataclasses: each field is declared once, and forms, flags and JSON are made from it.
+"""Settings as frozen dataclasses: a field declares a setting once; forms, flags and JSON follow from the field.
 
 @dataclass(frozen=True)
 class Config(TrainingConfig):
-    width: int = setting(64, "Channels of the first level.", low=16, high=512)
+width: int = setting(64, "Channels of the first level.", low=16, high=512)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Value = int | float | bool | str
 
 @dataclass(frozen=True)
 class Setting:
-    """One field of a config, as a form or a parser needs it. `low` and `high` are inclusive."""
+    """A field of a config, described for forms and parsers. `low` and `high` are inclusive."""
 
     name: str
     kind: type  # int, float, bool or str
@@ -37,7 +37,7 @@ class Setting:
     former_name: str  # still read from files and accepted as a hidden flag; empty if never renamed
 
     def check(self, value: object) -> Value:
-        """Return `value` as this setting's type. Raises UsageError when it has another type or is out of bounds."""
+        """Return `value` as this setting's type. Raises UsageError for a wrong type or a value out of range."""
         if self.kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if type(value) is not self.kind:
@@ -47,11 +47,11 @@ class Setting:
         if self.choices and value not in self.choices:
             raise UsageError(f"{self.label}: there is no {value!r}.", f"Choose one of: {', '.join(self.choices)}.")
         if isinstance(value, int | float) and self._out_of_bounds(value):
-            raise UsageError(f"{self.label} must be {self.bounds()}, not {_in_words(value)}.", self.help)
+            raise UsageError(f"{self.label} must be {self.bounds()}, not {_format_bound(value)}.", self.help)
         return typing.cast(Value, value)
 
     def parse(self, text: str) -> Value:
-        """Return the value that `text` spells, checked. Raises UsageError."""
+        """Return the checked value that `text` spells. Raises UsageError."""
         try:
             value: Value = _PARSERS[self.kind](text.strip())
         except (ValueError, KeyError):
@@ -59,18 +59,18 @@ class Setting:
         return self.check(value)
 
     def bounds(self) -> str:
-        """The bounds in words: 'from 1 to 512', 'at least 0', or an empty text."""
+        """Return the range in words: 'from 1 to 512', 'at least 0', or ''."""
         if self.low is not None and self.high is not None:
-            return f"from {_in_words(self.low)} to {_in_words(self.high)}"
+            return f"from {_format_bound(self.low)} to {_format_bound(self.high)}"
         if self.low is not None:
-            return f"at least {_in_words(self.low)}"
-        return f"at most {_in_words(self.high)}" if self.high is not None else ""
+            return f"at least {_format_bound(self.low)}"
+        return f"at most {_format_bound(self.high)}" if self.high is not None else ""
 
     def _out_of_bounds(self, value: float) -> bool:
         return (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
 
 
-def _in_words(value: float) -> str:
+def _format_bound(value: float) -> str:
     """1e9 -> '1,000,000,000', 0.5 -> '0.5'."""
     return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
@@ -87,7 +87,7 @@ _PARSERS: dict[type, typing.Callable[[str], Value]] = {
 
 def setting(
     default: Value,
-    help: str,  # noqa: A002 - the word that forms and parsers use for it
+    help: str,  # noqa: A002 - the term of argparse
     *,
     label: str = "",
     unit: str = "",
@@ -112,25 +112,25 @@ def setting(
 
 
 def with_default(owner: type[Config], name: str, default: Value) -> Any:
-    """Redeclare a setting of `owner`, in a config that extends it, with another default and all else the same."""
+    """Redeclare a setting of `owner` in a subclass, with another default."""
     known = {field.name: field for field in dataclasses.fields(owner)}
     return dataclasses.field(default=default, metadata=known[name].metadata)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Base of every config: checks its values when made, and goes to JSON and back."""
+    """Base of all configs. Checks its values on creation; converts to and from JSON."""
 
     def __post_init__(self) -> None:
         for item in settings_of(type(self)):
             object.__setattr__(self, item.name, item.check(getattr(self, item.name)))
 
     def to_json(self) -> dict[str, Value]:
-        """Every setting by name."""
+        """Return all settings by name."""
         return dataclasses.asdict(self)
 
     def changed(self) -> dict[str, Value]:
-        """The settings that are not at their defaults, by name."""
+        """Return the settings that differ from their defaults, by name."""
         return {
             item.name: value for item in settings_of(type(self)) if (value := getattr(self, item.name)) != item.default
         }
@@ -146,23 +146,21 @@ class Config:
         if unknown:
             raise UsageError(
                 f"There is no setting named {', '.join(unknown)}.",
-                "A file made by a newer version of the studio may hold settings that this one does not know.",
+                "The file may be from a newer version of the studio: update the studio.",
             )
         missing = [item.name for item in settings_of(cls) if item.name not in given]
         if missing:
-            raise UsageError(
-                f"There is no value for {', '.join(missing)}.", "The file was changed since it was written."
-            )
+            raise UsageError(f"There is no value for {', '.join(missing)}.", "The file was changed by another program.")
         return cls(**given)
 
     def replace(self, **changes: Value) -> Self:
-        """A copy with some settings changed, checked anew."""
+        """Return a checked copy with some settings changed."""
         return dataclasses.replace(self, **changes)
 
 
 def settings_of(config_type: type[Config]) -> tuple[Setting, ...]:
-    """The settings of a config class, in the order of their declaration."""
-    if config_type not in _settings:  # every config that is made asks for them
+    """Return the settings of a config class, in the order of their declaration."""
+    if config_type not in _settings:  # cached: every new config reads them
         _settings[config_type] = _read_settings(config_type)
     return _settings[config_type]
 
@@ -192,67 +190,65 @@ def _read_settings(config_type: type[Config]) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-LENGTH_SETTINGS = frozenset({"minutes", "steps", "epochs"})  # settings that say how long a training is
+LENGTH_SETTINGS = frozenset({"minutes", "steps", "epochs"})  # settings for the length of a training
 
 
 @dataclass(frozen=True)
 class TrainingConfig(Config):
-    """What every recipe trains with; a recipe's own config adds to it and may change the defaults."""
+    """Training settings of every recipe. A recipe's config adds its own settings and may change the defaults."""
 
-    minutes: float = setting(
-        10.0, "How long to train. Time spent paused does not count.", unit="min", low=0.05, high=100_000.0
-    )
+    minutes: float = setting(10.0, "Training time without pauses.", unit="min", low=0.05, high=100_000.0)
     steps: int = setting(
-        0, "Train for this many steps instead of the minutes; 0 lets the minutes decide.", low=0, high=1_000_000_000
+        0, "Number of training steps; replaces the minutes. 0: use the minutes.", low=0, high=1_000_000_000
     )
     epochs: int = setting(
         0,
-        "Train until each sprite was seen this often, instead of the minutes; with steps, what comes first counts.",
+        "Number of passes over the training sprites; replaces the minutes. With steps, the first limit counts.",
         low=0,
         high=1_000_000,
         legacy_default=0,
     )
     stop_early: bool = setting(
         False,
-        "End once the advice by measured sprites has been 'good enough' or 'starting to copy' for a while, after a "
-        "tenth of the time at the earliest; the loss alone ends nothing. A model that ends before its learning rate "
-        "falls may be a little worse.",
+        "End training once measurements have advised 'good enough' or 'starting to copy' for a while, after a tenth "
+        "of the time at the earliest. The loss alone never ends training. Ending before the learning rate decays may "
+        "cost a little quality.",
         legacy_default=False,
-        label="Stop when good enough or copying",
+        label="Early stopping",
     )
     batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
-    learning_rate: float = setting(1e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
+    learning_rate: float = setting(1e-3, "Peak learning rate of the optimizer.", low=1e-7, high=1.0)
     optimizer: str = setting(
         "muon",
-        "What moves the weights: muon, with adamw for all but convolutions, learns more from a step than adamw alone; "
-        "adam is the tutorials' own, without weight decay.",
+        "muon (with adamw for all but convolutions) learns more per step than adamw alone; adam has no weight decay, "
+        "as in many tutorials.",
         choices=("muon", "adamw", "adam"),
         advanced=True,
         legacy_default="adamw",
     )
     precision: str = setting(
         "auto",
-        "Number format of the heavy arithmetic: auto takes bf16 where the device is made for it or faster with it, "
-        "fp16 on a GPU that is faster with that alone. fp16 can be had nowhere else.",
+        "Number format for matrix products and convolutions. auto: bf16 where the device supports it well or is faster "
+        "with it, fp16 on a GPU that is only faster with fp16, else fp32. fp16 needs a GPU.",
         choices=("auto", "fp32", "bf16", "fp16"),
     )
     flip: bool = setting(
         False,
-        "Also learn from mirrored sprites. Leave off where left and right mean something.",
+        "Also train on mirrored sprites. Leave off if left and right differ in meaning.",
         label="Mirror sprites",
     )
     shift_px: int = setting(
-        0, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16, label="Shift sprites"
+        0, "Also train on sprites shifted by up to this many pixels.", unit="px", low=0, high=16, label="Shift sprites"
     )
     seed: int = setting(
-        0, "The same seed, data, settings and precision give the same run on a CPU.", low=0, high=2**31 - 1
+        0, "Equal seed, data, settings and precision repeat a run exactly on a CPU.", low=0, high=2**31 - 1
     )
     holdout: float = setting(
         0.05,
-        "Share of the sprites kept aside to check on what the model has not seen.",
+        "Share of the sprites held out of training to validate the model.",
         low=0.0,
         high=0.5,
-        label="Held out",
+        label="Validation",
     )
     lr_warmup_steps: int = setting(
         100,
@@ -265,33 +261,33 @@ class TrainingConfig(Config):
     )
     lr_decay_share: float = setting(
         0.4,
-        "Last share of the budget over which the learning rate falls to zero.",
+        "Share of the training, at its end, over which the learning rate falls to zero.",
         low=0.0,
         high=1.0,
         advanced=True,
-        label="Decay share",
+        label="LR decay (last part)",
     )
-    weight_decay: float = setting(0.01, "Pull of the weights towards zero.", low=0.0, high=1.0, advanced=True)
+    weight_decay: float = setting(0.01, "Pulls the weights towards zero.", low=0.0, high=1.0, advanced=True)
     clip_grad_norm: float = setting(
         1.0,
-        "Longest gradient that is applied as it is; longer ones are shortened.",
+        "Largest gradient norm; larger gradients are scaled down.",
         low=0.001,
         high=1e6,
         advanced=True,
-        label="Longest gradient",
+        label="Gradient clipping",
     )
     ema_halflife_sprites: int = setting(
         20_000,
-        "Sprites after which a weight's share in the averaged model has halved.",
+        "Sprites after which the share of old weights in the averaged (EMA) model has halved.",
         unit="sprites",
         low=0,
         high=1_000_000_000,
         advanced=True,
-        label="Averaging half-life",
+        label="EMA half-life",
     )
     threads: int = setting(
         0,
-        "CPU threads for training on the CPU; 0 takes one per core, and fewer while other programs keep them busy.",
+        "CPU threads for training on the CPU; 0: one per core, fewer while other programs use the cores.",
         low=0,
         high=1024,
         advanced=True,
@@ -299,17 +295,17 @@ class TrainingConfig(Config):
     )
     data_on_device: str = setting(
         "auto",
-        "Keep all sprites in the device's memory, or load each batch in the background; auto does that where they "
-        "would not leave the device enough room. Either way the same is learnt.",
+        "Keep all sprites in the device's memory (yes) or load each batch in the background (no). auto: load batches "
+        "if the sprites would leave too little memory. The result is the same.",
         choices=("auto", "yes", "no"),
         advanced=True,
         legacy_default="auto",
-        label="Data on the device",
+        label="Data on device",
     )
     log_layer_stats: bool = setting(
         False,
-        "Now and then, note for each layer how far a step moves its weights, how long its gradient is and how many of "
-        "its units are dead, for 'Layers' in the Lab. Costs less than 1 % of the time; the same is learnt.",
+        "Record, from time to time, each layer's weight change per step, gradient norm and dead units, for 'Layers' in "
+        "the Lab. Costs less than 1 % of the time and changes no result.",
         advanced=True,
         legacy_default=False,
         label="Log layer statistics",
@@ -317,7 +313,7 @@ class TrainingConfig(Config):
     )
     sample_every_s: float = setting(
         10.0,
-        "Shortest time between live samples. Drawing may use 4 % of the training time; slow samples come less often.",
+        "Shortest time between live samples. Drawing takes at most 4 % of the time: slow samples come later.",
         label="Sample every",
         unit="s",
         low=0.1,
@@ -326,7 +322,7 @@ class TrainingConfig(Config):
     )
     checkpoint_every_s: float = setting(
         60.0,
-        "Longest time of work that a crash can cost.",
+        "Time between checkpoints: the most work that a crash can cost.",
         label="Checkpoint every",
         unit="s",
         low=1.0,
@@ -334,22 +330,23 @@ class TrainingConfig(Config):
         advanced=True,
     )
 
-    def as_typed(self, before: TrainingConfig) -> Self:
-        """These settings, which were `before` until somebody changed them: minutes that are new decide from now on."""
+    def with_changed_minutes(self, before: TrainingConfig) -> Self:
+        """Return these settings, without `steps` and `epochs` if the user has only changed the minutes.
+        before: the settings before the user's change.
+        """
         lengths = [(one.steps, one.epochs) for one in (before, self)]
-        is_meant = self.minutes != before.minutes and lengths[0] == lengths[1]
-        return self.replace(steps=0, epochs=0) if is_meant else self
+        is_new = self.minutes != before.minutes and lengths[0] == lengths[1]
+        return self.replace(steps=0, epochs=0) if is_new else self
 
     def budget_steps(self, sprites: int) -> int:
-        """Steps after which a training on so many sprites ends: by `steps` or `epochs`, whichever comes first.
-
-        0: its minutes decide.
+        """Return the number of steps to train on `sprites` sprites: `steps` or `epochs`, whichever ends first.
+        0: the minutes decide.
         """
         by_epochs = math.ceil(self.epochs * sprites / self.batch_size)
         return min(filter(None, (self.steps, by_epochs)), default=0)
 
     def budget_share(self, steps: int, elapsed_s: float, sprites: int) -> float:
-        """Return the share of the budget, 0 to 1, that a training has used up. sprites: how many it trains on."""
+        """Return the used share of the training budget, 0 to 1. sprites: number of training sprites."""
         if budget := self.budget_steps(sprites):
             return min(1.0, steps / budget)
         return min(1.0, elapsed_s / (60 * self.minutes))

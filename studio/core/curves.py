@@ -1,4 +1,4 @@
-"""Smoothing, downsampling and axis ranges of curves, for the window and for saved plots."""
+"""Smooth and downsample curves, and choose axis ranges, for the window and for saved plots."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from numpy.typing import NDArray
 Range = tuple[float, float]
 Values = NDArray[np.float64]
 
-# On white, for curves over one another.
+# Colours for overlaid curves, readable on white.
 CURVE_COLOURS = ("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78")
-MAX_CURVES = len(CURVE_COLOURS)  # more colours than these can't be told apart
-SMOOTHING_STEPS = 50.0  # of losses, which are noisy
+MAX_CURVES = len(CURVE_COLOURS)  # more colours would look alike
+SMOOTHING_STEPS = 50.0  # default smoothing of noisy losses
 
-_LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
-_BLOCK = 1024  # smoothing: so many steps of the recurrence are taken one after the other, for all blocks at once
-_MANY = 100  # values: shorter curves are shown whole
-_EARLY = 0.1  # share of the visible steps
+_LOOK_BACK = 5  # early averages span at most 1 / _LOOK_BACK of the curve
+_BLOCK = 1024  # length of a block in `_recur`
+_MANY = 100  # values; shorter curves are shown whole
+_EARLY = 0.1  # share of the visible steps that skip_early ignores
 
 _NOTHING = np.zeros(0)
 
 
 def smooth_curve(steps: Values, values: Values, constant: float, done: Values = _NOTHING) -> Values:
-    """The exponential mean of a curve, float64 [n], with a time constant in steps; not above 0 gives the values.
-
-    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at first no more than
-    k / (k + 5), which looks back over a fifth of the way: a curve that begins high does not drag that behind it. Where
-    x is not finite s stays. done: the first means, where they are known; those that follow are returned.
+    """Smooth a curve, float64 [n], with an exponential moving average; a constant <= 0 returns the values unchanged.
+    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at most k / (k + 5):
+    early averages span only the last fifth of the curve, so a high start is soon forgotten. s stays where x is not
+    finite. constant: time constant in steps. done: known first averages; only the following averages are returned.
     """
     first = len(done)
     if constant <= 0 or first >= len(steps):
@@ -40,49 +39,47 @@ def smooth_curve(steps: Values, values: Values, constant: float, done: Values = 
 
 
 def _window(steps: Values, low: float, high: float) -> tuple[int, int]:
-    """The range of indices whose points, and one more on each side, lie between two steps."""
+    """Return the index range of points between two steps, plus one point on each side."""
     first = int(np.searchsorted(steps, low, side="left")) - 1
     last = int(np.searchsorted(steps, high, side="right")) + 1
     return max(0, first), min(len(steps), last)
 
 
 def envelope(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
-    """Points of a line that covers in each of `columns` between low and high the smallest and the largest value.
-
-    Few points are returned as they are. Not-a-number is passed over, except where a column holds nothing else.
+    """Downsample a curve to the minimum and maximum in each of `columns` columns between the steps low and high.
+    Short curves are returned unchanged. NaN is ignored, except in columns with nothing else.
     """
     first, last = _window(steps, low, high)
     steps, values = steps[first:last], values[first:last]
     if len(steps) <= 2 * columns:
         return steps, values
     edges = np.searchsorted(steps, np.linspace(low, high, columns + 1)[:-1], side="left")
-    beyond = np.searchsorted(steps, high, side="right")  # the neighbours on both sides are columns of their own
+    beyond = np.searchsorted(steps, high, side="right")  # the neighbouring points get their own columns
     starts = np.unique(np.concatenate([[0], edges, [beyond]]))
     starts = starts[starts < len(steps)]
     ends = np.append(starts[1:], len(steps)) - 1
     lowest, highest = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
-    rising = values[ends] >= values[starts]  # drawn in the order of time, as far as two points can
+    rising = values[ends] >= values[starts]  # order of the two points: the direction of the curve
     pairs = np.where(rising, (lowest, highest), (highest, lowest))
     return np.repeat((steps[starts] + steps[ends]) / 2, 2), pairs.T.reshape(-1)
 
 
 def decimate(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
-    """About one to two points a column: enough for a curve that is smooth already.
-
-    They are multiples of a power of two, so that the same ones are taken while the curve grows: it does not shimmer.
+    """Return one to two points per column, for curves that are smooth already.
+    The indices are multiples of a power of two, so a growing curve keeps its points and does not flicker.
     """
     first, last = _window(steps, low, high)
     count = last - first
     if count <= 2 * columns:
         return steps[first:last], values[first:last]
     stride = 1 << int(np.log2(count / columns))
-    places = np.arange(first // stride * stride, last, stride)
-    places = np.append(places, last - 1)
-    return steps[places], values[places]
+    indices = np.arange(first // stride * stride, last, stride)
+    indices = np.append(indices, last - 1)
+    return steps[indices], values[indices]
 
 
 def steps_range(first: float, last: float, shown: Range) -> Range:
-    """The whole way from the first to the last step; `shown` where that still fits."""
+    """Return the axis range from the first to the last step; return `shown` while it still fits."""
     span = max(1.0, last - first)
     if first - 0.05 * span <= shown[0] <= first and last <= shown[1] <= first + 1.1 * span:
         return shown
@@ -92,14 +89,12 @@ def steps_range(first: float, last: float, shown: Range) -> Range:
 def values_range(
     drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, skip_early: bool, skip_outliers: bool
 ) -> Range:
-    """Return the range of values to show, with a margin; return `shown` while the curves still fit it well.
-
-    drawn: steps and values of each curve. steps: the first and the last step to show. skip_early: the first tenth of a
-    long curve may lie outside, because raw losses begin far above the rest. skip_outliers: a few values of a long curve
-    may lie outside.
+    """Return the range of values to show, with a margin; return `shown` while the curves still fit well.
+    drawn: steps and values of each curve. steps: first and last step to show. skip_early: ignore the first tenth of a
+    long curve, because raw losses begin far above the rest. skip_outliers: ignore a few extreme values of a long curve.
     """
     settled = steps[0] + (_EARLY * (steps[1] - steps[0]) if skip_early else 0)
-    found = [_bounds(places, values, settled, skip_outliers=skip_outliers) for places, values in drawn]
+    found = [_bounds(curve_steps, values, settled, skip_outliers=skip_outliers) for curve_steps, values in drawn]
     bounds = [pair for pair in found if pair is not None]
     if not bounds:
         return shown
@@ -112,8 +107,7 @@ def values_range(
 
 def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: bool) -> Range | None:
     """Return the smallest and the largest finite value of a curve; None for an empty curve.
-
-    settled: step from which the values of a long curve count. skip_outliers: leave out the extremes of a long curve.
+    settled: step from which the values of a long curve count. skip_outliers: ignore the extremes of a long curve.
     """
     finite = np.isfinite(values)
     steps, values = steps[finite], values[finite]
@@ -130,7 +124,7 @@ def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: boo
 
 
 def _means(values: Values, decays: Values, before: float) -> Values:
-    """The recurrence s = d s + (1 - d) x over `values`, going on from `before` (not a number: begins anew)."""
+    """Compute s = d s + (1 - d) x over `values`, continuing from `before`; a NaN `before` starts a new average."""
     known = np.isfinite(values)
     if not known.any():
         return np.full(len(values), before)
@@ -145,13 +139,15 @@ def _means(values: Values, decays: Values, before: float) -> Values:
 
 
 def _recur(keep: Values, add: Values, first: float) -> Values:
-    """s[k] = keep[k] s[k-1] + add[k], s[-1] = first: all blocks at once as if begun at 0, then what each takes over."""
+    """Compute s[k] = keep[k] s[k-1] + add[k] with s[-1] = first.
+    All blocks are computed at once from 0; then each block adds what it inherits from the block before.
+    """
     count = len(keep)
     length = min(count, _BLOCK)
     blocks = -(-count // length)
     factors, sums = np.ones(blocks * length), np.zeros(blocks * length)
     factors[:count], sums[:count] = keep, add
-    # One row is one step of every block: contiguous, so that each step is one sweep.
+    # A row holds one step of all blocks, contiguous in memory: each step is one vector operation.
     factors = np.ascontiguousarray(factors.reshape(blocks, length).T)
     sums = np.ascontiguousarray(sums.reshape(blocks, length).T)
     for row in range(1, length):

@@ -1,4 +1,4 @@
-"""Finding plug-ins: the modules of a package and what other packages offer through an entry-point group."""
+"""Find plug-ins: the modules of a package, and modules that other packages offer through an entry-point group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.core.errors import StudioError, UsageError
 
 
 class Plugin(Protocol):
-    """A plug-in class: made without arguments, known by `name`. Those of a lower `order` come first."""
+    """A plug-in class: created without arguments and known by `name`. Lower values of `order` come first."""
 
     name: str
 
@@ -24,14 +24,13 @@ class Plugin(Protocol):
 
 P = TypeVar("P", bound=Plugin)
 
-_names: dict[str, str] = {}  # of the plug-ins that were looked for, by module
+_names: dict[str, str] = {}  # plug-in names by module
 
 
 def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
-    """One instance of every concrete subclass of `base` by its name, sorted by `order` and name.
-
-    Looks in every module of `package` and in the entry-point group of the package's name ('studio.recipes'), where
-    third parties name a module of theirs. Raises StudioError when two plug-ins share a name.
+    """Return one instance of every concrete subclass of `base`, by name, sorted by `order` and name.
+    Searches every module of `package` and the entry-point group with the package's name ('studio.recipes'), where other
+    packages list their modules. Raises StudioError if two plug-ins have the same name.
     """
     own = {f"{package.__name__}.{info.name}": info.name for info in pkgutil.iter_modules(package.__path__)}
     own.pop(f"{package.__name__}.base", None)
@@ -45,20 +44,20 @@ def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
             plugin = kind()
             if plugin.name in found:
                 raise StudioError(
-                    f"Two plug-ins are named {plugin.name!r}.", f"Remove or rename the one in {module.__name__}."
+                    f"Two plug-ins are named {plugin.name!r}.", f"Remove or rename the plug-in in {module.__name__}."
                 )
             found[plugin.name] = plugin
     return {plugin.name: plugin for plugin in sorted(found.values(), key=lambda plugin: (plugin.order, plugin.name))}
 
 
 def find_plugin(plugins: dict[str, P], name: str, what: str) -> P:
-    """The plug-in of that name. Raises UsageError that lists the names there are; `what` is the word for the kind."""
+    """Return the plug-in of that name. Raises UsageError with the known names. what: the kind of plug-in, in words."""
     if name not in plugins:
         raise UsageError(f"There is no {what} named {name!r}.", f"Choose one of: {', '.join(plugins)}.")
     return plugins[name]
 
 
 def failing_plugin(error: Exception) -> str:
-    """The name of the first plug-in on the way to the error; empty when there was none."""
+    """Return the name of the first plug-in in the error's traceback; '' without a plug-in."""
     modules = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__))
     return next((_names[module] for module in modules if module in _names), "")

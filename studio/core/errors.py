@@ -1,7 +1,7 @@
-"""What can go wrong, in words for the person in front of the screen.
+"""Errors with messages for users.
 
-Every error that a user may see is a `StudioError`: a title that says what happened and a hint that says what to do. The
-command line prints the two, the window shows them in a notice; anything else that escapes is a bug and shown as one.
+Every error that a user may see is a `StudioError`: the title says what happened, the hint says what to do. The command
+line prints both, the window shows them in a notice. Any other exception is a bug and reported as a bug.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class StudioError(Exception):
-    """A fault that a user can understand. `title` is one sentence, `hint` says what to do next (may be empty)."""
+    """Base of all errors that a user can understand. title: one sentence. hint: what to do next; may be ''."""
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__(title)
@@ -22,37 +22,36 @@ class StudioError(Exception):
 
 
 class UsageError(StudioError):
-    """The request itself is wrong: a setting out of bounds, a name that does not exist. Exit code 2."""
+    """An invalid request: a setting out of range or an unknown name. The command line exits with code 2."""
 
 
 class BadInputError(StudioError):
-    """Files that can't be used: nothing readable, too few sprites, a damaged file."""
+    """Unusable input files: nothing readable, too few sprites, or a damaged file."""
 
 
 class DeviceError(StudioError):
-    """A device that is missing, failed its probe, or gave up."""
+    """A device that is missing, fails its test, or stops working."""
 
 
 class DeviceFullError(DeviceError):
-    """A device that has no memory left."""
+    """A device is out of memory."""
 
 
 class StepTooLargeError(DeviceFullError):
-    """A device that has no memory left for a training step."""
+    """A device has too little memory for a training step."""
 
 
 class RunError(StudioError):
-    """A run folder that is busy, damaged, from a newer version, or can't be written."""
+    """A run folder that is busy, damaged, not writable, or from a newer version."""
 
 
 class UnwritableError(RunError):
-    """A run folder that can't be written, perhaps only for now: the disk is full or was disconnected.
-
-    remedy: hint for the user. while_halted: hint while a training waits until it can write again.
+    """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected.
+    remedy: hint for the user. while_halted: hint while a training waits for the folder.
     """
 
     remedy = "Free some space or choose another folder."
-    while_halted = "Training waits and nothing is lost. Fix the cause, then go on."
+    while_halted = "Training waits and nothing is lost. Fix the cause, then resume."
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"Can't write to {path}.", f"{reason}. {self.remedy}")
@@ -62,33 +61,33 @@ class UnwritableError(RunError):
 class RunGoneError(UnwritableError):
     """A run folder that was moved or removed, or whose drive was disconnected."""
 
-    remedy = "Put the folder back, from the trash perhaps."
-    while_halted = "Training waits with the model in memory. Put the folder back, from the trash perhaps, then go on."
+    remedy = "Put the folder back; look in the trash."
+    while_halted = "Training waits with the model in memory. Put the folder back, then resume."
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "The run's folder was moved or removed, or its drive was disconnected")
 
 
 class DamagedError(RunError):
-    """Something of a run that is not what the studio wrote."""
+    """A file of a run whose contents changed since the studio wrote the file."""
 
 
 class ExportError(StudioError):
-    """An export that could not be written or does not match its model when read back."""
+    """An export that can't be written, or that differs from its model when loaded."""
 
 
 class TrainingError(StudioError):
-    """Training that can't go on: a loss that is no longer a number, data that a recipe can't learn from."""
+    """Training that can't continue: a NaN loss, or data that the recipe can't learn from."""
 
 
 class ProcessGoneError(TrainingError):
-    """One of the processes that train a run together has ended, so that the others can't go on."""
+    """A process of a distributed training has ended, so the other processes can't continue."""
 
 
 class NotFiniteError(TrainingError):
-    """A loss or a gradient that is no number, at `step`; the weights are those before it."""
+    """A NaN or infinite loss or gradient at `step`; the weights are from before that step."""
 
     def __init__(self, step: int) -> None:
-        hint = "Saved checkpoints are kept. Train again with a lower learning rate."
-        super().__init__(f"The loss stopped being a number at step {step:,}.", hint)
+        hint = "Saved checkpoints are kept. Lower the learning rate and train again."
+        super().__init__(f"The loss became NaN or infinite at step {step:,}.", hint)
         self.step = step

@@ -1,6 +1,6 @@
-"""The events that jobs yield while they run: frozen dataclasses, forwarded unchanged.
+"""Events that jobs yield while they run: frozen dataclasses.
 
-Arrays in an event are CPU copies that nobody changes afterwards. Sprites are uint8 [N, H, W, 4], RGBA, straight alpha.
+Arrays in events are CPU copies that nobody modifies. Sprites are uint8 [N, H, W, 4], RGBA with straight alpha.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ if not TYPE_CHECKING:  # a checker would accept any name
 class Event:
     """Base of all events."""
 
-    json_type: ClassVar[str] = ""  # the 'type' in the command line's --json; empty: the name of the class
+    json_type: ClassVar[str] = ""  # the 'type' in --json; '': the name of the class
 
 
-# What every slow piece of work is: advance it to let it work, close it to cancel it.
+# A job: advance the generator to work on, close it to cancel.
 Events = Generator[Event, None, None]
+
+
+# Any job
 
 
 @dataclass(frozen=True)
 class Notice(Event):
-    """Something that the user should know and that stops nothing."""
+    """A message for the user about something that does not stop the job."""
 
     level: Literal["info", "warning", "error"]
     title: str
@@ -50,7 +53,7 @@ class Blocked(Notice):
 
 @dataclass(frozen=True)
 class JobFailed(Event):
-    """A job ended with an error. Made only where a job is driven; `details` is the traceback of a bug, else empty."""
+    """A job ended with an error. details: the traceback of a bug, else ''. Created only by the code that runs jobs."""
 
     title: str
     hint: str = ""
@@ -59,16 +62,19 @@ class JobFailed(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """`done` of `total` units of `what` ('sprites read'); `total` 0 means unknown."""
+    """`done` of `total` units of `what` ('sprites read'); a `total` of 0 means unknown."""
 
     done: int
     total: int
     what: str
 
 
+# Training
+
+
 @dataclass(frozen=True, eq=False)
 class RunStarted(Event):
-    """Training is about to take its first step, or its first after a resume (`first_step` > 0)."""
+    """Training is about to take its first step, or the first step after a resume (`first_step` > 0)."""
 
     path: Path
     recipe: str
@@ -79,28 +85,14 @@ class RunStarted(Event):
     heldout_count: int
     first_step: int
     elapsed_s: float
-    started_from: str = ""  # the model whose weights it has before its first step
-
-
-@dataclass(frozen=True)
-class RolledBack(Event):
-    """A loss or a gradient was no number at `failed_step`: training goes on from `step`, up to which all is well.
-
-    lr_scale: what is left of the learning rate of the settings, 0 to 1.
-    """
-
-    json_type = "SteppedBack"
-
-    failed_step: int
-    step: int
-    lr_scale: float
+    started_from: str = ""  # the model that provides the initial weights
 
 
 @dataclass(frozen=True, eq=False)
 class LossChunk(Event):
-    """The steps of one tick: `losses` and `grad_norms` are float32 [n], for steps first_step .. first_step + n - 1.
-
-    A norm is 0 where the step was skipped, its scale being too large for fp16.
+    """The training steps of a tick.
+    losses, grad_norms: float32 [n], for steps first_step .. first_step + n - 1. The gradient norm is 0 for a step
+    skipped because its loss scale was too large for fp16.
     """
 
     first_step: int
@@ -108,46 +100,18 @@ class LossChunk(Event):
     grad_norms: NDArray[np.float32]
     lr: float
     sprites_per_s: float
-    elapsed_s: float  # training time, pauses not counted
+    elapsed_s: float  # training time without pauses
     eta_s: float  # infinite while unknown
     epoch: float
-    memory_bytes: int  # in use on the device; the process's own on a CPU
-
-
-@dataclass(frozen=True, eq=False)
-class SamplesReady(Event):
-    """Live samples of the fixed seed after `step` steps; `captions` is one short text for each, or empty.
-
-    numbers, true_numbers: float32 [N, T], what a regression says of these held-out sprites and what is true, NaN where
-    that is missing; None for other recipes.
-    """
-
-    step: int
-    sprites: Rgba
-    captions: tuple[str, ...] = ()
-    numbers: NDArray[np.float32] | None = None
-    true_numbers: NDArray[np.float32] | None = None
-
-
-@dataclass(frozen=True)
-class SamplesSpaced(Event):
-    """Seconds of training between live samples: `asked_s` by the settings, `actual_s` because drawing is slow.
-
-    drawing_s: seconds that the newest samples took to draw.
-    """
-
-    asked_s: float
-    actual_s: float
-    drawing_s: float
+    memory_bytes: int  # in use on the device; on a CPU, used by the process
 
 
 @dataclass(frozen=True, eq=False)
 class Validated(Event):
-    """Figures on the held-out sprites after `step` steps; 'loss' is always among them.
-
-    `confusion` counts sprites as int64 [true class, predicted class]; None for recipes that predict no class.
-    baseline: the same figures of a constant prediction; empty for recipes without one.
-    pairs: float32 [2, N, T], predicted and true numbers of sprites, NaN where unknown; None for other recipes.
+    """Metrics on the validation set after `step` steps; 'loss' is always included.
+    confusion: int64 [true class, predicted class], counts of sprites; None for recipes without classes. baseline: the
+    same metrics for a constant prediction; empty for recipes without a baseline. pairs: float32 [2, N, T], predicted
+    and true numbers, NaN if unknown; None for other recipes.
     """
 
     step: int
@@ -159,9 +123,9 @@ class Validated(Event):
 
 @dataclass(frozen=True)
 class QualityMeasured(Event):
-    """The quality of new sprites after `step` steps, beside that of real ones.
-
-    against: the real sprites that the distance is taken from; those learnt from, where too few are held out.
+    """The quality of generated sprites after `step` steps, and of real sprites.
+    against: the real sprites that generated sprites are compared with; the training sprites if the validation set is
+    too small.
     """
 
     step: int
@@ -171,9 +135,8 @@ class QualityMeasured(Event):
 
 @dataclass(frozen=True)
 class Advised(Event):
-    """Whether to go on training, judged by the figures after `step` steps: a verdict and its reason in a sentence.
-
-    best_step: the step of the best checkpoint, by the measurements up to now.
+    """Advice whether to continue training: a verdict and its reason in a sentence, after `step` steps.
+    best_step: step of the best checkpoint so far.
     """
 
     step: int
@@ -182,16 +145,56 @@ class Advised(Event):
     best_step: int
 
 
+@dataclass(frozen=True, eq=False)
+class SamplesReady(Event):
+    """Live samples after `step` steps, drawn from a fixed seed. captions: a short text for each, or empty.
+    numbers, true_numbers: float32 [N, T], predicted and true numbers of validation sprites, NaN if unknown; None for
+    recipes other than regression.
+    """
+
+    step: int
+    sprites: Rgba
+    captions: tuple[str, ...] = ()
+    numbers: NDArray[np.float32] | None = None
+    true_numbers: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True)
+class SamplesSpaced(Event):
+    """Seconds of training between live samples: `asked_s` from the settings, `actual_s` because drawing is slow.
+    drawing_s: seconds to draw the newest samples.
+    """
+
+    asked_s: float
+    actual_s: float
+    drawing_s: float
+
+
 @dataclass(frozen=True)
 class CheckpointSaved(Event):
+    """A checkpoint is on disk."""
+
     step: int
     path: Path
 
 
 @dataclass(frozen=True)
+class RolledBack(Event):
+    """A loss or gradient was NaN or infinite at `failed_step`; training goes back to `step` and continues.
+    lr_scale: factor on the configured learning rate from now on, 0 to 1.
+    """
+
+    json_type = "SteppedBack"
+
+    failed_step: int
+    step: int
+    lr_scale: float
+
+
+@dataclass(frozen=True)
 class RunFinished(Event):
-    """Training has ended and its work is on disk. 'finished': the budget is used up, or it was good enough or copying
-    and its settings have it stop then; 'stopped': on request.
+    """Training has ended and is saved.
+    reason: 'finished' if the budget is used up or early stopping ended the run, 'stopped' on request.
     """
 
     reason: Literal["finished", "stopped"]
@@ -200,12 +203,14 @@ class RunFinished(Event):
     path: Path
 
 
+# Using a model
+
+
 @dataclass(frozen=True, eq=False)
 class SpritesGenerated(Event):
-    """New sprites and the class index of each: int64 [N]; -1 where no class was asked for.
-
-    keep: bool [N, S, S], pixels that were given and stay as they are, whatever the colours; None: there are none.
-    titles: what each is, where its class and its place don't say it.
+    """Generated sprites and their class indices, int64 [N]; -1 without a requested class.
+    keep: bool [N, S, S], given pixels that stay unchanged; None without any. titles: a title for each sprite, or empty
+    if class and position say enough.
     """
 
     sprites: Rgba
@@ -218,7 +223,7 @@ class SpritesGenerated(Event):
 
 @dataclass(frozen=True, eq=False)
 class Classified(Event):
-    """Probabilities float32 [N, K] of the classes for each sprite, in the order given."""
+    """Class probabilities of each sprite, float32 [N, K], in input order."""
 
     probabilities: NDArray[np.float32]
     class_names: tuple[str, ...]
@@ -226,19 +231,35 @@ class Classified(Event):
 
 @dataclass(frozen=True, eq=False)
 class NumbersPredicted(Event):
-    """Numbers float32 [N, T] of each sprite, in the order given and each in its own unit."""
+    """Predicted numbers of each sprite, float32 [N, T], in input order; each of the T numbers has its own unit."""
 
     numbers: NDArray[np.float32]
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Exported(Event):
-    """A model is on disk and was read back.
+class Evaluated(Event):
+    """Quality figures by name (see `core.metrics.FIGURES`) of several sets of sprites.
+    'new': the sprites to judge. 'real': real sprites compared with other real sprites, the best possible result.
+    'cheat': the training sprites themselves.
+    """
 
-    difference: the largest from what the live model gives, as a share of the largest output (see `exporting.compare`).
-    snippets: lines that load and use it, by the language that they are in. size_bytes: of all files together.
-    card: the files that say where it comes from, which lie beside it; none for a model of no run.
+    title: str
+    count: int
+    heldout_count: int
+    training_count: int
+    figures: Mapping[str, Mapping[str, float]]
+
+
+# Files of a model
+
+
+@dataclass(frozen=True)
+class Exported(Event):
+    """A model was exported and checked by loading it.
+    difference: largest deviation from the live model's output, as a share of the largest output (see
+    `exporting.compare`). snippets: code that loads and uses the export, by language. size_bytes: all files together.
+    card: files about the model's origin, beside the export; empty for a model without a run.
     """
 
     paths: tuple[Path, ...]
@@ -250,10 +271,9 @@ class Exported(Event):
 
 @dataclass(frozen=True)
 class Distilled(Event):
-    """A network that draws in few looks is kept with a checkpoint.
-
-    sprites_per_s: of it, usual_sprites_per_s: of the model that taught it, drawing the same sprites. alike: share of
-    their pixels that hardly differ (16 of 255 levels at most).
+    """A distilled network, which draws in few steps, was saved with a checkpoint.
+    sprites_per_s, usual_sprites_per_s: speed of the distilled network and of its teacher. alike: share of pixels that
+    differ by at most 16 of 255 levels from the teacher's.
     """
 
     step: int
@@ -264,7 +284,7 @@ class Distilled(Event):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at, in a sentence, and whether it is as it should be; None: it can't be told."""
+    """A check, as a sentence, and its result: True, False, or None if unknown."""
 
     words: str
     holds: bool | None
@@ -272,27 +292,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Verified(Event):
-    """Whether a file is as it was, and belongs to its run."""
+    """Whether a file is unchanged and belongs to its run."""
 
     path: Path
     checks: tuple[Check, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found that is not as it should be."""
+        """Whether no check failed."""
         return all(check.holds is not False for check in self.checks)
-
-
-@dataclass(frozen=True)
-class Evaluated(Event):
-    """The quality of sprites: figures by name (see `core.metrics.FIGURES`) of several sets of sprites.
-
-    'new': the sprites to judge. For comparison: 'real', real sprites against other real ones, the best there is;
-    'cheat', the training sprites themselves.
-    """
-
-    title: str
-    count: int
-    heldout_count: int
-    training_count: int
-    figures: Mapping[str, Mapping[str, float]]

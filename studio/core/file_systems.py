@@ -1,4 +1,4 @@
-"""What not every file system has: flushing of folders, locks, hard links. The studio does without, and says so once."""
+"""Features that some file systems lack: flushing folders, locks, hard links. The studio works without them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 TEMPORARY = ".tmp-"
 _POLL_S = 0.02
-_LOOKING_S = 0.06  # who only looks whether a lock is taken holds it for a moment: another one who looks waits that long
-_UNKNOWN = frozenset({errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK})  # what lacks locks answers
-_LACKS = {
-    "flush": "It can't confirm that a folder is written: a power failure may cost the newest checkpoint, and the one "
-    "before it is used then.",
-    "locks": "It has no locks: a file stands for them, so don't train one run from two computers at once.",
-    "links": "It has no links: large sets of sprites are copied into every run.",
+_PROBE_S = 0.06  # another `is_locked` may hold the lock for a moment
+_NO_LOCKS = frozenset({errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK})  # no locks here
+_MISSING = {
+    "flush": "This drive can't confirm writes: after a power failure, the newest checkpoint may be lost.",
+    "locks": "This drive has no file locks: don't train a run from two computers at once.",
+    "links": "This drive has no hard links: every run gets a copy of its sprites.",
 }
-_reported: set[int] = set()  # device numbers of the file systems whose lacks were reported
+_reported: set[int] = set()  # device numbers of reported file systems
 
-warnings.filterwarnings("ignore", message="flock not supported")  # filelock's own words for what is said here
+warnings.filterwarnings("ignore", message="flock not supported")  # new_limitations reports it
 
 
 def flush(path: Path) -> None:
-    """Wait until a file or a folder is on the disk. Raises OSError.
-
-    Windows has no handle for folders, and needs none.
+    """Flush a file or a folder to disk. Raises OSError.
+    On Windows, folders can't be opened and need no flush.
     """
     if os.name == "nt" and path.is_dir():
         return
@@ -42,28 +40,27 @@ def flush(path: Path) -> None:
 
 
 def acquire_lock(path: Path, wait_s: float) -> BaseFileLock | None:
-    """Acquire the lock of that name; None when another process holds it for `wait_s`. The system frees it at exit.
-
-    On a file system without locks, a file beside it that holds the process id is the lock, so that one left by a crash
-    is recognised. Raises OSError.
+    """Acquire the lock file `path`; return None if another process holds the lock for `wait_s`. Freed at exit.
+    On a file system without locks, a file with the process id stands for the lock, so that a lock left by a crash is
+    detected. Raises OSError.
     """
     try:
-        return _taken(FileLock(path), wait_s)
-    except NotImplementedError:  # older versions of filelock for ENOSYS
+        return _acquire(FileLock(path), wait_s)
+    except NotImplementedError:  # old versions of filelock, for ENOSYS
         pass
     except OSError as error:
-        if error.errno not in _UNKNOWN:
+        if error.errno not in _NO_LOCKS:
             raise
-    return _taken(SoftFileLock(path.with_name(f"{path.name}-file")), wait_s)
+    return _acquire(SoftFileLock(path.with_name(f"{path.name}-file")), wait_s)
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock of that name, found by trying to take it; False where that can't be tried."""
+    """Whether some process holds the lock, found by trying to acquire it; False if that is impossible."""
     try:
-        there = path.exists() or path.with_name(f"{path.name}-file").exists()
-        if not there or not os.access(path.parent, os.W_OK):
+        exists = path.exists() or path.with_name(f"{path.name}-file").exists()
+        if not exists or not os.access(path.parent, os.W_OK):
             return False
-        lock = acquire_lock(path, _LOOKING_S)
+        lock = acquire_lock(path, _PROBE_S)
         if lock is not None:
             lock.release()
     except OSError:
@@ -72,9 +69,8 @@ def is_locked(path: Path) -> bool:
 
 
 def new_limitations(folder: Path) -> str:
-    """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that was reported before.
-
-    Empty as well for a folder that can't be read: whoever writes to it gets the error.
+    """Return sentences about the features that the folder's file system lacks; '' for none and for reported ones.
+    Also '' for an unreadable folder: writing to it raises the error.
     """
     try:
         number = folder.stat().st_dev
@@ -82,13 +78,14 @@ def new_limitations(folder: Path) -> str:
         return ""
     if number in _reported:
         return ""
-    found = [_LACKS[name] for name in _lacks(folder)]
+    found = [_MISSING[name] for name in _missing_features(folder)]
     if found:
         _reported.add(number)
     return " ".join(found)
 
 
-def _taken(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:
+def _acquire(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:
+    """Acquire a lock; return None after `wait_s`."""
     try:
         lock.acquire(timeout=wait_s, poll_interval=_POLL_S)
     except Timeout:
@@ -96,7 +93,8 @@ def _taken(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:
     return lock
 
 
-def _lacks(folder: Path) -> Iterator[str]:
+def _missing_features(folder: Path) -> Iterator[str]:
+    """Yield the names of the features, keys of _MISSING, that the folder's file system lacks."""
     try:
         flush(folder)
     except OSError:
@@ -115,7 +113,7 @@ def _lacks(folder: Path) -> Iterator[str]:
         if lock is not None:
             lock.release()
     except OSError:
-        return  # what can't be written to is said by what writes
+        return  # not writable: the next write raises the error
     finally:
         for name in names:
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Writing so that a crash leaves the old file or the new one, and names that every file system takes."""
+"""Write files so that a crash leaves either the old or the new contents; make file names that every system accepts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from studio.core.file_systems import TEMPORARY, flush
 from studio.core.names import nfc
 
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
-_LONGEST_NAME_BYTES = 200  # most systems allow 255; suffixes and numbers are added
-_STALE_S = 3600.0  # nobody is still writing
-_IN_USE = frozenset({5, 32, 33})  # Windows' error codes while another program has a file open
-_RETRY_S, _PAUSE_S = 3.0, 0.05  # total time of the retries, and the pause between two
+_LONGEST_NAME_BYTES = 200  # most systems allow 255; leaves room for suffixes and numbers
+_STALE_S = 3600.0  # older temporaries are left over from a crash
+_IN_USE = frozenset({5, 32, 33})  # Windows error codes: another program has the file open
+_RETRY_S, _PAUSE_S = 3.0, 0.05  # duration of the retries, and pause between two
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 T = TypeVar("T")
@@ -29,10 +29,9 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
-    """Give a temporary path beside `target`; the file or folder written there takes its place when the block ends well.
-
-    The data are flushed to the disk before the rename and the folder after it, unless a power failure may cost them
-    (`durable` False). On an error the temporary is removed and `target` is as it was. A folder as target must not exist
+    """Yield a temporary path beside `target`; at the end of the block, its file or folder replaces `target`.
+    With `durable`, data are flushed to disk before the rename and the folder after it; otherwise a power failure may
+    lose the file. After an error the temporary is removed and `target` is unchanged. A target folder must not exist
     yet. Raises OSError.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,18 +45,18 @@ def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
         if durable:
             _flush_folder(target.parent)
     finally:
-        remove(temporary)  # gone by now if all went well
+        remove(temporary)  # no-op after a successful rename
 
 
 def write_atomic(target: Path, data: bytes) -> None:
-    """Write `data` to `target` through a temporary file. Raises OSError; `target` is then as it was."""
+    """Write `data` to `target` through a temporary file. Raises OSError; `target` is then unchanged."""
     with atomic_path(target) as temporary:
         temporary.write_bytes(data)
 
 
 @contextlib.contextmanager
 def wrap_export_errors(target: Path) -> Iterator[None]:
-    """Around what writes a file that the user asked for: an OSError becomes an ExportError that names the file."""
+    """Convert an OSError in the block into an ExportError that names the file."""
     try:
         yield
     except OSError as error:
@@ -67,9 +66,8 @@ def wrap_export_errors(target: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def staged(target: Path) -> Iterator[Path]:
-    """Give a path for an export to be checked before `publish` moves it: `target`'s name in a temporary folder.
-
-    The temporary folder lies beside `target`, and is removed when the block ends. Raises ExportError.
+    """Yield a path with `target`'s name in a temporary folder, where an export is checked before `publish` moves it.
+    The temporary folder lies beside `target` and is removed at the end of the block. Raises ExportError.
     """
     folder = _temporary_beside(target)
     with wrap_export_errors(target):
@@ -84,48 +82,48 @@ def staged(target: Path) -> Iterator[Path]:
 
 def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     """Move staged files into `folder`; return their new paths.
-
-    paths: the main file first; it is moved last. After an error, `folder` holds no moved file. Raises ExportError, also
-    if another program has meanwhile created a file of the same name.
+    paths: the main file first; it is moved last. After an error, `folder` holds none of the files. Raises ExportError,
+    also if another program has created a file of that name in the meantime.
     """
     targets = tuple(folder / path.name for path in paths)
     for target in targets:
         if os.path.lexists(target):
             raise ExportError(f"{target} was written by another program meanwhile.", "Export again.")
-    with contextlib.ExitStack() as unless_good:
+    with contextlib.ExitStack() as undo_on_error:
         for path, target in reversed(list(zip(paths, targets, strict=True))):
             with wrap_export_errors(target):
                 _replace(path, target)
-            unless_good.callback(_discard, target)
-        unless_good.pop_all()
+            undo_on_error.callback(_discard, target)
+        undo_on_error.pop_all()
     _flush_folder(folder)
     return targets
 
 
 def export_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files that belong together: all of them or none. Files of these names are replaced once all new ones, and
-    copies of the old, are on the disk; where it stops half-way they come back. Raises ExportError.
+    """Write several files: all of them or none.
+    Existing files are replaced once all new files, and copies of the old ones, are on disk; after an error the old
+    files are restored. Raises ExportError.
     """
-    with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as unless_good:
+    with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as undo_on_error:
         written: dict[Path, Path] = {}
         for target, data in contents.items():
             with wrap_export_errors(target):
-                written[target] = _laid_beside(target, data, temporaries)
+                written[target] = _write_beside(target, data, temporaries)
                 if target.is_file():
-                    before = _laid_beside(target, target.read_bytes(), temporaries)
-                    unless_good.callback(_put_back, before, target)
-                elif not os.path.lexists(target):  # a folder in the way is not ours
-                    unless_good.callback(_discard, target)
+                    before = _write_beside(target, target.read_bytes(), temporaries)
+                    undo_on_error.callback(_put_back, before, target)
+                elif not os.path.lexists(target):  # never remove a folder of that name
+                    undo_on_error.callback(_discard, target)
         for target, temporary in written.items():
             with wrap_export_errors(target):
                 _replace(temporary, target)
-        unless_good.pop_all()
+        undo_on_error.pop_all()
     for folder in {target.parent for target in contents}:
         _flush_folder(folder)
 
 
-def _laid_beside(target: Path, data: bytes, temporaries: contextlib.ExitStack) -> Path:
-    """A temporary file beside `target`, on the disk; it is gone when the stack ends. Raises OSError."""
+def _write_beside(target: Path, data: bytes, temporaries: contextlib.ExitStack) -> Path:
+    """Write a temporary file beside `target`, flushed to disk and removed when the stack closes. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep_stale(target.parent)
     temporary = _temporary_beside(target)
@@ -136,19 +134,19 @@ def _laid_beside(target: Path, data: bytes, temporaries: contextlib.ExitStack) -
 
 
 def _put_back(before: Path, target: Path) -> None:
-    """Let what was there take its place again, where the system allows it."""
+    """Restore the old file if the system allows it."""
     with contextlib.suppress(OSError):
         _replace(before, target)
 
 
 def _discard(path: Path) -> None:
-    """Remove what the system may have refused after it was in its place."""
+    """Remove a file or folder; ignore errors."""
     with contextlib.suppress(OSError):
         remove(path)
 
 
 def append_line(target: Path, line: str) -> None:
-    """Add a line to a text file, made if need be. Raises OSError; nothing of the line is then left in it."""
+    """Append a line to a text file, created if missing. Raises OSError; the file then holds no part of the line."""
     size_bytes = target.stat().st_size if target.exists() else 0
     try:
         with target.open("ab") as lines:
@@ -160,14 +158,14 @@ def append_line(target: Path, line: str) -> None:
 
 
 def sweep_temporaries(folder: Path) -> None:
-    """Remove what a crash left half-written directly inside `folder`."""
+    """Remove the temporary files that a crash left directly inside `folder`."""
     for path in folder.glob(f"{TEMPORARY}*"):
         if is_temporary(path):
             remove(path)
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether it has a name that only the studio gives, to what it has not finished writing."""
+    """Whether the path has the name of a temporary file of the studio."""
     return _OURS.fullmatch(path.name) is not None
 
 
@@ -175,7 +173,7 @@ def is_temporary(path: Path) -> bool:
 def _sweep_stale(folder: Path) -> None:
     """Remove the files and folders that killed writes left in `folder`, once per process."""
     for path in folder.glob(f"{TEMPORARY}*"):
-        with contextlib.suppress(OSError):  # another one has removed it, or it is not for us to remove
+        with contextlib.suppress(OSError):  # removed by another process, or no permission
             if is_temporary(path) and not path.is_symlink() and time.time() - path.stat().st_mtime > _STALE_S:
                 remove(path)
 
@@ -188,7 +186,7 @@ def remove(path: Path) -> Path | None:
     """
     if path.is_dir() and not path.is_symlink():
         renamed = path
-        with contextlib.suppress(OSError):  # Windows renames none that holds an open file
+        with contextlib.suppress(OSError):  # Windows can't rename a folder with an open file
             renamed = path.rename(_temporary_beside(path))
         shutil.rmtree(renamed, ignore_errors=True)
         return renamed if renamed.exists() else None
@@ -197,9 +195,8 @@ def remove(path: Path) -> Path | None:
 
 
 def retry_in_use(work: Callable[[], T]) -> T:
-    """Call `work` and return its result; on Windows retry for some seconds while another program has the file open.
-
-    Virus scanners, search indexes and windows that list runs open files for a moment. Raises what `work` raises.
+    """Call `work` and return its result; on Windows, retry for some seconds while another program has the file open.
+    Virus scanners, search indexers and file managers open files for a moment. Raises what `work` raises.
     """
     end_s = time.monotonic() + _RETRY_S
     while True:
@@ -229,7 +226,7 @@ def read_into(file: BinaryIO, start: int, out: memoryview) -> int:
 
 
 def safe_name(text: str, fallback: str = "unnamed") -> str:
-    """A file name of at most 80 characters and 200 bytes that every system takes and that can't leave its folder."""
+    """Return a file name of at most 80 characters and 200 bytes that is valid on every system and has no folders."""
     name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", nfc(text)).strip(" .")[:80]
     name = name.encode()[:200].decode(errors="ignore").strip(" .")
     if _RESERVED.match(name):
@@ -238,9 +235,8 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
 
 
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
-    """`path` when nothing is there, else the first of 'name 2.ext', 'name 3.ext', ... that is free.
-
-    beside: the endings of files that go with it; their names are free, too.
+    """Return `path` if it does not exist, else the first free one of 'name 2.ext', 'name 3.ext', ...
+    beside: suffixes of accompanying files; their names are free, too.
     """
     candidate, number = path, 2
     while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):
@@ -250,7 +246,7 @@ def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
 
 
 def why_unwritable(target: Path) -> str:
-    """Return the reason why a file can't be written to `target`, as a sentence; empty if it can."""
+    """Return the reason why no file can be written to `target`, as a sentence; '' if a file can."""
     if len(os.fsencode(target.name)) > _LONGEST_NAME_BYTES:
         return "The name is too long: shorten it."
     folder = target.parent
@@ -265,12 +261,12 @@ def why_unwritable(target: Path) -> str:
 
 
 def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:
-    """Where to write: to `path` itself where its user was asked about what is there (replace), else as `free_path`."""
+    """Return `path` if `replace` (the user agreed to replace the file), else a free path like `free_path`."""
     return path if replace else free_path(path, beside)
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Rename `source` to `target`, over a file of that name. Raises OSError."""
+    """Rename `source` to `target`, replacing a file of that name. Raises OSError."""
     retry_in_use(lambda: source.replace(target))
 
 
@@ -279,7 +275,7 @@ def _temporary_beside(path: Path) -> Path:
 
 
 def _flush_all(path: Path) -> None:
-    """Wait until a file, or a folder with all that is in it, is on the disk. Raises OSError."""
+    """Flush a file, or a folder with its contents, to disk. Raises OSError."""
     if not path.is_dir():
         flush(path)
         return
@@ -289,6 +285,6 @@ def _flush_all(path: Path) -> None:
 
 
 def _flush_folder(path: Path) -> None:
-    """Wait until a folder is on the disk, where that can be: what was renamed is in its place all the same."""
+    """Flush a folder to disk if the file system supports it; without, renames still take effect."""
     with contextlib.suppress(OSError):
         flush(path)

@@ -1,4 +1,4 @@
-"""Numbers and errors for people: the same words in the window and on a terminal."""
+"""Format numbers and errors for the window and the terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DASH = "\u2013"
 
 
 def best_checkpoint(step: int) -> str:
-    """Return the best checkpoint in words: 'Best checkpoint so far: step 1,200.'"""
+    """Return 'Best checkpoint so far: step 1,200.'"""
     return f"Best checkpoint so far: step {number(step)}."
 
 
@@ -28,7 +28,7 @@ def count(value: int, noun: str, plural: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """200.0 -> '3 min 20 s'. The two largest units; a dash for what is not finite."""
+    """200.0 -> '3 min 20 s': the two largest units; a dash for infinity and NaN."""
     if not math.isfinite(seconds):
         return _DASH
     if 0 < seconds < 9.95:
@@ -48,12 +48,12 @@ def duration(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """200.0 -> '3 min 20 s left'; empty while unknown (infinite)."""
+    """200.0 -> '3 min 20 s left'; '' for infinity (unknown)."""
     return f"{duration(seconds)} left" if math.isfinite(seconds) else ""
 
 
 def memory(used_bytes: int, total_bytes: int = 0) -> str:
-    """'1.2 of 8 GB', or '1.2 GB' without a total. A GB is 1024 MB, as on a graphics card's box."""
+    """Return '1.2 of 8 GB', or '1.2 GB' without a total. A GB is 1024 MB, as for graphics cards."""
     unit, size = _memory_unit(total_bytes or used_bytes)
     used = _short(used_bytes / size)
     return f"{used} of {_short(total_bytes / size)} {unit}" if total_bytes else f"{used} {unit}"
@@ -67,10 +67,10 @@ def rate(per_second: float, noun: str = "sprites") -> str:
     return f"{text} {noun}/s"
 
 
-def describe_speedup(sprites_per_s: float, usual_sprites_per_s: float, alike: float) -> str:
-    """(180, 60, 0.9) -> 'It draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'"""
+def describe_speedup(sprites_per_s: float, usual_sprites_per_s: float, same_share: float) -> str:
+    """(180, 60, 0.9) -> 'Draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'"""
     times = f"{_short(sprites_per_s / usual_sprites_per_s)} times as many as before"
-    return f"It draws {rate(sprites_per_s)}, {times}; {percent(alike)} of the pixels hardly differ."
+    return f"Draws {rate(sprites_per_s)}, {times}; {percent(same_share)} of the pixels hardly differ."
 
 
 def percent(share: float) -> str:
@@ -81,8 +81,8 @@ def percent(share: float) -> str:
 
 
 def describe_agreement(difference: float) -> str:
-    """How well what differs by this share agrees: 0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits', 0.0123 ->
-    'the same (within 1.2 %)'.
+    """Describe a relative difference of two outputs.
+    0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits', 0.0123 -> 'the same (within 1.2 %)'
     """
     if difference > 1e-3:
         return f"the same (within {100 * difference:.2g} %)"
@@ -90,21 +90,21 @@ def describe_agreement(difference: float) -> str:
 
 
 def decimal(value: float) -> str:
-    """A loss or another measure with four significant digits: '0.08124', '12,346', '1.2e-05'."""
+    """Format a loss or another metric with four significant digits: '0.08124', '12,346', '1.2e-05'."""
     if math.isnan(value):
-        return "not a number"
+        return "NaN"
     if not math.isfinite(value):
         return "infinite"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def predicted_and_true(number: float, true: float) -> str:
-    """A predicted number beside the true one: '12.5, true 12', or '12.5' where that is not known."""
+    """Return '12.5, true 12', or '12.5' if the true number is NaN (unknown)."""
     return decimal(number) if math.isnan(true) else f"{decimal(number)}, true {decimal(true)}"
 
 
 def _memory_unit(size_bytes: int) -> tuple[str, int]:
-    """The unit that gives `size_bytes` one to four digits, and its bytes."""
+    """Return the unit that gives `size_bytes` one to four digits, and the unit's bytes."""
     for unit, size in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20)):
         if size_bytes >= size:
             return unit, size
@@ -112,12 +112,12 @@ def _memory_unit(size_bytes: int) -> tuple[str, int]:
 
 
 def _short(value: float) -> str:
-    """One decimal below ten, none above: '1.2', '8', '1,234'."""
+    """Format with one decimal below ten, without decimals above: '1.2', '8', '1,234'."""
     return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
 
 def describe_error(error: Exception, *, otherwise: str) -> tuple[str, str]:
-    """Title and hint of an error; `otherwise` is the title of one that is the studio's own fault."""
+    """Return the title and hint of an error. otherwise: title for bugs of the studio itself."""
     if isinstance(error, StudioError):
         return error.title, error.hint
     if isinstance(error, OSError) and error.filename:

@@ -1,4 +1,4 @@
-"""Driving generators. Imports nothing, so that a benchmark can prepare its process before torch is there."""
+"""Helpers for generators. The module imports only the standard library, so benchmarks can import it before torch."""
 
 from __future__ import annotations
 

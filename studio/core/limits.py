@@ -1,4 +1,4 @@
-"""How many CPUs and how much memory this process may use: what the machine has, or less in a container (cgroup)."""
+"""CPUs and memory that this process may use: the machine's, or less in a container (cgroup)."""
 
 from __future__ import annotations
 
@@ -10,71 +10,69 @@ from pathlib import Path, PurePosixPath
 
 import psutil
 
-ROOT = Path("/")  # where /proc and /sys are; tests put their own there
+ROOT = Path("/")  # parent of /proc and /sys; tests replace it
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of ordinary memory that this process may use; free is what it can have without others being moved out."""
+    """Bytes of main memory that this process may use. free_bytes: available without swapping."""
 
     total_bytes: int
     free_bytes: int
 
 
 def usable_cpus() -> int:
-    """CPUs that this process may use: those it may run on, and no more than its share of time comes to.
-
-    A share of one and a half is two: their threads then rest a quarter of the time, and more is done than by one.
+    """Return the number of CPUs that this process may use: its CPU affinity, limited by its CPU quota.
+    A quota of 1.5 CPUs counts as 2: two threads that pause a quarter of the time do more than one thread.
     """
-    return max(1, min([affinity_cpus(), *(math.ceil(share) for share in _cpu_shares())]))
+    return max(1, min([affinity_cpus(), *(math.ceil(share) for share in _cpu_quotas())]))
 
 
 def affinity_cpus() -> int:
-    """CPUs that this process may run on, whatever its share of their time is: what other libraries go by."""
+    """Return the number of CPUs in this process's affinity mask, without the quota. OpenMP uses this number."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def usable_memory() -> Memory:
-    """Memory that this process may use, and what of it is free."""
+    """Return the total and the free memory that this process may use."""
     machine = psutil.virtual_memory()
     limits = [Memory(machine.total, machine.available), *_memory_limits()]
     return Memory(min(limit.total_bytes for limit in limits), max(0, min(limit.free_bytes for limit in limits)))
 
 
-def _cpu_shares() -> Iterator[float]:
-    """CPUs' worth of time that each group which this process is in may use."""
+def _cpu_quotas() -> Iterator[float]:
+    """Yield the CPU quota of each cgroup of this process, in CPUs."""
     for group in _groups("cpu"):
-        quota, _, period = _text(group / "cpu.max").partition(" ")  # 'max 100000' without a limit
-        if not quota:  # version 1, where it is -1
-            quota, period = _text(group / "cpu.cfs_quota_us"), _text(group / "cpu.cfs_period_us")
+        quota, _, period = _read(group / "cpu.max").partition(" ")  # 'max 100000' without a limit
+        if not quota:  # cgroup version 1; -1 means no quota
+            quota, period = _read(group / "cpu.cfs_quota_us"), _read(group / "cpu.cfs_period_us")
         if quota.isdigit() and period.isdigit() and int(period):
             yield int(quota) / int(period)
 
 
 def _memory_limits() -> Iterator[Memory]:
-    """What each group that this process is in may use, and what is left of it; those without a limit have none."""
+    """Yield the memory limit of each cgroup of this process; groups without a limit are skipped."""
     for group in _groups("memory"):
-        # The kernel takes memory back above 'high', which slows everything down, and ends processes above 'max'.
-        names = ("memory.max", "memory.high", "memory.limit_in_bytes")  # the last is version 1's
-        limits = [int(text) for name in names if (text := _text(group / name)).isdigit()]
-        used = _text(group / "memory.current") or _text(group / "memory.usage_in_bytes")
+        # Above 'high' the kernel reclaims memory, which slows the process down; above 'max' it kills processes.
+        names = ("memory.max", "memory.high", "memory.limit_in_bytes")  # the last is of cgroup version 1
+        limits = [int(text) for name in names if (text := _read(group / name)).isdigit()]
+        used = _read(group / "memory.current") or _read(group / "memory.usage_in_bytes")
         if limits and used.isdigit():
-            yield Memory(min(limits), min(limits) - int(used) + _unused_cache_bytes(group))
+            yield Memory(min(limits), min(limits) - int(used) + _inactive_file_bytes(group))
 
 
-def _unused_cache_bytes(group: Path) -> int:
-    """What a group holds of files that nobody has read for a while; the kernel gives it up when memory is asked for."""
-    figures = dict(line.partition(" ")[::2] for line in _text(group / "memory.stat").splitlines())
+def _inactive_file_bytes(group: Path) -> int:
+    """Return the bytes of inactive page cache in a cgroup; the kernel frees them on demand."""
+    figures = dict(line.partition(" ")[::2] for line in _read(group / "memory.stat").splitlines())
     return int(figures.get("total_inactive_file", figures.get("inactive_file", "0")))
 
 
 def _groups(controller: str) -> Iterator[Path]:
-    """Folders of the groups that this process is in, its own first: a limit of any of them holds.
-
-    Inside a container the path may be that on the host, of which there is only the mount point to be seen.
+    """Yield the cgroup folders of this process, from its own group up to the root: every limit applies.
+    Inside a container the path may be the path on the host; only the mount point exists then.
     """
     mounts = ROOT / "sys/fs/cgroup"
-    for line in _text(ROOT / "proc/self/cgroup").splitlines():  # '4:cpu,cpuacct:/a/b', in version 2 '0::/a/b'
+    for line in _read(ROOT / "proc/self/cgroup").splitlines():  # '4:cpu,cpuacct:/a/b', in version 2 '0::/a/b'
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
@@ -84,8 +82,8 @@ def _groups(controller: str) -> Iterator[Path]:
                 yield mount / part
 
 
-def _text(path: Path) -> str:
-    """What a file of the kernel says; empty where there is none."""
+def _read(path: Path) -> str:
+    """Return the text of a kernel file; '' for a missing file."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -1,8 +1,8 @@
-"""The log file of a process: its jobs, its errors and where it crashed. It stays on this machine.
+"""The log file of a process: its jobs, errors and crashes. Logs stay on this computer.
 
-Each process writes a file of its own in the studio's home: nobody renames what another one holds open. What kills
-Python itself (a fault in torch, Qt or a driver) leaves the stack of every thread in the same file. A log that can't be
-written stops nothing.
+Each process writes its own file in the studio's home, so no process renames a file that another has open. A crash of
+Python itself (in torch, Qt or a driver) leaves the stack of every thread in the same file. A log that can't be written
+never stops the work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import studio
 from studio.core import paths
 from studio.core.events import Advised, Event, Notice, RolledBack, RunFinished, RunStarted
 
-LARGEST_BYTES = 1 << 20  # of a file; the one before it is kept as well
+LARGEST_BYTES = 1 << 20  # of a file; one older file is kept
 KEPT_FILES = 20
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SUFFIX = ".log"
@@ -36,15 +36,15 @@ _log = logging.getLogger(__name__)
 
 
 class ProcessLog(RotatingFileHandler):
-    """A file that begins with the versions of everything, and that Python's faulthandler writes to as well."""
+    """A log file that begins with the versions of all libraries; faulthandler writes crashes to the same file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=LARGEST_BYTES, backupCount=1, encoding="utf-8", delay=True)
-        self._crash_handle = -1  # apart from the stream: it stays open to the end, where crashes are common
+        self._crash_handle = -1  # separate from the stream: stays open until exit, where crashes are common
         self.setFormatter(logging.Formatter(_FORMAT))
 
     def doRollover(self) -> None:  # noqa: N802 - logging's name
-        """Go on in a new file. Windows renames none that is open, so faulthandler lets go of it first."""
+        """Continue in a new file. Windows can't rename an open file, so faulthandler closes it first."""
         if self._crash_handle >= 0:
             faulthandler.disable()
             os.close(self._crash_handle)
@@ -52,7 +52,7 @@ class ProcessLog(RotatingFileHandler):
         super().doRollover()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Ignore a full disk or a missing folder: logging must not stop anything."""
+        """Ignore a full disk or a missing folder: logging must never stop the work."""
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
@@ -61,14 +61,14 @@ class ProcessLog(RotatingFileHandler):
         stream = super()._open()
         stream.write(f"{version_line()}\n")
         stream.flush()
-        if not faulthandler.is_enabled():  # PYTHONFAULTHANDLER has it on stderr
+        if not faulthandler.is_enabled():  # PYTHONFAULTHANDLER already writes to stderr
             self._crash_handle = os.dup(stream.fileno())
             faulthandler.enable(self._crash_handle)
         return stream
 
 
 def start() -> None:
-    """Log this process from now on, uncaught errors included. The file is created with its first line."""
+    """Start logging this process, uncaught errors included. The first message creates the file."""
     root = logging.getLogger()
     if any(isinstance(handler, ProcessLog) for handler in root.handlers):
         return
@@ -80,7 +80,7 @@ def start() -> None:
 
 
 def version_line() -> str:
-    """What runs here: the versions of the studio, of Python, of the system and of the libraries that matter."""
+    """Return the versions of the studio, Python, the system and the main libraries."""
     libraries = []
     for name in _LIBRARIES:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -92,23 +92,23 @@ def version_line() -> str:
 
 
 def log_event(event: Event) -> None:
-    """Log an event if it is one of the few that tell how a job goes; frequent ones are skipped."""
+    """Log the few events that describe the course of a job; skip frequent events."""
     if isinstance(event, _LOGGED):
         _log.info("%s", event)
 
 
 def _sweep(own: Path) -> None:
-    """Make room for one more: remove the oldest files beyond KEPT_FILES, but none of a process that is still there."""
-    files = sorted(own.parent.glob(f"*{_SUFFIX}"))  # names begin with the time
+    """Remove the oldest files beyond KEPT_FILES, but no file of a running process."""
+    files = sorted(own.parent.glob(f"*{_SUFFIX}"))  # names begin with the date
     for path in files[: max(0, len(files) - KEPT_FILES + 1)]:
         if path != own and not _is_running(path.stem.rpartition(" ")[2]):
-            with contextlib.suppress(OSError):  # Windows keeps what is open
+            with contextlib.suppress(OSError):  # Windows can't remove open files
                 path.with_name(f"{path.name}.1").unlink(missing_ok=True)
                 path.unlink()
 
 
 def _is_running(pid: str) -> bool:
-    """Whether another process has this number. In a container each one that is begun may get that of the last."""
+    """Whether another process has this id. In containers, a new process may get the id of an old one."""
     if os.name == "nt" or not pid.isdecimal() or int(pid) == os.getpid():
         return False
     try:
@@ -116,17 +116,17 @@ def _is_running(pid: str) -> bool:
     except OverflowError:
         return False
     except OSError as error:
-        return isinstance(error, PermissionError)  # somebody else's process
+        return isinstance(error, PermissionError)  # a process of another user
     return True
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    _log.critical("Nothing caught this.", exc_info=(kind, error, trace))
+    _log.critical("Uncaught exception", exc_info=(kind, error, trace))
     sys.__excepthook__(kind, error, trace)
 
 
 def _report_thread(args: threading.ExceptHookArgs) -> None:
     if args.exc_type is not SystemExit:
         error = args.exc_value or args.exc_type()
-        _log.critical("Nothing caught this.", exc_info=(args.exc_type, error, args.exc_traceback))
+        _log.critical("Uncaught exception", exc_info=(args.exc_type, error, args.exc_traceback))
     threading.__excepthook__(args)

@@ -1,4 +1,4 @@
-"""The figures that tell one model from another: how each is called, written, and which is better."""
+"""Metrics of models: their names, how to format them, and which value is better."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from studio.core.formatting import decimal, percent
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that a recipe tells of held-out sprites.
-
-    name: its key in events and on disk. rising, risen: what to say of a run while it gets better, and when it has not
-    got better than `value` since `step`; empty where no advice goes by it.
+    """A metric that a recipe computes on the validation set.
+    name: its key in events and on disk. improving_text, stalled_text: advice while the metric improves, and once it has
+    stalled at `value` since `step`; '' for metrics without advice.
     """
 
     name: str
     title: str
-    write: Callable[[float], str] = decimal
+    format: Callable[[float], str] = decimal
     better: Literal["low", "high"] = "low"
-    rising: str = ""
-    risen: str = ""
+    improving_text: str = ""
+    stalled_text: str = ""
 
     def is_better(self, value: float, than: float) -> bool:
-        """Whether `value` is better than the other one."""
+        """Whether `value` is better than `than`."""
         return self.rank(value) < self.rank(than)
 
     def rank(self, value: float) -> float:
-        """A number that is the lower, the better `value` is."""
+        """Return a sort key: lower is better."""
         return value if self.better == "low" else -value
 
 
 def _three_decimals(value: float) -> str:
-    return f"{round(value, 3) + 0:.3f}"  # never '-0.000'
+    return f"{round(value, 3) + 0:.3f}"  # + 0 avoids '-0.000'
 
 
 LOSS = Metric("loss", "loss")
@@ -43,55 +42,55 @@ ACCURACY = Metric(
     "accuracy",
     percent,
     "high",
-    "More and more held-out sprites are named right.",
-    "No more held-out sprites have been named right than the {value} of step {step}.",
+    "The accuracy on held-out sprites still rises.",
+    "The accuracy on held-out sprites has not stalled_text above {value} since step {step}.",
 )
 R2 = Metric(
     "r2",
     "R\u00b2",
     _three_decimals,
     "high",
-    "The predictions for held-out sprites still come nearer to their true numbers.",
-    "The predictions for held-out sprites have come no nearer to their true numbers since step {step}.",
+    "The predictions for held-out sprites still improve.",
+    "The predictions for held-out sprites have not improved since step {step}.",
 )
-MAE = Metric("mae", "mean error")  # of one number among several: 'mae price'
-PIXELS = Metric("pixels", "pixels right", percent, "high")  # of sprites that are given back
+MAE = Metric("mae", "mean error")  # of each predicted number: 'mae price'
+PIXELS = Metric("pixels", "pixels right", percent, "high")  # of reconstructed sprites
 METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS)}
 
 
 def metric_title(key: str) -> str:
-    """What a figure on held-out sprites is called: 'mae price' -> 'mean error price'. An unknown one keeps its key."""
+    """Return the title of a validation metric: 'mae price' -> 'mean error price'. An unknown key is its own title."""
     name, blank, number = key.partition(" ")
     return f"{METRICS[name].title}{blank}{number}" if name in METRICS else key
 
 
 def format_metric(key: str, value: float) -> str:
-    """A figure on held-out sprites: ('accuracy', 0.82) -> '82 %', ('r2', 0.8213) -> '0.821'."""
+    """Format a validation metric: ('accuracy', 0.82) -> '82 %', ('r2', 0.8213) -> '0.821'."""
     known = METRICS.get(key.partition(" ")[0])
-    return decimal(value) if known is None else known.write(value)
+    return decimal(value) if known is None else known.format(value)
 
 
 Better = Literal["low", "high", "as real"]
 BETTER: Mapping[Better, str] = {
     "low": "lower is better",
     "high": "higher is better",
-    "as real": "best as the real ones",
+    "as real": "should equal real sprites",
 }
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of an evaluation of sprites. `unit`: '' for a plain number, '%' for a share."""
+    """A figure of an evaluation of sprites. unit: '' for a plain number, '%' for a share."""
 
     name: str
     title: str
     better: Better
     unit: Literal["", "%"] = ""
 
-    def write(self, figures: Mapping[str, float]) -> str:
-        """What it is among these, with its standard error where they hold that; empty where they don't hold it."""
+    def format(self, figures: Mapping[str, float]) -> str:
+        """Format this figure from `figures`, with its standard error if included; '' without a value."""
         value = figures.get(self.name)
-        if value is None:  # what only a model has
+        if value is None:  # figures of the model itself
             return ""
         if self.unit == "%":
             return percent(value)
@@ -111,22 +110,22 @@ FIGURES = (
     Figure("fd_fixed", "Fréchet, fixed features", "low"),
     Figure("likelihood", "Likelihood divergence", "low"),
     Figure("surprisal", "Patch surprisal", "low"),
-    Figure("class_agreement", "Right class", "as real", "%"),
+    Figure("class_agreement", "Class match", "as real", "%"),
     Figure("copies", "Copies", "low", "%"),
-    Figure("nearer", "Nearer than held out", "as real", "%"),
-    Figure("loss_gap", "Loss, held out above learnt", "low", "%"),
+    Figure("nearer", "Closer than held out", "as real", "%"),
+    Figure("loss_gap", "Loss gap, held out", "low", "%"),
     Figure("half_transparent", "Half-transparent", "as real", "%"),
-    Figure("colours", "Colours a sprite", "as real"),
+    Figure("colours", "Colours per sprite", "as real"),
     Figure("off_palette", "Off palette", "as real", "%"),
-)  # of a generator's sprites, as `studio evaluate` tells them
+)  # of a generator, in the order of `studio evaluate`
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How good new sprites of a generator are, beside real ones. On disk by the names of these fields.
-
-    kid: their distance from real sprites (Kernel Inception Distance), kid_error: its standard error, kid_real: that of
-    other real sprites. copies, copies_real: the share of copies of training sprites among them, and among real ones.
+    """Quality of generated sprites compared with real sprites. The field names are the keys on disk.
+    kid: distance from real sprites (Kernel Inception Distance). kid_error: its standard error. kid_real: the same
+    distance for other real sprites. copies, copies_real: share of copies of training sprites among generated and among
+    real sprites.
     """
 
     kid: float
@@ -136,7 +135,7 @@ class Quality:
     copies_real: float
 
     @classmethod
-    def among(cls, figures: Mapping[str, float]) -> Quality | None:
-        """The quality that these figures hold by name; None where they don't hold all of it."""
+    def from_figures(cls, figures: Mapping[str, float]) -> Quality | None:
+        """Return the quality in `figures` by name; None if a field is missing."""
         names = [field.name for field in fields(cls)]
         return cls(*(figures[name] for name in names)) if figures.keys() >= set(names) else None

@@ -16,16 +16,14 @@ _ESCAPED = frozenset({0xAD, 0x200B, 0x2028, 0x2029, 0x2060, 0xFEFF, *range(0x202
 
 def nfc(name: str) -> str:
     """Return `name` in Unicode's composed form (NFC).
-
-    macOS and some archives store 'é' as two characters, 'e' and an accent, while keyboards type a single character.
+    macOS and some archives store 'é' as two characters, 'e' and an accent; keyboards type one character.
     """
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def existing_path(text: str) -> Path:
-    """Return the path that a user typed, in the Unicode form of the existing file.
-
-    On Linux the composed and the decomposed form of a name are different files; copies from macOS may be decomposed.
+    """Return the typed path in the Unicode form of the existing file.
+    On Linux, the composed and the decomposed form name different files; copies from macOS may be decomposed.
     """
     forms = () if text.isascii() else (text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
     return Path(next(filter(os.path.exists, forms), text))  # Path.exists raises OSError for long names

@@ -1,4 +1,4 @@
-"""Where things are: the bundled assets, and the folders in which the studio keeps runs and caches."""
+"""Locations of the bundled assets and of the studio's data folders."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def assets() -> Path:
-    """The folder of icons and demo sprites: inside an installed package, beside it in a checkout."""
+    """Return the folder of icons, demo sprites and the guide: inside an installed package, beside it in a checkout."""
     installed = _PACKAGE / "assets"
     return installed if installed.is_dir() else _PACKAGE.parent / "assets"
 
 
 def demo_sprites() -> Path:
-    """The folder of the bundled demo sprites."""
+    """Return the folder of the bundled demo sprites."""
     return assets() / "demo" / "demo sprites"
 
 
 def home() -> Path:
-    """The folder that holds everything that the studio keeps; STUDIO_HOME names another one."""
+    """Return the folder of all the studio's data: STUDIO_HOME, or the user's data folder."""
     chosen = os.environ.get("STUDIO_HOME")
     return Path(chosen) if chosen else platformdirs.user_data_path(_APP, appauthor=False)
 
 
 def runs() -> Path:
-    """The folder of runs that were not given a place of their own."""
+    """Return the default folder for runs."""
     return home() / "runs"
 
 
 def logs() -> Path:
-    """The folder of what each process has noted down; it can be deleted at any time."""
+    """Return the folder of the process logs. Deleting the folder is always safe."""
     return home() / "logs"
 
 
 def features() -> Path:
-    """The folder of what was learnt to measure quality with, by training data."""
+    """Return the folder of feature networks for quality figures, one per training set."""
     return home() / "features"
 
 
 def lab() -> Path:
-    """The folder of what experiments have found out."""
+    """Return the folder of Lab results."""
     return home() / "lab"
 
 
 def cache() -> Path:
-    """The folder of packed imports; it can be deleted at any time."""
+    """Return the folder of the import cache. Deleting the folder is always safe."""
     return home() / "cache"

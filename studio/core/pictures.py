@@ -1,4 +1,4 @@
-"""Many sprites as one picture, and back."""
+"""Join sprites into one picture and split the picture again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PIL import Image
 
 from studio.core.arrays import Rgba
 
-# Exceptions that Pillow raises for damaged pictures, and for pictures with too many pixels.
+# Exceptions that Pillow raises for damaged pictures and for decompression bombs.
 PILLOW_ERRORS = (
     OSError,
     SyntaxError,
@@ -30,7 +30,9 @@ PILLOW_ERRORS = (
 
 
 def tile(sprites: Rgba, columns: int) -> Rgba:
-    """uint8 [N, H, W, C] -> one picture, uint8 [rows * H, columns * W, C], row by row; empty cells are 0."""
+    """Join sprites, uint8 [N, H, W, C], row by row into one picture, uint8 [rows * H, columns * W, C].
+    Empty cells are 0.
+    """
     count, *shape = sprites.shape
     height, width, channels = shape
     rows = math.ceil(count / columns)
@@ -40,7 +42,7 @@ def tile(sprites: Rgba, columns: int) -> Rgba:
 
 
 def untile(picture: Rgba, size: int) -> Rgba:
-    """The cells of a picture made by `tile`, row by row: uint8 [rows * columns, size, size, 4]."""
+    """Split a picture made by `tile` into its cells, row by row: uint8 [rows * columns, size, size, 4]."""
     rows, columns = picture.shape[0] // size, picture.shape[1] // size
     cells = picture[: rows * size, : columns * size].reshape(rows, size, columns, size, 4)
     return np.ascontiguousarray(cells.swapaxes(1, 2).reshape(-1, size, size, 4))

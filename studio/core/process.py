@@ -1,4 +1,4 @@
-"""Settings of the process for fast training on a CPU, made before torch is imported, and the signals that end it."""
+"""Set up the process for fast training on a CPU, before torch is imported, and handle its end."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ import psutil
 
 from studio.core import limits
 
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8  # from malloc.h
 
 _GROWN_BYTES = 64 << 20  # after less growth, malloc_trim frees too little for the milliseconds that it takes
 
-_HANGUP = getattr(signal, "SIGHUP", None)  # of the terminal; Windows has none
+_HANGUP = getattr(signal, "SIGHUP", None)  # the terminal was closed; not on Windows
 
 
 def prepare_for_training() -> None:
-    """Keep freed memory for the next step, and let idle compute threads wait without spinning for long.
-
-    glibc hands large blocks back to the system when they are freed; a training step then takes 25,000 page faults to
-    get them again, a third of its time. One arena, so that this holds in the engine's thread too. Spinning is OpenMP's
-    way to wait for the other threads: as long as by default, it stalls training when other programs use the cores;
-    none at all costs a quarter of the speed when they do not. A container's share of the CPUs is told to OpenMP, which
-    looks at their number alone. What the user has set in the environment is kept.
+    """Keep freed memory for the next step, and limit the spinning of idle compute threads.
+    glibc returns large freed blocks to the system; each training step then takes 25,000 page faults to get them back, a
+    third of its time. With a single arena this also holds in the engine's thread. OpenMP threads spin while they wait:
+    the default spin time slows training while other programs use the cores, and no spinning costs a quarter of the
+    speed on a quiet machine. OpenMP ignores CPU quotas, so a container's quota is passed in OMP_NUM_THREADS.
+    Environment variables set by the user are kept.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if limits.usable_cpus() < limits.affinity_cpus():
@@ -35,7 +34,7 @@ def prepare_for_training() -> None:
     if sys.platform != "linux":
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:  # other C libraries have none
+    if mallopt is not None:  # other C libraries lack mallopt
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, 1 << 30)
         mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
@@ -43,9 +42,8 @@ def prepare_for_training() -> None:
 
 
 def termination_signals() -> tuple[signal.Signals, ...]:
-    """The signals that ask this process to end: Ctrl+C, `kill` or a system that shuts down, a terminal that is closed.
-
-    The last one is left out where `nohup` has the process outlive its terminal.
+    """Return the signals that ask this process to end: Ctrl+C, SIGTERM, and a closed terminal.
+    The last is omitted if `nohup` lets the process outlive its terminal.
     """
     asking = [signal.SIGINT, signal.SIGTERM]
     if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
@@ -54,31 +52,30 @@ def termination_signals() -> tuple[signal.Signals, ...]:
 
 
 def detach_lost_terminal() -> None:
-    """Redirect output for a closed terminal to the null device: an error there must not end what is being saved."""
+    """Redirect the output of a closed terminal to the null device: print must not fail while work is saved."""
     for handle in (1, 2):
         try:
             os.write(handle, b"")
         except OSError:
             with suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
-                if nowhere != handle:  # a handle that was closed is the first that is free
+                if nowhere != handle:  # os.open reuses the number of a closed handle
                     os.dup2(nowhere, handle)
                     os.close(nowhere)
 
 
 class HeapTrimmer:
-    """Hands memory that the process has freed back to the operating system.
-
-    glibc keeps memory that several threads have freed: more than a gigabyte after a job with large arrays. Other C
-    libraries hand memory back by themselves or have no call for it; with them, `trim` does nothing.
+    """Returns freed memory of the process to the operating system.
+    glibc keeps memory that several threads have freed: more than a gigabyte after a job with large arrays. For other C
+    libraries `trim` does nothing.
     """
 
     def __init__(self) -> None:
         self._malloc_trim = _malloc_trim()
-        self._before_bytes = 0  # resident memory after the last call, or less if the process has shrunk
+        self._before_bytes = 0  # lowest resident memory since the last call
 
     def trim(self) -> None:
-        """Hand freed memory back if the process has grown since the last call; takes some milliseconds."""
+        """Return freed memory if the process has grown since the last call. Takes some milliseconds."""
         if self._malloc_trim is None:
             return
         used_bytes = _used_bytes()
@@ -94,7 +91,7 @@ def _used_bytes() -> int:
 
 
 def _malloc_trim() -> Callable[[int], int] | None:
-    """Return glibc's `malloc_trim`; None for another C library."""
+    """Return glibc's `malloc_trim`; None for other C libraries."""
     if not sys.platform.startswith("linux"):
         return None
     found = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,4 +1,4 @@
-"""Records read back from the disk: JSON that is checked against what it is to be, and the wrong field is named."""
+"""Read records from JSON files, check their fields, and name the wrong field in error messages."""
 
 from __future__ import annotations
 
@@ -23,35 +23,37 @@ _WORDS = {
 
 
 def parse(text: bytes | str, kind: type[T]) -> T:
-    """The record that a JSON text holds. Raises ValueError, which says in words what is wrong with it."""
+    """Return the record in a JSON text. Raises ValueError with a message for users."""
     try:
-        values = json.loads(text)  # not msgspec's own reader: figures may be NaN, which Python writes and reads
+        values = json.loads(text)  # metrics may be NaN: Python's json writes and reads NaN, msgspec.json does not
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("the JSON is nested too deeply") from None
     return convert(values, kind)
 
 
 def convert(values: object, kind: type[T]) -> T:
-    """The record that values from JSON stand for; fields that `kind` does not know are left out. Raises ValueError."""
+    """Return a record made of values from JSON; fields that `kind` lacks are ignored. Raises ValueError."""
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(_in_words(str(error))) from None
+        raise ValueError(_explain(str(error))) from None
 
 
-def _in_words(said: str) -> str:
-    """'Expected `str`, got `int` - at `$.created`' -> "'created' holds a whole number where a text belongs"."""
-    place = _PLACE.search(said)
-    said = _PLACE.sub("", said)
-    name = f"'{place['place'].partition('[')[0]}'" if place else "it"
-    if expected := _EXPECTED.fullmatch(said):
+def _explain(message: str) -> str:
+    """Turn a message of msgspec into plain words.
+    'Expected `str`, got `int` - at `$.created`' -> "'created' holds a whole number where a text belongs"
+    """
+    place = _PLACE.search(message)
+    message = _PLACE.sub("", message)
+    name = f"'{place['place'].partition('[')[0]}'" if place else "the file"
+    if expected := _EXPECTED.fullmatch(message):
         wanted, got = (
             " or ".join(_WORDS.get(word, word) for word in expected[part].split(" | ")) for part in ("wanted", "got")
         )
         return f"{name} holds {got} where {wanted} belongs"
-    if missing := re.fullmatch(r"Object missing required field `(.+)`", said):
+    if missing := re.fullmatch(r"Object missing required field `(.+)`", message):
         inside = f" in {name}" if place else ""
         return f"'{missing[1]}' is missing{inside}"
-    if invalid := re.fullmatch(r"Invalid enum value (.+)", said):
+    if invalid := re.fullmatch(r"Invalid enum value (.+)", message):
         return f"{name} can't be {invalid[1]}"
-    return f"{name} is out of its bounds ({said.replace('`', '')})"
+    return f"{name} is out of range ({message.replace('`', '')})"

@@ -17,14 +17,13 @@ def command_line(*words: str) -> str:
 
 
 def quote(word: str) -> str:
-    """Return a word of a command line, quoted for the shells of this system."""
+    """Quote a word of a command line for the shells of this system."""
     return _for_windows(word) if sys.platform == "win32" else shlex.quote(word)
 
 
 def _for_windows(word: str) -> str:
-    """Quote a word for cmd and PowerShell; neither runs a part of the word.
-
-    PowerShell needs a backtick before '$', and cmd keeps the backtick: a path with '$' works in PowerShell alone.
+    """Quote a word for both cmd and PowerShell.
+    PowerShell needs a backtick before '$', but cmd keeps the backtick: a path with '$' works in PowerShell only.
     """
     if _SAFE_ON_WINDOWS.fullmatch(word):
         return word

@@ -1,4 +1,4 @@
-"""Which studio and which torch a machine has, in a line that another machine reads. torch is not imported for it."""
+"""Versions of the studio and of torch as a line for other computers. Reading them does not import torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LINE = re.compile(r"^Sprite Training Studio (\S+) with torch (\S+)$", re.MULTIL
 
 
 class Versions(NamedTuple):
-    """Of the studio and of torch: that of 2.11.0+cpu is 2.11.0, whatever it was built for."""
+    """Versions of the studio and of torch, without torch's build suffix: 2.11.0 for 2.11.0+cpu."""
 
     studio: str
     torch: str
@@ -22,7 +22,7 @@ class Versions(NamedTuple):
 
 
 def versions_line() -> str:
-    """What `studio --version` prints."""
+    """Return the line that `studio --version` prints."""
     try:
         torch = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
@@ -31,6 +31,6 @@ def versions_line() -> str:
 
 
 def versions_in(text: str) -> Versions | None:
-    """What such a line says, wherever it stands in a text; None where there is none."""
+    """Find a line of `studio --version` in a text; return None if the text has no such line."""
     found = _LINE.search(text.replace("\r", ""))
     return None if found is None else Versions(found[1], found[2].partition("+")[0])

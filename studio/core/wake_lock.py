@@ -1,7 +1,8 @@
-"""Holding off the sleep of an idle machine while it works.
+"""Keep an idle computer awake while the studio works.
 
-Linux and macOS have a command that holds it off for as long as it runs; Windows has a flag of the thread. A system that
-has no such way, or refuses, sleeps when it likes: that is no error. A laptop that is closed sleeps all the same.
+Linux and macOS have a command that blocks sleep while the command runs; Windows has a flag of the thread. Without such
+a command, or if the system refuses, the computer sleeps as usual and no error is raised. Closing a laptop's lid still
+suspends the computer.
 """
 
 from __future__ import annotations
@@ -15,33 +16,33 @@ from collections.abc import Sequence
 from typing import Self
 
 _log = logging.getLogger(__name__)
-_END_S = 2.0  # for a command that is asked to end
-_ES_SYSTEM_REQUIRED, _ES_CONTINUOUS = 0x00000001, 0x80000000  # of Windows' winbase.h
+_END_S = 2.0  # time for the command to end before it is killed
+_ES_SYSTEM_REQUIRED, _ES_CONTINUOUS = 0x00000001, 0x80000000  # from winbase.h
 
 
 class WakeLock:
-    """Holds off sleep between `acquire` and `release`, or inside a `with`: both in the same thread.
+    """Blocks sleep between `acquire` and `release`, or inside a `with` block; call both from the same thread.
 
-    why: what the machine is busy with, as the system may tell its user.
+    reason: text that the system may show to its user.
     """
 
-    def __init__(self, why: str) -> None:
-        self._why = why
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
         self._is_held = False
         self._holder: subprocess.Popen[bytes] | None = None
 
     def acquire(self) -> None:
-        """Hold off sleep, where the system lets one; nothing happens while it is held."""
+        """Block sleep if the system supports it. Does nothing if already acquired."""
         if self._is_held:
             return
         self._is_held = True
         if sys.platform == "win32":
             ctypes.windll.kernel32.SetThreadExecutionState(_ES_CONTINUOUS | _ES_SYSTEM_REQUIRED)
-        elif command := _command(self._why):
+        elif command := _command(self._reason):
             self._holder = _start(command)
 
     def release(self) -> None:
-        """Let the system sleep again; nothing happens when it may."""
+        """Allow sleep again. Does nothing if not acquired."""
         if not self._is_held:
             return
         self._is_held = False
@@ -59,23 +60,29 @@ class WakeLock:
         self.release()
 
 
-def _command(why: str) -> Sequence[str]:
-    """What holds off sleep until it ends, or until this process does; empty where nothing is known."""
-    who = ("--who=Sprite Training Studio", f"--why={why}")
+def _command(reason: str) -> Sequence[str]:
+    """Return a command that blocks sleep until the command or this process ends; () for other systems."""
+    who = ("--who=Sprite Training Studio", f"--why={reason}")
     commands = {
-        "linux": ("systemd-inhibit", "--what=sleep:idle", "--mode=block", *who, "cat"),  # which ends with its pipe
+        "linux": (
+            "systemd-inhibit",
+            "--what=sleep:idle",
+            "--mode=block",
+            *who,
+            "cat",
+        ),  # ends with the pipe
         "darwin": ("caffeinate", "-i", "-w", str(os.getpid())),
     }
     return commands.get(sys.platform, ())
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
-    """Run a command beside this process. In a session of its own: Ctrl+C ends it only with the work."""
+    """Start the command in its own session: Ctrl+C must not end the command before the work."""
     nowhere = subprocess.DEVNULL
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
     except OSError as error:
-        _log.debug("Sleep is not held off: %s", error)
+        _log.debug("Can't block sleep: %s", error)
         return None
 
 

@@ -1,7 +1,7 @@
-"""The studio's own processes that work for it: how they are started, and what is said through their pipes.
+"""Start the studio's worker processes and exchange messages with them.
 
-Messages are pickles in pipes between the two: nothing of it is ever on the disk. `multiprocessing` would run the
-program's main script once more in each process.
+Messages are pickles sent through pipes, never stored on disk. `multiprocessing` is not used: it would run the program's
+main script again in each process.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
-CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # when the other process has died
+BUFFER_BYTES = 256 << 10  # also the size of the pipe: systems limit the total per user
+CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # the other process has ended
 
 _START = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[2:]; "
@@ -24,21 +24,20 @@ _START = (
 
 
 class Streams(NamedTuple):
-    """The two pipes of a process, as it sees them itself."""
+    """The two pipes of a process: its input and its output."""
 
     requests: BinaryIO
     answers: BinaryIO
 
 
 def can_start() -> bool:
-    """Whether this program is a Python that can be started once more."""
+    """Whether this program is a Python interpreter that can be started again."""
     return "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
 
 
 def start(module: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-    """Start a process that calls `main()` of that module; it heeds no Ctrl+C.
-
-    environment: variables beside those of this process. What it writes to its stderr is lost. Raises OSError.
+    """Start a process that calls `main()` of `module` and ignores Ctrl+C.
+    environment: additional environment variables. The process's stderr is discarded. Raises OSError.
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-X", f"utf8={sys.flags.utf8_mode}", "-c", _START, module, *sys.path],
@@ -53,12 +52,14 @@ def start(module: str, environment: Mapping[str, str] | None = None) -> subproce
 
 
 def streams_of(process: subprocess.Popen[bytes]) -> Streams:
-    """The pipes to a process that `start` has started: write to `requests`, read from `answers`."""
+    """Return the pipes to a process started by `start`: write to `requests`, read from `answers`."""
     return Streams(cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout))
 
 
 def own_streams() -> Streams:
-    """In such a process: the pipes, on handles of their own. What its code prints or reads must not get in between."""
+    """Return this worker process's pipes, on new file descriptors.
+    The standard descriptors then lead to the null device, so that print can't disturb the messages.
+    """
     streams = Streams(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", BUFFER_BYTES))
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -73,5 +74,5 @@ def send(stream: BinaryIO, message: object) -> None:
 
 
 def receive(stream: BinaryIO) -> Any:
-    """The next message. Raises one of CONNECTION_ERRORS when there is none any more."""
+    """Return the next message. Raises one of CONNECTION_ERRORS when the other process has ended."""
     return pickle.load(stream)

@@ -188,7 +188,7 @@ def test_what_nobody_caught_is_shown_from_every_thread(
         errors.uninstall()
     assert [card.words[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
     assert (sys.excepthook, threading.excepthook) == before
-    assert [line for line in caplog.messages if "Nothing caught" in line] == ["Nothing caught this."] * 2
+    assert [line for line in caplog.messages if "Uncaught" in line] == ["Uncaught exception"] * 2
 
 
 def test_the_status_bar_offers_to_cancel_what_the_window_can_do_without(qtbot: QtBot, session: Session) -> None:

@@ -48,7 +48,7 @@ def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, tmp_pa
 def test_other_sprites_are_judged_by_the_runs_data(run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
     kept = read_evaluations(run)
     out = studio("evaluate", run, folder).out
-    assert out.startswith("24 sprites of discs,") and "Right class" not in out
+    assert out.startswith("24 sprites of discs,") and "Class match" not in out
     assert read_evaluations(run) == kept  # they say nothing of the model
     copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "twin.png")

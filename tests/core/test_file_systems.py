@@ -79,7 +79,7 @@ def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pyte
     refuse(monkeypatch, fcntl, "flock", errno.ENOTSUP)
     refuse(monkeypatch, os, "link", errno.EPERM)
     said = new_limitations(tmp_path)
-    assert "power failure" in said and "no locks" in said and "no links" in said
+    assert "power failure" in said and "no file locks" in said and "no hard links" in said
     assert new_limitations(tmp_path) == ""
     assert not list(tmp_path.iterdir())
 

@@ -42,7 +42,7 @@ def test_a_share_is_said_in_per_cent_and_a_difference_in_digits() -> None:
 def test_numbers_and_counts() -> None:
     for value, text in {0.081239: "0.08124", 1.0: "1", 12_345.6: "12,346", 0.000012: "1.2e-05"}.items():
         assert formatting.decimal(value) == text
-    assert formatting.decimal(math.nan) == "not a number" and formatting.decimal(math.inf) == "infinite"
+    assert formatting.decimal(math.nan) == "NaN" and formatting.decimal(math.inf) == "infinite"
     assert formatting.number(19_200) == "19,200"
     assert formatting.count(1, "sprite") == "1 sprite"
     assert formatting.count(19_200, "sprite") == "19,200 sprites"

@@ -29,12 +29,12 @@ def test_a_record_comes_back_and_fields_of_others_are_left_out() -> None:
         ({"name": None, "step": 3}, "'name' holds nothing where a text belongs"),
         ({"name": "a", "step": 3.5}, "'step' holds a number where a whole number belongs"),
         ({"name": "a", "step": True}, "'step' holds yes or no where a whole number belongs"),
-        ({"name": "a", "step": -1}, "'step' is out of its bounds (Expected int >= 0)"),
+        ({"name": "a", "step": -1}, "'step' is out of range (Expected int >= 0)"),
         ({"name": "a"}, "'step' is missing"),
         ({"name": "a", "step": 3, "figures": []}, "'figures' holds a list where a group of fields or nothing belongs"),
         ({"name": "a", "step": 3, "figures": {"loss": "x"}}, "'figures' holds a text where a number belongs"),
         ({"name": "a", "step": 3, "state": "up"}, "'state' can't be 'up'"),
-        ([], "it holds a list where a group of fields belongs"),
+        ([], "the file holds a list where a group of fields belongs"),
     ],
 )
 def test_fault_34_what_is_wrong_is_said_with_the_name_of_the_field(values: object, words: str) -> None:

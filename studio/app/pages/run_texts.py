@@ -111,10 +111,10 @@ def copies(quality: Quality) -> str:
 def figures(metrics: Mapping[str, float]) -> str:
     """The figure that matters most: an accuracy or R² where there is one, else the loss."""
     if ACCURACY.name in metrics:
-        return f"{ACCURACY.write(metrics[ACCURACY.name])} right"
+        return f"{ACCURACY.format(metrics[ACCURACY.name])} right"
     if R2.name in metrics:
-        return f"{R2.title} {R2.write(metrics[R2.name])}"
-    return LOSS.write(metrics[LOSS.name]) if LOSS.name in metrics else "–"
+        return f"{R2.title} {R2.format(metrics[R2.name])}"
+    return LOSS.format(metrics[LOSS.name]) if LOSS.name in metrics else "–"
 
 
 def state(training: CurrentTraining) -> str:

@@ -280,7 +280,7 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
 
 
 def _measurements(found: Checkpoints) -> list[advice.Measurement]:
-    qualities = ((info.step, Quality.among(info.metrics)) for _, info in found)
+    qualities = ((info.step, Quality.from_figures(info.metrics)) for _, info in found)
     return [advice.Measurement(step, quality) for step, quality in qualities if quality is not None]
 
 

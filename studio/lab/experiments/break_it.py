@@ -249,7 +249,7 @@ def _table(runs: list[_Run]) -> Table:
     rows = [(run.title, *map(decimal, run.ends())) for run in runs]
     if headline is LOSS:
         return Table(columns, tuple(rows))
-    best = (headline.write(list(run.looks.values())[-1].get(headline.name, math.nan)) for run in runs)
+    best = (headline.format(list(run.looks.values())[-1].get(headline.name, math.nan)) for run in runs)
     return Table(
         (*columns, f">{headline.title}"), tuple((*row, figure) for row, figure in zip(rows, best, strict=True))
     )

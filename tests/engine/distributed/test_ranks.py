@@ -253,7 +253,7 @@ def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
     launcher, words = Launcher(2), ["queue", "run"]
     (code, _, err), _ = launcher.results(command, words)
     assert code == FAILED and "The other processes can't go on from there." in err
-    for said in ("is damaged", "can't be shared by 2 processes", "stopped being a number", "bug has failed."):
+    for said in ("is damaged", "can't be shared by 2 processes", "became NaN or infinite", "bug has failed."):
         assert said in err
     failed = dict.fromkeys(("spoilt", "small", "nan", "bug"), "failed")
     assert standings() == failed | {"sick": "queued", "good": "queued"}

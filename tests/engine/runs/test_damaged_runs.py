@@ -155,7 +155,7 @@ OUT_OF_BOUNDS = (
     [
         ("run.json", "created", 5, "holds .*whole number"),  # the field of the issue
         ("run.json", "class_names", None, "holds .*nothing"),
-        *((*wrong, "is out of its bounds") for wrong in OUT_OF_BOUNDS),
+        *((*wrong, "is out of range") for wrong in OUT_OF_BOUNDS),
     ],
 )
 def test_fault_34_a_wrong_field_is_named(run: Path, record: str, field: str, value: float | None, said: str) -> None:
@@ -294,8 +294,8 @@ def test_runs_elsewhere_are_not_forgotten_where_their_list_can_not_be_read(tmp_p
 @pytest.mark.parametrize(
     "failing",
     [
-        *(f"training.create.{name}" for name in ("packed.keeping", "save_style", "_assemble", "RunDir.create")),
-        "runs.folder.file_systems.take_lock",
+        *(f"training.create.{name}" for name in ("packed.link_or_save", "save_style", "_assemble", "RunDir.create")),
+        "runs.folder.file_systems.acquire_lock",
     ],
 )
 def test_fault_21_a_start_that_fails_leaves_nothing(run_path: Path, sprites: Sprites, failing: str) -> None:
@@ -319,7 +319,7 @@ def test_a_start_that_fails_and_a_run_that_can_not_go_on_close_the_sprites_that_
 ) -> None:
     closed = list[bool]()
     monkeypatch.setattr(StreamedSprites, "close", lambda streamed: closed.append(run_path.exists()))
-    for failing in ("RunDir.create", "unreported_lacks"):
+    for failing in ("RunDir.create", "new_limitations"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(f"studio.engine.training.create.{failing}", no_room)
             with pytest.raises(OSError, match="No space"):
@@ -527,7 +527,7 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
     with pytest.raises(RunError, match="trained elsewhere"):
         next(train_resumed(run_path, CPU, Control()))
     notices = of_kind([*seen, *events], Notice)
-    assert len(notices) == 1 and "no locks" in notices[0].hint and "no links" in notices[0].hint
+    assert len(notices) == 1 and "no file locks" in notices[0].hint and "no hard links" in notices[0].hint
     assert titles(run_path) == [] and not RunDir(run_path).is_busy()
     remember(run_path)
     assert remembered_runs() == [run_path]
@@ -536,7 +536,7 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
 def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who looks holds the lock for a moment; that `take_lock` waits so long is tested where it is."""
     held = Mock(return_value=None)
-    monkeypatch.setattr("studio.engine.runs.folder.file_systems.take_lock", held)
+    monkeypatch.setattr("studio.engine.runs.folder.file_systems.acquire_lock", held)
     with pytest.raises(RunError, match="trained elsewhere"):
         bare_run(tmp_path).acquire()
     held.assert_called_once_with(tmp_path / ".lock", 1.0)

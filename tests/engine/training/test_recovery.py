@@ -116,7 +116,7 @@ def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
     assert [setback.lr_scale for setback in setbacks] == [0.5, 0.25, 0.125]
     assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
     progress = RunDir(run_path).progress()
-    assert progress.state == "failed" and "stopped being a number" in progress.message and progress.nan_rollbacks == 3
+    assert progress.state == "failed" and "became NaN or infinite" in progress.message and progress.nan_rollbacks == 3
     assert RunDir(run_path).is_busy() is False
     assert all(bool(torch.isfinite(tensor).all()) for tensor in learnt(run_path).values())
 

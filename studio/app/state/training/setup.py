@@ -161,7 +161,7 @@ class TrainingSetup(QObject):
 
     def edit_config(self, config: TrainingConfig) -> None:
         """Choose the settings that the user has edited."""
-        self.set_config(config.as_typed(self._take_over().config))
+        self.set_config(config.with_changed_minutes(self._take_over().config))
 
     def set_invalid(self, problem: str) -> None:
         """Mark the typed settings as invalid and disable Start."""

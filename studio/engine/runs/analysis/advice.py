@@ -27,7 +27,7 @@ _PERFECT = 1.0  # the highest accuracy, and the highest R²
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
 StepValues = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
 _LOSS_FALLS = "The loss on held-out sprites still falls."
-_ADVISING = [metric for metric in METRICS.values() if metric.rising]
+_ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
 
 
 @dataclass(frozen=True)
@@ -218,10 +218,10 @@ def advice_by_metric(
     step, _ = curve[-1]
     best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
     if sum(later > best for later, _ in curve) < evidence.patience or step < evidence.long * best:
-        return Advised(step, "improving", metric.rising, best)
+        return Advised(step, "improving", metric.improving_text, best)
     if value < _PERFECT and _falls(losses, evidence.patience):
         return Advised(step, "improving", _LOSS_FALLS, best)
-    return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
+    return Advised(step, "good enough", metric.stalled_text.format(value=metric.format(value), step=number(best)), best)
 
 
 def _falls(losses: StepValues, patience: int) -> bool:

@@ -182,7 +182,7 @@ def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
     yield ComparisonRow(
         "Last measured at step", tuple("" if curve is None else number(int(curve.steps[-1])) for curve in last)
     )
-    found = [Quality.among(_latest(run.read.history.quality)) for run in runs]
+    found = [Quality.from_figures(_latest(run.read.history.quality)) for run in runs]
     texts = [f"{each.kid:.3f} ± {each.kid_error:.3f}" if each else "" for each in found]
     kids, errors = [each.kid if each else None for each in found], [each.kid_error if each else 0.0 for each in found]
     yield _ranked_row("KID while training", texts, "low", kids, errors, compared=compared)
@@ -236,7 +236,7 @@ def _validation_rows(
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
     """The figure, with that of real sprites where that is the aim."""
-    text, aim = figure.write(new), figure.write(real) if figure.better == "as real" else ""
+    text, aim = figure.format(new), figure.format(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
 

@@ -143,13 +143,13 @@ def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
             "accuracy",
             {100: 0.5, 200: 0.6, 300: 0.7, **dict.fromkeys(range(301, 306), 0.65), 450: 0.7},
             [(300, "improving", 200), (450, "good enough", 300)],
-            "70 % of step 300",
+            "above 70 % since step 300",
         ),
         (
             "r2",
             {0: 0.1, 100: 0.5, 200: 0.8, **dict.fromkeys(range(300, 900, 100), 0.7)},
             [(200, "improving", 100), (600, "good enough", 200)],
-            "come no nearer to their true numbers since step 200",
+            "have not improved since step 200",
         ),
     ],
 )

@@ -110,8 +110,8 @@ def test_what_chance_may_have_made_is_marked_alike() -> None:
 def test_evaluations_compare_by_equal_numbers_and_by_what_real_sprites_give() -> None:
     found = [_evaluated(class_agreement=share, recall=share) for share in (0.95, 0.5, 1.0)]
     rows = comparison_rows([_run(_record(), evaluation=one) for one in found])
-    assert _row(rows, "Recall").best == {2} and _row(rows, "Right class").best == {0}
-    assert _row(rows, "Right class").texts[1] == "50 % (real 90 %)"
+    assert _row(rows, "Recall").best == {2} and _row(rows, "Class match").best == {0}
+    assert _row(rows, "Class match").texts[1] == "50 % (real 90 %)"
     assert _row(rows, "New sprites judged").texts == ("64", "64", "64")
     unequal = [found[0], _evaluated(32, recall=0.5)]
     assert _row(comparison_rows([_run(_record(), evaluation=one) for one in unequal]), "Recall").best == set()
