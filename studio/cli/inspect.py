@@ -95,7 +95,7 @@ def _print_finding(finding: Finding, reporter: Reporter, most: int) -> None:
             "fixes": finding.fixes,
         }
     )
-    reporter.print(f"  {finding.group}: {number(len(finding.items))}. {finding.advice}")
+    reporter.print(f"  {finding.title}: {number(len(finding.items))}. {finding.advice}")
     for item in finding.items[:most]:
         reporter.print(f"    {item.name}: {item.reason}")
     if len(finding.items) > most:

@@ -81,7 +81,7 @@ def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: S
         write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
     write(tmp_path / "one.png", sprite(1, 32))
     said = studio("inspect", tmp_path).out
-    assert "looks like a sheet: 3." in said and "Cut them into sprites: --sheets grid" in said
+    assert "looks like a sheet: 3." in said and "Slice into sprites: --sheets grid" in said
     assert "0.png: 128 x 16 pixels, looks like 6 sprites of 16 x 16" in said and "one.png: 32 x 32" not in said
     said = studio("inspect", tmp_path, "--sheets", "grid").out
     assert "canvas 16 x 16 pixels" in said and "cut into 6 tiles of 16 x 16" in said
@@ -116,13 +116,13 @@ def test_it_says_how_to_mend_it(folder: Path, tmp_path: Path, studio: Studio) ->
     flags = studio("inspect", copy).out.partition("Keep one of each: ")[2].splitlines()[0]
     assert flags == "--similar 'leave out'"
     text = studio("inspect", copy, *shlex.split(flags)).out
-    assert "Left out as asked for: each hardly differs" in text and "Take them back: --similar keep" in text
+    assert "Excluded: each nearly equals" in text and "Include them: --similar keep" in text
 
 
 def test_a_setting_that_is_on_is_turned_off_by_its_flag(tmp_path: Path, studio: Studio) -> None:
     for seed, name in enumerate(("train/cat/0.png", "test/cat/1.png")):
         write(tmp_path / "set" / name, sprite(seed))
-    assert "Take them as classes: --no-split-folders" in studio("inspect", tmp_path / "set").out
+    assert "Use them as classes: --no-split-folders" in studio("inspect", tmp_path / "set").out
     assert "test/cat" in studio("inspect", tmp_path / "set", "--no-split-folders").out
 
 
@@ -131,7 +131,7 @@ def test_the_flag_clears_a_magenta_background(tmp_path: Path, studio: Studio) ->
     rgba[rgba[..., 3] == 0] = (255, 0, 255, 255)
     write(tmp_path / "set" / "a.png", rgba)
     text = studio("inspect", tmp_path / "set").out
-    assert "magenta ground: 1" in text and "Make magenta transparent: --clear-magenta" in text
+    assert "magenta background: 1" in text and "Make magenta transparent: --clear-magenta" in text
     assert "magenta" not in studio("inspect", tmp_path / "set", "--clear-magenta").out
 
 
@@ -139,7 +139,7 @@ def test_it_tells_of_numbers(labelled_folder: Path, studio: Studio) -> None:
     text = studio("inspect", labelled_folder).out
     row = next(line.split() for line in text.splitlines() if line.startswith("visible"))
     assert row[:2] == ["visible", "23"] and 0 < float(row[2]) < float(row[3]) < 1
-    assert "labels: 1" in text and "labels.csv: without a row in it: class0/sprite 001.png" in text
+    assert "label file problems: 1" in text and "labels.csv: without a row in it: class0/sprite 001.png" in text
     lines = studio("inspect", labelled_folder, "--json").objects()
     found = next(line for line in lines if line["type"] == "SpritesImported")
     assert found["sprites"]["numbers"] == {"visible": 23, "per cent": 23}

@@ -303,7 +303,7 @@ def _notices(result: ImportResult) -> Iterator[Event]:
         yield Notice("warning", title, "Its sprites are missing. Check permissions and drive, then import again.")
     for note in result.notes:
         if note.group == "ambiguous numbers":
-            hint = "If wrong: 'Read decimal commas' or '... points' in the doctor, or --decimal-mark."
+            hint = "If wrong: choose 'Read as decimal comma' or '... point' in the doctor, or --decimal-mark."
             yield Notice("warning", f"{note.name}: {note.reason}.", hint)
     classes, counts = result.sprites.class_names, result.sprites.class_counts()
     for group in spelling_groups(classes)[:_MAX_NAMED]:

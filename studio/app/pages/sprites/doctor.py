@@ -124,7 +124,7 @@ class DoctorView(QWidget):
             if finding.left_out != heading:
                 heading = finding.left_out
                 self.groups.addItem(factory.list_heading("Left out" if heading else "Worth a look"))
-            item = QListWidgetItem(f"{finding.group.capitalize()} ({number(len(finding.items))})", self.groups)
+            item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
             item.setData(_GROUP, (finding.group, finding.left_out, index))
         self.groups.blockSignals(False)
         self._empty.setText(_LOOKING if self._doctor.is_checking else _SOUND)
@@ -163,7 +163,7 @@ class DoctorView(QWidget):
         self._show_items(finding)
         noun = ("sprite", "sprites") if self._pages.currentWidget() is self.grid else ("entry", "entries")
         noun = ("file", "files") if finding.left_out else noun
-        self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), *noun)}")
+        self._title.setText(f"{finding.title.capitalize()}: {count(len(finding.items), *noun)}")
         self._refresh_buttons()
 
     def _show_items(self, finding: Finding) -> None:

@@ -115,7 +115,7 @@ class SliceProposal(QFrame):
         self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
         self.text = factory.text("")
-        self.slice_button = factory.button("Cut them into sprites", _CUT, role="primary")
+        self.slice_button = factory.button("Slice into sprites", _CUT, role="primary")
         self.see_cells = factory.button("See the cells…", _SEE_FIRST)
         self.larger = factory.button("Use the larger canvas", _LARGER)
         self.undo = factory.button("Undo", _UNDO)
@@ -151,9 +151,6 @@ class SliceProposal(QFrame):
         self._first = names[0]
         if uncut:
             self.text.setText(describe_proposal(result.sheets))
-            factory.set_button_text(
-                self.slice_button, "Cut it into sprites" if len(names) == 1 else "Cut them into sprites"
-            )
         else:
             self.text.setText(describe_result(result))
         fix = canvas_fix(result) if not uncut and count_skipped_cells(result, "wrong size") else None

@@ -52,19 +52,19 @@ def groups(window: Window) -> dict[str, int]:
 
 def test_the_findings_are_listed_with_what_to_do(looked_over: Window) -> None:
     assert looked_over.sprites.tabs.tabText(1).startswith("Doctor (")
-    assert {"Left out", "Unreadable", "Worth a look", "Similar", "Soft alpha"} <= groups(looked_over).keys()
+    assert {"Left out", "Unreadable", "Worth a look", "Similar", "Semi-transparent"} <= groups(looked_over).keys()
     view = choose(looked_over, "Unreadable")
     assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
-    choose(looked_over, "Soft alpha")
+    choose(looked_over, "Semi-transparent")
     assert view.grid.isVisible() and view.grid.visible_count() == 1
-    assert view.fixes[0].text() == "Make them solid or clear" and view.threshold.isVisible()
+    assert view.fixes[0].text() == "Remove semi-transparency" and view.threshold.isVisible()
     choose(looked_over, "Similar")  # they stand beside what they are like
     finding = next(each for each in looked_over.session.doctor.findings if each.group == "similar")
     assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
 
 
 def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_over: Window) -> None:
-    view, open_sprites = choose(looked_over, "Soft alpha"), looked_over.session.open_sprites
+    view, open_sprites = choose(looked_over, "Semi-transparent"), looked_over.session.open_sprites
     before = sprites_of(looked_over.session).fingerprint
     view.threshold.slider.setValue(100)
     assert view.threshold.preview.isChecked()
@@ -77,7 +77,7 @@ def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_o
     assert open_sprites.options.alpha_threshold == 100
     assert 90 not in sprites_of(looked_over.session).rgba[..., 3]
     wait_for_the_doctor(qtbot, looked_over)
-    assert "Mended" in groups(looked_over) and "Soft alpha" not in groups(looked_over)
+    assert "Edited here" in groups(looked_over) and "Semi-transparent" not in groups(looked_over)
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.undo)
     assert sprites_of(looked_over.session).fingerprint == before
@@ -96,16 +96,16 @@ def test_magenta_becomes_transparent_and_is_taken_back(qtbot: QtBot, looked_over
     opened = looked_over.session.open_sprites
     looked_over.open_paths([sprite_folder])
     wait_for_the_doctor(qtbot, looked_over)
-    view = choose(looked_over, "Magenta ground")
+    view = choose(looked_over, "Magenta background")
     assert view.fixes[0].text() == "Make magenta transparent" and view.grid.visible_count() == 2
     with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
         click(view.fixes[0])
     wait_for_the_doctor(qtbot, looked_over)
-    assert opened.options.changed() == {"clear_magenta": True} and "Magenta ground" not in groups(looked_over)
+    assert opened.options.changed() == {"clear_magenta": True} and "Magenta background" not in groups(looked_over)
     with qtbot.waitSignal(opened.imported, timeout=LONG_MS):
         click(view.undo)
     wait_for_the_doctor(qtbot, looked_over)
-    assert opened.options.changed() == {} and "Magenta ground" in groups(looked_over)
+    assert opened.options.changed() == {} and "Magenta background" in groups(looked_over)
 
 
 def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
@@ -122,13 +122,13 @@ def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) 
 def test_after_a_fix_the_next_finding_is_chosen_and_another_folder_shows_its_sprites(
     qtbot: QtBot, looked_over: Window, tmp_path: Path
 ) -> None:
-    view, before = choose(looked_over, "Soft alpha"), groups(looked_over)
-    row = before["Soft alpha"]
+    view, before = choose(looked_over, "Semi-transparent"), groups(looked_over)
+    row = before["Semi-transparent"]
     assert row > 1
     with qtbot.waitSignal(looked_over.session.open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
     wait_for_the_doctor(qtbot, looked_over)
-    assert "Soft alpha" not in groups(looked_over)
+    assert "Semi-transparent" not in groups(looked_over)
     assert abs(view.groups.currentRow() - row) <= 1 and looked_over.sprites.tabs.currentIndex() == 1
     choose(looked_over, "Similar")
     similar = looked_over.sprites.doctor._finding
@@ -184,7 +184,7 @@ def test_splits_become_classes_by_one_click_and_splits_again(
     assert sprites_of(window.session).class_names == ("cat",) and sprites_of(window.session).is_test.sum() == 2
     window.sprites.tabs.setCurrentIndex(1)
     view, open_sprites = choose(window, "Split folders"), window.session.open_sprites
-    assert view._title.text() == "Split folders: 1 entry" and view.fixes[0].text() == "Take them as classes"
+    assert view._title.text() == "Split folders: 1 entry" and view.fixes[0].text() == "Use them as classes"
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
     assert sprites_of(window.session).class_names == ("test/cat", "train/cat", "val/cat")

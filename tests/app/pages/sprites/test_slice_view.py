@@ -479,7 +479,7 @@ def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
         f"8 pictures were cut into {kept} sprites. "
         f"Left out: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
     )
-    assert line.larger.text() == "Make the canvas 48 x 48"
+    assert line.larger.text() == "Set canvas to 48 x 48"
     assert page.minimumSizeHint().width() <= _ROOM
     with qtbot.waitSignal(open_sprites.imported):
         click(line.larger)
