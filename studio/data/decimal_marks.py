@@ -1,4 +1,4 @@
-"""Numbers in a table: a whole column decides between decimal points and decimal commas."""
+"""Parse numbers in a table, and decide for each column between decimal points and decimal commas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 AUTO, POINT, COMMA = MARKS = ("auto", "point", "comma")
-_GROUPS = "[ \u00a0\u202f'\u2019]"  # between thousands with either decimal mark: blanks and apostrophes
+_GROUPS = "[ \u00a0\u202f'\u2019]"  # thousands separators with either decimal mark: spaces and apostrophes
 _DIGITS = r"(?:[1-9]\d{{0,2}}(?:{1}\d{{3}})+|[1-9]\d{{0,2}}(?:{2}\d{{3}})+|\d+)"
 _NUMBER = rf"[+-]?(?:{_DIGITS}(?:{{0}}\d*)?|{{0}}\d+)(?:[eE][+-]?\d+)?"
 _PATTERNS = {
@@ -17,7 +17,7 @@ _PATTERNS = {
 _REMOVED = {POINT: re.compile(f"{_GROUPS}|,"), COMMA: re.compile(rf"{_GROUPS}|\.")}
 
 
-def number_in(text: str, mark: str) -> float | None:
+def parse_number(text: str, mark: str) -> float | None:
     """Parse a number with decimal mark POINT or COMMA; return None for texts without a number."""
     if not _PATTERNS[mark].fullmatch(text):
         return None
@@ -30,7 +30,7 @@ def is_number(text: str) -> bool:
 
 
 @dataclass(eq=False, slots=True)
-class ColumnNotation:
+class ColumnMarks:
     """Counts of the cells of a column by decimal mark.
 
     points, commas: number of cells that parse only with a decimal point, only with a decimal comma. example: the first
@@ -45,7 +45,7 @@ class ColumnNotation:
 
     def add(self, text: str) -> None:
         """Count a cell."""
-        as_point, as_comma = number_in(text, POINT), number_in(text, COMMA)
+        as_point, as_comma = parse_number(text, POINT), parse_number(text, COMMA)
         if as_comma is None:
             self.points += as_point is not None
         elif as_point is None:
@@ -56,18 +56,18 @@ class ColumnNotation:
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether some cells parse to a different number for each mark, and the other cells decide for no mark."""
+        """Whether some cells parse to a different number for each mark and the other cells don't decide the mark."""
         return not self.mark and bool(self.example)
 
     @property
     def mark(self) -> str:
-        """The decimal mark of most cells; '' for a draw."""
+        """The decimal mark of most cells; '' for a tie."""
         if self.points == self.commas:
             return ""
         return POINT if self.points > self.commas else COMMA
 
 
-def marks_of(columns: Sequence[ColumnNotation], delimiter: str) -> list[str]:
+def decide_marks(columns: Sequence[ColumnMarks], delimiter: str) -> list[str]:
     """Return the decimal mark of each column of a table; `delimiter` separates the columns.
 
     An undecided column takes the mark of the decided columns. If these disagree or are missing, commas in the column

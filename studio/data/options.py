@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from studio.core.config import Config, setting, settings_of
@@ -16,17 +17,16 @@ MAX_COLOURS = 256
 _PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options that change a sprite without the other sprites
 
 
+_advanced = partial(setting, advanced=True)
+_pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
+
+
 @dataclass(frozen=True)
 class ReadOptions(Config):
     """Options that are needed while files are read: how a file becomes sprites of one size with classes."""
 
-    size: int = setting(
-        0,
-        "Side of the canvas in pixels; 0 picks the size that fits most sprites.",
-        label="Canvas size",
-        unit="px",
-        low=0,
-        high=LARGEST_CANVAS,
+    size: int = _pixels(
+        0, "Side of the canvas in pixels; 0 picks the size that fits most sprites.", label="Canvas size"
     )
     class_levels: int = setting(
         2, "Number of nested folders that make up a class name.", label="Folder levels used as class", low=1, high=8
@@ -46,24 +46,9 @@ class ReadOptions(Config):
         "would give a single sprite stays whole.",
         choices=("as they are", "grid", "packed"),
     )
-    tile: int = setting(
-        0,
-        "Width of a tile; 0 detects sheets and their grids from the pixels.",
-        label="Tile width",
-        unit="px",
-        low=0,
-        high=LARGEST_CANVAS,
-    )
-    tile_height: int = setting(0, "Height of a tile; 0 uses the tile width.", unit="px", low=0, high=LARGEST_CANVAS)
-    margin: int = setting(
-        0,
-        "Space left of the first tile. Needs a tile width.",
-        label="Left margin",
-        unit="px",
-        low=0,
-        high=LARGEST_CANVAS,
-        advanced=True,
-    )
+    tile: int = _pixels(0, "Width of a tile; 0 detects sheets and their grids from the pixels.", label="Tile width")
+    tile_height: int = _pixels(0, "Height of a tile; 0 uses the tile width.")
+    margin: int = _pixels(0, "Space left of the first tile. Needs a tile width.", label="Left margin", advanced=True)
     margin_top: int = setting(
         -1,
         "Space above the first tile; -1 uses the left margin. Needs a tile width.",
@@ -73,67 +58,53 @@ class ReadOptions(Config):
         high=LARGEST_CANVAS,
         advanced=True,
     )
-    spacing: int = setting(
-        0, "Space between neighbouring tiles. Needs a tile width.", unit="px", low=0, high=LARGEST_CANVAS, advanced=True
-    )
-    sheet_grids: str = setting(
+    spacing: int = _pixels(0, "Space between neighbouring tiles. Needs a tile width.", advanced=True)
+    sheet_grids: str = _advanced(
         "",
         "Grids for single sheets, separated by ';'; they override the settings above. NAME=16x24: tiles of 16 x 24 "
         "pixels. NAME=16x24+1+2/3: also a left margin of 1, a top margin of 2 and a spacing of 3 pixels. * in a name "
         "matches any text.",
         label="Grids of single sheets",
-        advanced=True,
     )
-    gap: int = setting(
-        1,
-        "Largest transparent gap, in pixels, between two parts of one sprite in a packed sheet.",
-        unit="px",
-        low=0,
-        high=16,
-        advanced=True,
+    gap: int = _advanced(
+        1, "Largest transparent gap between two parts of one sprite in a packed sheet.", unit="px", low=0, high=16
     )
-    sheet_classes: str = setting(
-        "sheet", "Make each sliced sheet a class, or each row of a sheet.", choices=("sheet", "row"), advanced=True
+    sheet_classes: str = _advanced(
+        "sheet", "Make each sliced sheet a class, or each row of a sheet.", choices=("sheet", "row")
     )
-    decimal_mark: str = setting(
+    decimal_mark: str = _advanced(
         AUTO,
         "Decimal mark of the numbers in a labels.csv; auto decides for each column from all its numbers.",
         choices=MARKS,
-        advanced=True,
     )
-    duplicates: str = setting(
+    duplicates: str = _advanced(
         "leave out",
         "Whether to keep sprites with equal pixels. Leave duplicates out for training: otherwise the validation set "
         "may hold copies of training sprites.",
         choices=("leave out", "keep"),
-        advanced=True,
     )
-    split_folders: bool = setting(
+    split_folders: bool = _advanced(
         True,
         "Read sibling folders named train, val and test as the splits of a data set, not as classes. Sprites in test "
         "become the test set.",
-        advanced=True,
     )
-    tag_classes: bool = setting(
+    tag_classes: bool = _advanced(
         False,
         "Make each tag of an Aseprite animation a class; frames without a tag keep the class of their folder.",
         label="Tags as classes",
-        advanced=True,
     )
-    clear_magenta: bool = setting(
+    clear_magenta: bool = _advanced(
         False,
         "Make magenta pixels (255, 0, 255) transparent in images without transparency.",
         label="Magenta as transparent",
-        advanced=True,
     )
-    shrink: int = setting(
+    shrink: int = _advanced(
         1,
         "Scale upscaled sprites down by this factor where every block of pixels has one colour; 0 detects the factor "
         "of each sprite, 1 changes nothing.",
         label="Undo upscaling",
         low=0,
         high=16,
-        advanced=True,
     )
 
     @property
@@ -149,68 +120,51 @@ class ReadOptions(Config):
 
 @dataclass(frozen=True)
 class ImportOptions(ReadOptions):
-    """All options of an import: first the files are read, then the fixes below are applied in this order."""
+    """All options of an import: the files are read first, then the fixes below are applied in this order."""
 
-    alpha_threshold: int = setting(
+    alpha_threshold: int = _advanced(
         0,
         "Make pixels with at least this alpha opaque and all others transparent; 0 keeps semi-transparency.",
         low=0,
         high=255,
-        advanced=True,
     )
-    merge_colours: float = setting(
+    merge_colours: float = _advanced(
         0.0,
         "Merge colours closer than this distance into the more frequent colour; 0 merges none. In OKLab: black and "
         "white are 1 apart, 0.02 is hardly visible.",
         label="Merge similar colours",
         low=0.0,
         high=0.2,
-        advanced=True,
     )
-    colours_all: int = setting(
+    colours_all: int = _advanced(
         0,
         "Largest number of colours of all sprites together; 0 keeps all colours.",
         label="Max. colours overall",
         low=0,
         high=MAX_COLOURS,
-        advanced=True,
     )
-    palette: str = setting(
-        "",
-        "Palette file: each pixel takes the nearest palette colour. Empty keeps the colours.",
-        label="Palette file",
-        advanced=True,
+    palette: str = _advanced(
+        "", "Palette file: each pixel takes the nearest palette colour. Empty keeps the colours.", label="Palette file"
     )
-    colours_each: int = setting(
+    colours_each: int = _advanced(
         0,
         "Largest number of colours of each sprite; 0 keeps all colours.",
         label="Max. colours per sprite",
         low=0,
         high=MAX_COLOURS,
-        advanced=True,
     )
-    similar: str = setting(
+    similar: str = _advanced(
         "keep",
         "Near-duplicates, also shifted or mirrored ones.",
         label="Similar sprites",
         choices=("keep", "leave out"),
-        advanced=True,
     )
-    leave_out: str = setting(
-        "",
-        "Names of sprites to exclude, separated by ';'. * matches any text: 'item/old_*'.",
-        label="Exclude",
-        advanced=True,
+    leave_out: str = _advanced(
+        "", "Names of sprites to exclude, separated by ';'. * matches any text: 'item/old_*'.", label="Exclude"
     )
-    merge_classes: bool = setting(False, "Merge classes whose names differ only in case or spaces.", advanced=True)
-    class_minimum: int = setting(
-        1,
-        "Exclude classes with fewer sprites.",
-        label="Smallest class",
-        unit="sprites",
-        low=1,
-        high=100_000,
-        advanced=True,
+    merge_classes: bool = _advanced(False, "Merge classes whose names differ only in case or spaces.")
+    class_minimum: int = _advanced(
+        1, "Exclude classes with fewer sprites.", label="Smallest class", unit="sprites", low=1, high=100_000
     )
 
     @property

@@ -1,1 +1,1 @@
-"""Read ZIP archives as if they were folders. Start with zip_archive.py."""
+"""Read zip archives like folders, without unpacking them to the disk. Start with zip_archive.py."""

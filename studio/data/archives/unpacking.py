@@ -1,4 +1,4 @@
-"""The bytes of one member of a zip archive, never more than were asked for, whatever the archive says or holds."""
+"""Unpack one member of a zip archive, never more bytes than asked for: the archive's own sizes may be wrong."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ _STORED, _DEFLATED, _BZIP2, _LZMA = 0, 8, 12, 14
 READ_METHODS = frozenset({_STORED, _DEFLATED, _BZIP2, _LZMA})
 _HEADER = struct.Struct("<4s22xHH")
 _BLOCK = 64 << 10  # bytes
-_LZMA_MEMORY = 128 << 20  # bytes; a stream may ask for 4 GB before its first byte
+_LZMA_MEMORY = 128 << 20  # bytes; a stream can demand 4 GB before its first byte
 _DAMAGED = "damaged: it can't be unpacked"
 _ERRORS = (zlib.error, lzma.LZMAError, OSError, ValueError, MemoryError)
 
 
 class _Unpacker(Protocol):
+    """The decompressors of zlib, bz2 and lzma."""
+
     @property
     def eof(self) -> bool: ...
 
@@ -27,9 +29,9 @@ class _Unpacker(Protocol):
 
 
 def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
-    """The member's bytes, or its first `most`, from the archive in `stream`.
+    """Return the first `most` bytes of a member of the archive in `stream`.
 
-    Its checksum is compared when all of it is read. Raises OSError, and Refused for anything wrong inside.
+    Checks the checksum if all bytes are read. Raises OSError, and UnreadableFile for a damaged member.
     """
     stream.seek(entry.offset)
     header = stream.read(_HEADER.size)
@@ -37,7 +39,7 @@ def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
         raise UnreadableFile("unreadable", CUT_OFF)
     mark, name_length, extra_length = _HEADER.unpack(header)
     if mark != b"PK\3\4":
-        raise UnreadableFile("unreadable", "damaged: it is not where the archive says")
+        raise UnreadableFile("unreadable", "damaged: its position in the archive is wrong")
     stream.seek(entry.offset + _HEADER.size + name_length + extra_length)
     wanted = min(most, entry.size)
     stored = entry.method == _STORED
@@ -45,12 +47,12 @@ def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
     if len(data) < wanted:
         raise UnreadableFile("unreadable", CUT_OFF)
     if wanted == entry.size and zlib.crc32(data) != entry.crc:
-        raise UnreadableFile("unreadable", "damaged: its checksum in the archive is another")
+        raise UnreadableFile("unreadable", "damaged: its checksum is wrong")
     return data
 
 
 def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
-    """At most `wanted` bytes; fewer where the packed ones end before."""
+    """Return up to `wanted` bytes; fewer if the packed data end earlier."""
     left, missing = entry.packed_size, wanted
     beginning = b""
     if entry.method == _LZMA:
@@ -72,14 +74,14 @@ def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
 
 
 def _unpacker(method: int, beginning: bytes) -> _Unpacker:
-    """`beginning`: the first nine bytes of a member packed by LZMA: four of zip's own and five of settings."""
+    """Return a decompressor. beginning: first nine bytes of LZMA data: four for zip, then five of LZMA settings."""
     if method == _DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS)
     if method == _BZIP2:
         return bz2.BZ2Decompressor()
     unpacker = lzma.LZMADecompressor(lzma.FORMAT_ALONE, _LZMA_MEMORY)
     try:
-        unpacker.decompress(beginning[4:] + b"\xff" * 8)  # of unknown length: no more than `wanted` is asked for anyway
+        unpacker.decompress(beginning[4:] + b"\xff" * 8)  # unknown length: the caller limits the length
     except _ERRORS:
         raise UnreadableFile("unreadable", _DAMAGED) from None
     return unpacker

@@ -1,4 +1,4 @@
-"""A zip archive -> the files in it, found as if it were a folder. Nothing is ever unpacked onto the disk."""
+"""List the files in a zip archive like the files of a folder. Nothing is unpacked to the disk."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from studio.core.names import escape_unprintable
 from studio.data.archives.directory import DirectoryRecord, read_directory
 from studio.data.archives.unpacking import READ_METHODS
 from studio.data.files.source_files import (
+    NOT_A_FILE,
     ArchiveFolder,
     ImportIssue,
     Member,
@@ -27,21 +28,21 @@ from studio.data.files.source_files import (
     open_regular_file,
 )
 
-_MOST_UNPACKED = 4 << 30  # bytes of all members together
-_BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
-_BOMB_BYTES = 1 << 20  # on
-_LONGEST_NAME = 4096  # letters
-_LONGEST_SHOWN = 200
+_MAX_UNPACKED = 4 << 30  # bytes of all members together
+_BOMB_RATIO = 1000  # refuse members that unpack to more than this many times their size,
+_BOMB_BYTES = 1 << 20  # if they unpack to more than this
+_MAX_NAME = 4096  # characters
+_MAX_SHOWN = 200
 _ENCRYPTED, _UTF8 = 1, 0x800  # flags of a member
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive that was dropped, or lies in a dropped folder.
+    """An archive that was dropped, or found in a dropped folder.
 
-    label, folders: what the names and the class names of its members begin with; empty when it is all that was dropped.
-    home: as in SourceFile.
+    label, folders: first parts of the names and of the class names of all members; () for a single dropped archive.
+    default_class: as in SourceFile.
     """
 
     path_str: str
@@ -51,7 +52,7 @@ class Archive:
 
     @property
     def name(self) -> str:
-        return "/".join(self.label) or escape_unprintable(os.path.basename(self.path_str))  # noqa: PTH119 - as it is, with surrogates
+        return "/".join(self.label) or escape_unprintable(os.path.basename(self.path_str))  # noqa: PTH119 - surrogates
 
 
 @dataclass(eq=False, slots=True)
@@ -67,8 +68,8 @@ class _Contents:
     skipped: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
-    def wrapped(self) -> bool:
-        """Whether everything lies in one folder, as in most packs: it says no more than the archive's own name."""
+    def has_top_folder(self) -> bool:
+        """Whether all files are in one top folder, as in most packs; its name is then not used."""
         tops = {folder[:1] for folder in self.folders} | {path[:-1][:1] for path, _, _ in self.left_out}
         return len(tops) == 1 and () not in tops
 
@@ -80,12 +81,12 @@ def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | Sk
     mtime_ns = 0
     try:
         with open_regular_file(archive.path_str) as stream:
-            about = os.fstat(stream.fileno())
-            mtime_ns = about.st_mtime_ns
-            _look_through(stream, about.st_size, contents)
-    except UnreadableFile as refused:
-        yield ImportIssue(archive.name, refused.reason, refused.group, path)
-    depth = int(contents.wrapped)
+            status = os.fstat(stream.fileno())
+            mtime_ns = status.st_mtime_ns
+            _read_contents(stream, status.st_size, contents)
+    except UnreadableFile as error:
+        yield ImportIssue(archive.name, error.reason, error.group, path)
+    depth = int(contents.has_top_folder)
     for parts, group, reason in contents.left_out:
         name = "/".join((*archive.label, *map(escape_unprintable, parts[depth:])))
         yield ImportIssue(name, reason, group, path)
@@ -93,95 +94,86 @@ def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | Sk
         yield SkippedItem("/".join((*archive.label, *map(escape_unprintable, parts))))
     for folder, entries in contents.folders.items():
         inside = tuple(escape_unprintable(part) for part in folder[depth:])
-        before = "".join(f"{part}/" for part in (*archive.label, *inside))
-        folders, siblings = (*archive.folders, *inside), frozenset(entries)
-        for name, entry in entries.items():
-            member = Member(name, entries)
-            yield SourceFile(
-                archive.path_str,
-                before + escape_unprintable(name),
-                folders,
-                archive.default_class,
-                siblings,
-                entry.size,
-                mtime_ns,
-                member,
-            )
+        prefix = "".join(f"{part}/" for part in (*archive.label, *inside))
+        shared = ((*archive.folders, *inside), archive.default_class, frozenset(entries))
+        for file_name, entry in entries.items():
+            name, member = prefix + escape_unprintable(file_name), Member(file_name, entries)
+            yield SourceFile(archive.path_str, name, *shared, entry.size, mtime_ns, member)
 
 
-def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
-    """Put every member into `contents`. Raises Refused where the directory ends too early or asks for too much."""
+def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
+    """Add every member to `contents`. Raises UnreadableFile for a damaged directory and for too large an archive."""
     total = 0
     for record in read_directory(stream, size):
-        name = _decoded(record).replace("\\", "/")  # which old programs on Windows write between folders
+        name = _decoded(record).replace("\\", "/")  # old programs on Windows write backslashes
         if name.endswith("/") or stat.S_ISDIR(record.mode):
             continue
         parts = tuple(part for part in name.split("/") if part not in ("", "."))
-        unsafe = _unsafe(name, parts)
+        unsafe = _unsafe_name(name, parts)
         if unsafe:
-            contents.left_out.append(((name[:_LONGEST_SHOWN],), "refused", unsafe))
+            contents.left_out.append(((name[:_MAX_SHOWN],), "refused", unsafe))
             continue
         if any(is_ignored(part) for part in parts):
             continue
-        places = range(len(parts))
-        skipped = next((n for n in places if is_foreign(parts[n], is_folder=n < len(parts) - 1)), None)
-        if skipped is not None:
-            contents.skipped.add(parts[: skipped + 1])
+        levels = range(len(parts))
+        foreign = next((n for n in levels if is_foreign(parts[n], is_folder=n < len(parts) - 1)), None)
+        if foreign is not None:
+            contents.skipped.add(parts[: foreign + 1])
             continue
         problem = _wrong_kind(record.mode, parts[-1]) or _wrong_packing(record)
         if problem is not None:
             contents.left_out.append((parts, *problem))
             continue
         total += record.entry.size
-        if total > _MOST_UNPACKED:
+        if total > _MAX_UNPACKED:
             contents.folders.clear()
             contents.left_out.clear()
-            need = f"its files take more than {formatting.memory(_MOST_UNPACKED)}"
+            need = f"its files take more than {formatting.memory(_MAX_UNPACKED)}"
             raise UnreadableFile("refused", f"{need}: unpack it and import the folder of sprites")
         entries = contents.folders.setdefault(parts[:-1], ArchiveFolder())
         if parts[-1] in entries:
-            reason = "the archive holds a later file of this name, which is the one that is used"
+            reason = "the archive holds a later file of the same name, which is used"
             contents.left_out.append((parts, "duplicate", reason))
         entries.add(parts[-1], record.entry)
 
 
 def _decoded(record: DirectoryRecord) -> str:
-    """Its name: UTF-8 where that is possible, as some programs write it without saying so, else as zip has it."""
+    """Decode a name: as UTF-8 if possible, even without the UTF-8 flag, else in the encoding of the zip format."""
     try:
         return record.name.decode()
     except UnicodeDecodeError:
         return record.name.decode("utf-8", "surrogateescape") if record.flags & _UTF8 else record.name.decode("cp437")
 
 
-def _unsafe(name: str, parts: tuple[str, ...]) -> str:
-    """Why no file may have this name; empty when it may. Nothing is written, but others may take it for a path."""
-    if len(name) > _LONGEST_NAME:
+def _unsafe_name(name: str, parts: tuple[str, ...]) -> str:
+    """Return why a name is unsafe; '' for a safe name. The studio writes no such file, but others may use the name."""
+    if len(name) > _MAX_NAME:
         return "its name is too long"
     if not parts or "\0" in name:
-        return "its name is no file's name"
+        return "its name can't be a file name"
     return "its name leads out of the archive" if name[0] == "/" or ".." in parts or _DRIVE.match(name) else ""
 
 
 def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
-    """Group and reason when a member is nothing that is read, whatever is in it."""
+    """Return group and reason for a member that is not a regular file, or is an archive; else None."""
     if stat.S_ISLNK(mode):
         return "refused", "a link: links inside an archive are not followed"
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return "refused", "not a plain file but a pipe or a device"
+        return "refused", NOT_A_FILE
     if is_archive(name):
         return "refused", "an archive inside an archive: unpack it first"
     return None
 
 
 def _wrong_packing(record: DirectoryRecord) -> tuple[str, str] | None:
-    """Group and reason when a member can't or must not be unpacked, from the directory alone."""
+    """Return group and reason for a member that can't or must not be unpacked, from its record alone; else None."""
     _, packed_size, size, method, _ = record.entry
     if record.flags & _ENCRYPTED:
         return "unsupported", "protected by a password: unpack the archive first"
     if method not in READ_METHODS:
-        return "unsupported", "packed in a way that is not read: unpack the archive first"
+        return "unsupported", "an unsupported compression method: unpack the archive first"
     if size > _BOMB_BYTES and size > _BOMB_RATIO * packed_size:
-        return "refused", f"grows to more than {_BOMB_RATIO:,} times its size when it is unpacked"
+        return "refused", f"unpacks to more than {_BOMB_RATIO:,} times its size"
     if packed_size > 2 * size + 1024:
         return "unreadable", "damaged: the archive's list of files gives an impossible size"
     return None

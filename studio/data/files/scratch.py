@@ -1,4 +1,4 @@
-"""Bytes that an import needs for a while: in memory while they are few, in a file without a name when they are many."""
+"""Scratch space for the pixels of an import: in memory, or in an unnamed temporary file once they are many."""
 
 from __future__ import annotations
 
@@ -18,104 +18,104 @@ from numpy.typing import NDArray
 
 from studio.core import limits
 
-RESERVED_BYTES = 512 << 20  # bytes of the drive that are left to others
-_LOOK_EVERY = 256 << 20  # bytes between two looks at how much is free
-_BUFFER = 1 << 20
-_FIRST = 1 << 20  # bytes of memory to begin with
+RESERVED_BYTES = 512 << 20  # disk space left for other programs
+_CHECK_INTERVAL = 256 << 20  # bytes written between two checks of the free disk space
+_WRITE_BUFFER = 1 << 20
+_INITIAL_BYTES = 1 << 20  # of memory
 
 
-def most_in_memory() -> int:
-    """Bytes that an import may keep in memory: where that is small, of a container too, a sixteenth of it."""
+def memory_limit() -> int:
+    """Return the bytes that an import may hold in memory: 256 MB, or a sixteenth of a small computer or container."""
     return min(256 << 20, limits.usable_memory().total_bytes // 16)
 
 
-MEMORY_LIMIT = most_in_memory()  # bytes: more go to the disk
+MEMORY_LIMIT = memory_limit()  # bytes; larger data go to the disk
 
 
 class ScratchBuffer:
-    """Bytes put one after another, by any thread. The file has no name, so that it is gone however the program ends.
+    """An append-only byte buffer for several threads. Its file has no name, so the system deletes it with the process.
 
-    folder: where the file goes; None, or one that can't be written to, stands for the system's folder of such files.
+    folder: for the file; None or a read-only folder stand for the system's temporary folder.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = writable_folder(folder)
         self.length = 0  # bytes
-        # An array and no BytesIO: that holds up every thread while it grows, as large as it may become.
-        self._memory = np.empty(_FIRST, np.uint8)
+        # An array, not a BytesIO: growing a large BytesIO blocks all threads.
+        self._memory = np.empty(_INITIAL_BYTES, np.uint8)
         self._file: IO[bytes] | None = None
-        self._look_at = 0
+        self._next_check = 0  # length at which to check the free disk space
         self._lock = threading.Lock()
 
     def add(self, data: NDArray[np.uint8]) -> int:
-        """Put bytes at the end; where they begin. Raises OSError, also before the drive is quite full."""
+        """Append bytes and return their offset. Raises OSError, also shortly before the disk is full."""
         with self._lock:
-            place, self.length = self.length, self.length + data.nbytes
+            offset, self.length = self.length, self.length + data.nbytes
             if self.length > MEMORY_LIMIT and self._file is None:
-                self._move_to_disk(place)
+                self._move_to_disk(offset)
             if self._file is None:
-                self._remember(place, data)
-                return place
-            if self.length > self._look_at:
-                check_free_space(self.folder, _LOOK_EVERY)
-                self._look_at = self.length + _LOOK_EVERY
+                self._add_in_memory(offset, data)
+                return offset
+            if self.length > self._next_check:
+                check_free_space(self.folder, _CHECK_INTERVAL)
+                self._next_check = self.length + _CHECK_INTERVAL
             self._file.write(np.ascontiguousarray(data).data)
-        return place
+        return offset
 
     def array(self) -> NDArray[np.uint8]:
-        """All of it, uint8 [length]: writable in memory, read-only on the disk. Nothing can be added afterwards."""
+        """Return all bytes, uint8 [length]: writable in memory, read-only on the disk. Don't call `add` afterwards."""
         with self._lock:
             if self._file is None:
                 return self._memory[: self.length]
             self._file.flush()
-            found = mmap.mmap(self._file.fileno(), self.length, access=mmap.ACCESS_READ)
-            # Giving gigabytes back to the drive takes a second, in which closing the map would stop every thread.
-            weakref.finalize(found, _let_go, os.dup(self._file.fileno())).atexit = False
-            return np.frombuffer(found, np.uint8)
+            mapped = mmap.mmap(self._file.fileno(), self.length, access=mmap.ACCESS_READ)
+            # Freeing gigabytes on the disk takes a second; closing the map would block all threads meanwhile.
+            weakref.finalize(mapped, _close_in_thread, os.dup(self._file.fileno())).atexit = False
+            return np.frombuffer(mapped, np.uint8)
 
     def close(self) -> None:
-        """Let go of it; an array that was handed out stays good."""
+        """Release the buffer; arrays returned by `array` stay valid."""
         with self._lock:
             if self._file is not None:
                 self._file.close()
             self._memory = np.empty(0, np.uint8)
 
-    def _remember(self, place: int, data: NDArray[np.uint8]) -> None:
+    def _add_in_memory(self, offset: int, data: NDArray[np.uint8]) -> None:
         if self.length > len(self._memory):
             larger = np.empty(max(self.length, 2 * len(self._memory)), np.uint8)
-            larger[:place] = self._memory[:place]
+            larger[:offset] = self._memory[:offset]
             self._memory = larger
-        self._memory[place : self.length] = np.ascontiguousarray(data).reshape(-1)
+        self._memory[offset : self.length] = np.ascontiguousarray(data).reshape(-1)
 
     def _move_to_disk(self, length: int) -> None:
         check_free_space(self.folder, self.length)
-        self._file = tempfile.TemporaryFile(dir=self.folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
+        self._file = tempfile.TemporaryFile(dir=self.folder, buffering=_WRITE_BUFFER)  # noqa: SIM115 - closed in `close`
         self._file.write(self._memory[:length].data)
         self._memory = np.empty(0, np.uint8)
 
 
-def _let_go(handle: int) -> None:
-    """Close the last handle of a file without a name, beside everything else: that is when the drive gets it back."""
+def _close_in_thread(handle: int) -> None:
+    """Close the last handle of an unnamed file on a thread; the system then frees its disk space."""
     threading.Thread(target=os.close, args=(handle,), name="scratch", daemon=True).start()
 
 
 def copy_rows(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
-    """A copy of the rows `chosen` of uint8 [N, ...]: in memory, or read-only on the disk when it is large.
+    """Return a copy of the rows `chosen` of uint8 [N, ...]: in memory, or read-only on the disk if it is large.
 
-    Raises OSError when there is no room.
+    Raises OSError if the disk is full.
     """
     row_bytes = pixels[:1].nbytes
     if len(chosen) * row_bytes <= MEMORY_LIMIT:
         return pixels[chosen]
-    step = max(1, _BUFFER // row_bytes)
-    with contextlib.closing(ScratchBuffer(folder)) as there:
+    step = max(1, _WRITE_BUFFER // row_bytes)
+    with contextlib.closing(ScratchBuffer(folder)) as buffer:
         for start in range(0, len(chosen), step):
-            there.add(pixels[chosen[start : start + step]])
-        return there.array().reshape(len(chosen), *pixels.shape[1:])
+            buffer.add(pixels[chosen[start : start + step]])
+        return buffer.array().reshape(len(chosen), *pixels.shape[1:])
 
 
 def writable_folder(folder: Path | None) -> Path:
-    """`folder` if files can be made there, else the system's folder of temporary files."""
+    """Return `folder`, created if missing, or the system's temporary folder if `folder` is not writable."""
     if folder is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -127,13 +127,13 @@ def writable_folder(folder: Path | None) -> Path:
 
 
 def check_free_space(folder: Path, needed: int) -> None:
-    """Raises OSError when so many bytes more would leave the drive of `folder` hardly any room."""
+    """Raise OSError if writing `needed` bytes would leave less than RESERVED_BYTES on the drive of `folder`."""
     if shutil.disk_usage(folder).free < needed + RESERVED_BYTES:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
 
 
 def map_bytes(file: IO[Any], start: int, length: int) -> NDArray[np.uint8]:
-    """Bytes of an open file as read-only uint8 [length] that takes no memory; good when the file is closed, too."""
+    """Memory-map bytes of an open file: read-only uint8 [length], valid also after the file is closed."""
     if not length:
         return np.zeros(0, np.uint8)
     return np.frombuffer(mmap.mmap(file.fileno(), start + length, access=mmap.ACCESS_READ), np.uint8)[start:]

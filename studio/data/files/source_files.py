@@ -17,6 +17,7 @@ from studio.core.arrays import Rgba
 from studio.core.names import escape_unprintable
 
 CUT_OFF = "cut off: the file ends too early"
+NOT_A_FILE = "not a file but a pipe or a device"
 MAX_FILES = 1_000_000
 _SYSTEM_FILES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini"})
 _FOREIGN_FOLDERS = frozenset(
@@ -274,7 +275,7 @@ def open_regular_file(path: str) -> Iterator[BinaryIO]:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise UnreadableFile("refused", "not a regular file")
+            raise UnreadableFile("refused", NOT_A_FILE)
         yield stream
 
 

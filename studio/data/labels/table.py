@@ -1,12 +1,12 @@
-"""The bytes of a labels.csv -> what it says of which file: a class, or numbers to be predicted.
+r"""Parse a labels.csv: a class for each file, or numbers to predict.
 
     file,visible,brightness             file;class
     swords/short.png,0.31,0.72          short.png;sword
     potions.png#3,0.12,                 potions.png#3;potion
 
-The first column is the file, sub-folders with '/' or '\\' from the CSV's own folder on, with or without its suffix;
-headings may name another column 'file'. A line of headings may come first. Commas, semicolons or tabs part the columns.
-Each column of numbers has decimal points or decimal commas throughout, as its cells show (see `notation`).
+The first column names the file, with '/' or '\' between sub-folders, relative to the folder of the CSV, with or without
+suffix; another column may be named 'file' in the headings. The first line may be headings. Commas, semicolons or tabs
+separate the columns. Each column of numbers has either decimal points or decimal commas (see decimal_marks.py).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.names import escape_unprintable, nfc
-from studio.data.decimal_marks import AUTO, COMMA, POINT, ColumnNotation, is_number, marks_of, number_in
+from studio.data.decimal_marks import AUTO, COMMA, POINT, ColumnMarks, decide_marks, is_number, parse_number
 from studio.data.files.source_files import UnreadableFile
 
-MOST_NUMBERS = 64  # columns of numbers
-_MOST_PROBLEMS = 100  # that are listed one by one
-_LOOKED_AT = 1000  # rows that decide what a column holds
-_AT_ONCE = 2000  # rows between two signs of life
-_LONGEST_NAME = 200  # letters of a class or a heading
-_LARGEST = 1e30  # whose square still is a number on every device
-_FILE_WORDS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
-_CAPTION_WORDS = frozenset({"text", "caption", "description", "prompt"})  # headings in data sets of captioned pictures
-_CLASS_WORDS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
-_ONE_COLUMN = "it has one column only: after each file, its class or its numbers are needed"
-_UNCLOSED = "a quotation mark in it is not closed, or stands in the middle of a text"
+MAX_NUMBERS = 64  # columns of numbers
+_MAX_PROBLEMS = 100  # listed problems; further ones are only counted
+_SAMPLE_ROWS = 1000  # rows that decide what each column holds
+_YIELD_ROWS = 2000  # rows between two yields
+_MAX_NAME = 200  # characters of a class or a heading
+_MAX_NUMBER = 1e30  # its square is finite in float32 on every device
+_FILE_HEADINGS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
+_CAPTION_HEADINGS = frozenset({"text", "caption", "description", "prompt"})  # data sets of captioned images
+_CLASS_HEADINGS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
+_ONE_COLUMN = "it has only one column: add a column with the class or the numbers of each file"
+_UNCLOSED = "a quotation mark is not closed, or stands in the middle of a text"
 _MISSING = frozenset({"", "nan"})
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _SEPARATOR_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?sep=.(?=[\r\n])", re.IGNORECASE)  # the first line for Excel: sep=;
@@ -47,19 +47,19 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 @dataclass(eq=False, slots=True)
 class Problems:
-    """Lines that can't be used, with the reasons; of very many, only the first ones are kept."""
+    """Unusable lines of a labels file with the reasons. more: number of problems beyond the listed ones."""
 
     lines: list[tuple[int, str]] = field(default_factory=list)
     more: int = 0
 
     def add(self, line: int, reason: str) -> None:
-        if len(self.lines) < _MOST_PROBLEMS:
+        if len(self.lines) < _MAX_PROBLEMS:
             self.lines.append((line, reason))
         else:
             self.more += 1
 
     def sentences(self) -> Iterator[str]:
-        """Each with its line, in the order of the lines."""
+        """Yield a sentence for each problem, sorted by line."""
         for line, reason in sorted(self.lines):
             yield f"line {line:,}: {reason}"
         if self.more:
@@ -68,12 +68,12 @@ class Problems:
 
 @dataclass(eq=False, slots=True)
 class LabelsTable:
-    """What a labels.csv says, a row for each file.
+    """The rows of a labels file.
 
-    rows: index of the row by its file's name, relative to the CSV's folder.
-    lines: where it stands in the file. classes: index into `class_names`, -1 for none. Both int32 [R].
-    numbers: float32 [R, C], NaN where missing. number_names: what each of the C columns is called.
-    ambiguous: a sentence for each column whose numbers can be read with decimal points and with decimal commas.
+    rows: row index by file name, relative to the folder of the CSV.
+    lines: int32 [R], line number of each row. classes: int32 [R], index into `class_names`, -1 for no class.
+    numbers: float32 [R, C], NaN if missing. number_names: headings of the C columns.
+    ambiguous: a sentence for each column of numbers that fit both decimal points and decimal commas.
     """
 
     rows: dict[str, int]
@@ -92,8 +92,8 @@ def read_table(
     """Parse a labels file; yields None regularly.
 
     data: UTF-8 text. names_file: whether a file with this name exists. decimal_mark: POINT or COMMA for all columns;
-    AUTO decides for each column by all its cells. Raises Refused for an unusable file; unusable lines become problems
-    of the table.
+    AUTO decides for each column by all its cells. Raises UnreadableFile for an unusable file; unusable lines become
+    problems of the table.
     """
     data = _SEPARATOR_LINE.sub(b"", data)
     first = _first_line(data)
@@ -101,47 +101,47 @@ def read_table(
     delimiter = next((mark for mark in "\t;," if mark in re.sub(r'"[^"]*"', "", first)), "")
     if not delimiter:
         raise UnreadableFile("unreadable", _ONE_COLUMN)
-    head = list(islice(_rows(data, delimiter, problems), _LOOKED_AT))
+    head = list(islice(_rows(data, delimiter, problems), _SAMPLE_ROWS))
     if not head:
         raise UnreadableFile("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
     file_column = _file_column(head, names_file)
-    head = list(islice(_rows(data, delimiter, Problems(), file_column), _LOOKED_AT))
+    head = list(islice(_rows(data, delimiter, Problems(), file_column), _SAMPLE_ROWS))
     problems = Problems()  # the second pass reports the problems of these rows again
     layout = _layout(head, file_column, names_file, problems)
-    notations = [ColumnNotation() for _ in layout.number_columns]
+    counts = [ColumnMarks() for _ in layout.number_columns]
     if decimal_mark == AUTO:
-        yield from _count_notations(layout, notations, _rows(data, delimiter, Problems(), file_column))
-    marks = marks_of(notations, delimiter) if decimal_mark == AUTO else [decimal_mark] * len(notations)
-    table = _Filling(layout, marks, names_file, problems)
+        yield from _count_marks(layout, counts, _rows(data, delimiter, Problems(), file_column))
+    marks = decide_marks(counts, delimiter) if decimal_mark == AUTO else [decimal_mark] * len(counts)
+    builder = _TableBuilder(layout, marks, names_file, problems)
     rows = islice(_rows(data, delimiter, problems, file_column), layout.has_headings, None)
     for count, (line, cells) in enumerate(rows):
-        table.add(line, cells)
-        if count % _AT_ONCE == 0:
+        builder.add(line, cells)
+        if count % _YIELD_ROWS == 0:
             yield
-    columns = zip(layout.number_names, notations, marks, strict=True)
+    columns = zip(layout.number_names, counts, marks, strict=True)
     ambiguous = [_ambiguity(name, each.example, mark) for name, each, mark in columns if each.is_ambiguous]
-    return replace(table.finished(), ambiguous=tuple(ambiguous))
+    return replace(builder.table(), ambiguous=tuple(ambiguous))
 
 
-def _count_notations(
-    layout: _Layout, notations: Sequence[ColumnNotation], rows: Iterator[tuple[int, list[str]]]
+def _count_marks(
+    layout: _Layout, counts: Sequence[ColumnMarks], rows: Iterator[tuple[int, list[str]]]
 ) -> Generator[None, None, None]:
-    """Add the cells of each number column to its notation; yields None regularly."""
-    for count, (_, cells) in enumerate(islice(rows, layout.has_headings, None)):
-        for column, notation in zip(layout.number_columns, notations, strict=True):
+    """Add the cells of each number column to its counts; yields None regularly."""
+    for number, (_, cells) in enumerate(islice(rows, layout.has_headings, None)):
+        for column, marks in zip(layout.number_columns, counts, strict=True):
             if column < len(cells):
-                notation.add(cells[column])
-        if count % _AT_ONCE == 0:
+                marks.add(cells[column])
+        if number % _YIELD_ROWS == 0:
             yield
 
 
 def _ambiguity(name: str, example: str, mark: str) -> str:
-    taken, other = (number_in(example, each) for each in (mark, POINT if mark == COMMA else COMMA))
-    return f"the numbers of {name!r} fit two notations: {example} was read as {taken:g}, but may mean {other:g}"
+    read, other = (parse_number(example, each) for each in (mark, POINT if mark == COMMA else COMMA))
+    return f"the numbers of {name!r} fit two notations: {example} was read as {read:g}, but may mean {other:g}"
 
 
 def _first_line(data: bytes) -> str:
-    """The first line with anything in it. Raises Refused when `data` are no UTF-8 text, or nothing."""
+    """Return the first non-blank line. Raises UnreadableFile for data that are not UTF-8 text, or empty."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -149,10 +149,10 @@ def _first_line(data: bytes) -> str:
         reason = f"line {line:,} is not UTF-8 text: save it from the spreadsheet as 'CSV UTF-8'"
         raise UnreadableFile("unreadable", reason) from None
     if "\0" in text:
-        raise UnreadableFile("unreadable", "not a text: its contents are something else")
+        raise UnreadableFile("unreadable", "not a text file")
     first = next((line for line in io.StringIO(text[: 1 << 20]) if line.strip()), "")
     if not first:
-        raise UnreadableFile("unreadable", "empty: there is nothing in it")
+        raise UnreadableFile("unreadable", "empty: the file has no text")
     return first
 
 
@@ -175,7 +175,7 @@ def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0)
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which columns hold what. class_column: -1 for none. `number_columns` go with `number_names`."""
+    """The meaning of the columns. width: number of columns. class_column: -1 for no class column."""
 
     width: int
     has_headings: bool
@@ -187,9 +187,9 @@ class _Layout:
 def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]) -> int:
     """Return the column of file names: 0, or a column with a heading like 'file' and names of known files."""
     first = head[0][1]
-    if first[0].lower() in _FILE_WORDS or names_file(_key(first[0])):
+    if first[0].lower() in _FILE_HEADINGS or names_file(_key(first[0])):
         return 0
-    named = [column for column in range(1, len(first)) if first[column].lower() in _FILE_WORDS]
+    named = [column for column in range(1, len(first)) if first[column].lower() in _FILE_HEADINGS]
     found = (c for c in named if any(len(cells) > c and names_file(_key(cells[c])) for _, cells in head[1:]))
     return next(found, 0)
 
@@ -197,37 +197,42 @@ def _file_column(head: Sequence[tuple[int, list[str]]], names_file: Callable[[st
 def _layout(
     head: Sequence[tuple[int, list[str]]], file_column: int, names_file: Callable[[str], bool], problems: Problems
 ) -> _Layout:
-    """Guess the layout from the first rows, file names in column 0. Raises Refused for too many number columns."""
+    """Guess the layout from the first rows, file names in column 0.
+
+    Raises UnreadableFile for a single column, and for too many number columns.
+    """
     width = _width([cells for _, cells in head])
     first_line, first = head[0]
     has_headings = _are_headings(first, head, names_file)
     headings = [
-        escape_unprintable(cell)[:_LONGEST_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]
+        escape_unprintable(cell)[:_MAX_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]
     ]
     body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
     kinds = ["", *(_kind([cells[column] for cells in body]) for column in range(1, width))]
     if file_column and not headings[1]:
         kinds[1] = ""  # row numbers written by pandas
-    said = (column for column in range(1, width) if headings[column].lower() in _CLASS_WORDS)
+    named = (column for column in range(1, width) if headings[column].lower() in _CLASS_HEADINGS)
     texts = [column for column in range(1, width) if kinds[column] == "texts"]
-    classes = [column for column in texts if headings[column].lower() not in _CAPTION_WORDS]
-    class_column = next(said, classes[0] if classes else -1)
+    classes = [column for column in texts if headings[column].lower() not in _CAPTION_HEADINGS]
+    class_column = next(named, classes[0] if classes else -1)
     for column in texts:
         if column != class_column:
             name = f" ({headings[column]})" if headings[column] else ""
             number = column if column <= file_column else column + 1
             problems.add(first_line, f"column {number}{name} holds texts and is not read: only one is the class")
     numbers = [column for column in range(1, width) if kinds[column] == "numbers" and column != class_column]
-    if len(numbers) > MOST_NUMBERS:
-        raise UnreadableFile(
-            "refused", f"too many columns of numbers: {len(numbers):,}, at most {MOST_NUMBERS} are read"
-        )
-    names = _names([headings[column] for column in numbers])
+    if len(numbers) > MAX_NUMBERS:
+        reason = f"too many columns of numbers: {len(numbers):,}, at most {MAX_NUMBERS} are read"
+        raise UnreadableFile("refused", reason)
+    names = _unique_names([headings[column] for column in numbers])
     return _Layout(width, has_headings, class_column, tuple(numbers), names)
 
 
 def _width(rows: Sequence[list[str]]) -> int:
-    """How many columns most rows have; spreadsheets write empty ones after them. Raises Refused for just one."""
+    """Return the number of columns of most rows, without empty columns that spreadsheets append.
+
+    Raises UnreadableFile for a single column.
+    """
     length = Counter(map(len, rows)).most_common(1)[0][0]
     for width in range(length, 1, -1):
         if any(cells[width - 1] for cells in rows if len(cells) == length):
@@ -238,31 +243,31 @@ def _width(rows: Sequence[list[str]]) -> int:
 def _are_headings(
     first: Sequence[str], head: Sequence[tuple[int, list[str]]], names_file: Callable[[str], bool]
 ) -> bool:
-    """Whether the first row is one of headings: by its words, or as texts above numbers."""
+    """Return whether the first row has headings: known words, or texts above numbers."""
     with_numbers = any(_kind([cell]) == "numbers" for cell in first[1:])
-    about_files = first[0].lower() in _FILE_WORDS
+    about_files = first[0].lower() in _FILE_HEADINGS
     if about_files and not with_numbers:
-        return True  # also where there is a picture 'sprite.png'
+        return True  # even if a file 'sprite.png' exists
     if names_file(_key(first[0])):
         return False
-    if about_files or any(cell.lower() in _CLASS_WORDS for cell in first[1:]):
+    if about_files or any(cell.lower() in _CLASS_HEADINGS for cell in first[1:]):
         return True
     second = head[1][1][1:] if len(head) > 1 else []
     return not with_numbers and any(_kind([cell]) == "numbers" for cell in second)
 
 
 def _kind(cells: Sequence[str]) -> str:
-    """'numbers' where most that is there is one, else 'texts', '' where nothing is there."""
-    there = [cell for cell in cells if cell.lower() not in _MISSING]
-    numbers = sum(bool(is_number(cell) or _INFINITE.fullmatch(cell)) for cell in there)
-    return ("numbers" if 2 * numbers >= len(there) else "texts") if there else ""
+    """Return 'numbers' if at least half of the filled cells are numbers, else 'texts'; '' without filled cells."""
+    filled = [cell for cell in cells if cell.lower() not in _MISSING]
+    numbers = sum(bool(is_number(cell) or _INFINITE.fullmatch(cell)) for cell in filled)
+    return ("numbers" if 2 * numbers >= len(filled) else "texts") if filled else ""
 
 
-def _names(headings: Sequence[str]) -> tuple[str, ...]:
-    """A name of its own for each column of numbers."""
+def _unique_names(headings: Sequence[str]) -> tuple[str, ...]:
+    """Return a unique name for each column of numbers: its heading, or 'value 1'."""
     names: list[str] = []
-    for place, heading in enumerate(headings, 1):
-        name = plain = heading or ("value" if len(headings) == 1 else f"value {place}")
+    for position, heading in enumerate(headings, 1):
+        name = plain = heading or ("value" if len(headings) == 1 else f"value {position}")
         number = 2
         while name in names:
             name, number = f"{plain} {number}", number + 1
@@ -271,12 +276,12 @@ def _names(headings: Sequence[str]) -> tuple[str, ...]:
 
 
 def _key(cell: str) -> str:
-    """The name of a file as `rows` has it."""
+    """Return the file name in a cell as a key of LabelsTable.rows."""
     return nfc("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
 
 
-class _Filling:
-    """Build a LabelsTable row by row. marks: the decimal mark of each number column."""
+class _TableBuilder:
+    """Builds a LabelsTable row by row. marks: decimal mark of each number column."""
 
     def __init__(
         self, layout: _Layout, marks: Sequence[str], names_file: Callable[[str], bool], problems: Problems
@@ -288,7 +293,7 @@ class _Filling:
         self._class_index: dict[str, int] = {}
 
     def add(self, line: int, cells: list[str]) -> None:
-        """Take one row, or say why not."""
+        """Add a row, or the problem of an unusable row."""
         key = _key(cells[0])
         problem = self._problem(key, cells)
         if problem:
@@ -299,20 +304,21 @@ class _Filling:
         self._classes.append(self._class(line, cells))
         self._numbers.extend(self._number(line, cells[column], mark) for column, mark in self._columns)
 
-    def finished(self) -> LabelsTable:
+    def table(self) -> LabelsTable:
+        """Return the finished table."""
         numbers = np.array(self._numbers, np.float32).reshape(len(self._lines), len(self._layout.number_columns))
         lines, classes = np.array(self._lines, np.int32), np.array(self._classes, np.int32)
         names = tuple(self._class_index)
         return LabelsTable(self._rows, lines, classes, names, numbers, self._layout.number_names, self._problems)
 
     def _problem(self, key: str, cells: list[str]) -> str:
-        """Why a row can't be used; empty when it can."""
+        """Return why a row is unusable; '' for a usable row."""
         width = self._layout.width
         if len(cells) < width or any(cells[width:]):
             return f"{len(cells)} columns instead of {width}"
-        name, path = escape_unprintable(cells[0][:_LONGEST_NAME]), cells[0].replace("\\", "/")
+        name, path = escape_unprintable(cells[0][:_MAX_NAME]), cells[0].replace("\\", "/")
         if _ABSOLUTE.match(path):
-            return f"{name!r} is a place on a disk: write the file's name from the folder of this table on"
+            return f"{name!r} is an absolute path: write the path relative to the folder of this table"
         if ".." in path.split("/"):
             return f"{name!r} leads out of the folder of this table"
         if not key:
@@ -324,21 +330,22 @@ class _Filling:
     def _class(self, line: int, cells: list[str]) -> int:
         column = self._layout.class_column
         name = escape_unprintable(cells[column]) if column >= 0 else ""
-        if len(name) > _LONGEST_NAME:
-            self._problems.add(line, f"its class has {len(name):,} letters: at most {_LONGEST_NAME} can be read")
+        if len(name) > _MAX_NAME:
+            self._problems.add(line, f"its class has {len(name):,} letters: at most {_MAX_NAME} can be read")
             return -1
         return self._class_index.setdefault(name, len(self._class_index)) if name else -1
 
     def _number(self, line: int, cell: str, mark: str) -> float:
+        """Parse a cell; return NaN for a missing number, and for an unusable number after adding a problem."""
         if cell.lower() in _MISSING:
             return math.nan
-        value = number_in(cell, mark)
-        if value is not None and abs(value) <= _LARGEST:
+        value = parse_number(cell, mark)
+        if value is not None and abs(value) <= _MAX_NUMBER:
             return value
-        said, reason = escape_unprintable(cell[:_LONGEST_NAME]), "is not a number"
+        text, reason = escape_unprintable(cell[:_MAX_NAME]), "is not a number"
         if value is not None or _INFINITE.fullmatch(cell):
             reason = "is too large a number"
         elif is_number(cell):
             reason = f"is not a number with a decimal {mark}, unlike the rest of the column"
-        self._problems.add(line, f"{said!r} {reason}: it counts as missing")
+        self._problems.add(line, f"{text!r} {reason}: it counts as missing")
         return math.nan

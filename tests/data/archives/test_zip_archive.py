@@ -129,7 +129,7 @@ def test_the_last_of_the_same_name_is_used(tmp_path: Path) -> None:
     replaced(archive, b"b.png", b"a.png")
     event = imported(archive)
     assert event.sprites.names == ("a.png",) and (event.sprites.rgba[0] == sprite(1)).all()
-    assert "later file of this name" in reasons(event, "duplicate")["a.png"]
+    assert "later file of the same name" in reasons(event, "duplicate")["a.png"]
 
 
 def test_archives_with_nothing_in_them(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def changed(path: Path, name: bytes, field: tuple[int, str], value: int) -> None
 
 def test_members_that_can_not_be_read(tmp_path: Path) -> None:
     lies = {
-        "locked": (FLAGS, 1, "password"), "odd": (METHOD, 9, "in a way that is not read"),
+        "locked": (FLAGS, 1, "password"), "odd": (METHOD, 9, "compression method"),
         "link": (MODE, stat.S_IFLNK | 0o777, "a link"), "pipe": (MODE, stat.S_IFIFO, "pipe"),
         "thin": (PACKED, 1 << 30, "impossible size"), "gone": (OFFSET, 0xFFFFFFFE, "cut off"),
         "crc": (CRC, 7, "checksum"), "short": (SIZE, 60, "checksum"), "long": (SIZE, 5000, "cut off"),
@@ -209,13 +209,13 @@ def test_members_that_can_not_be_read(tmp_path: Path) -> None:
 def test_archives_that_ask_for_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zipped(tmp_path / "set" / "many.zip", {f"{seed}.png": png_of(sprite(seed)) for seed in range(9)})
     write(tmp_path / "set" / "a.png", sprite(20))
-    monkeypatch.setattr(zip_archive, "_MOST_UNPACKED", 4 * len(GOOD))
+    monkeypatch.setattr(zip_archive, "_MAX_UNPACKED", 4 * len(GOOD))
     event = imported(tmp_path / "set")
     assert event.sprites.names == ("a.png",) and "take more than" in reasons(event, "refused")["many.zip"]
     monkeypatch.setattr(zip_directory, "MAX_FILES", 3)
     event = imported(tmp_path / "set")
     assert len(event.sprites) == 4 and "more than 3 files" in reasons(event, "refused")["many.zip"]
-    monkeypatch.setattr(zip_directory, "_LARGEST_DIRECTORY", 30)
+    monkeypatch.setattr(zip_directory, "_MAX_BYTES", 30)
     assert "larger than" in reasons(imported(tmp_path / "set"), "refused")["many.zip"]
 
 

@@ -128,7 +128,7 @@ def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.M
         monkeypatch.setattr(
             limits, "usable_memory", lambda total_bytes=total_bytes: limits.Memory(total_bytes, total_bytes)
         )
-        assert scratch.most_in_memory() == most
+        assert scratch.memory_limit() == most
 
 
 def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.usefixtures("small_memory")
 def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     handles: list[int] = []
-    monkeypatch.setattr(scratch, "_let_go", handles.append)
+    monkeypatch.setattr(scratch, "_close_in_thread", handles.append)
     there = ScratchBuffer(tmp_path)
     there.add(np.ones(2000, np.uint8))
     found = there.array()[5:]
@@ -156,7 +156,7 @@ def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.Monkey
     (handle,) = handles
     assert os.fstat(handle).st_size == 2000
     monkeypatch.undo()
-    scratch._let_go(handle)
+    scratch._close_in_thread(handle)
     for thread in threading.enumerate():
         if thread.name == "scratch":
             thread.join(5)

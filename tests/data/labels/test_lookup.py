@@ -13,7 +13,7 @@ from studio.core.generators import run_to_end
 from studio.data.doctor.findings import list_findings
 from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.labels import lookup
-from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
+from studio.data.labels.table import MAX_NUMBERS, LabelsTable, read_table
 from studio.data.sources.idx import IdxSource
 from tests.data.making import events_of, frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 
@@ -54,7 +54,7 @@ def test_classes_take_precedence_over_folders(folder: Path) -> None:
     event = with_labels(folder, "file,class\na.png,sword\nsub/c.png,gem stone\nsub\\d.png,\n")
     assert classes(event) == {"a.png": "sword", "b.png": "set", "sub/c.png": "gem stone", "sub/d.png": "sub"}
     assert event.sprites.targets.shape == (4, 0) and event.sprites.target_names == ()
-    assert said(event) == ["without a row in it: b.png"] and not event.quarantine
+    assert said(event) == ["no row for b.png"] and not event.quarantine
 
 
 def test_numbers_become_targets(folder: Path) -> None:
@@ -87,7 +87,7 @@ def test_numbers_become_targets(folder: Path) -> None:
 def test_every_usual_way_to_write_a_table(folder: Path, text: str, names: tuple[str, ...], value: float | None) -> None:
     event = with_labels(folder, text)
     assert event.sprites.target_names == names and numbers(event)["a.png"][0] == value
-    assert all(reason.startswith("without a row") for reason in said(event))
+    assert all(reason.startswith("no row for") for reason in said(event))
 
 
 def test_a_column_of_classes_beside_numbers(folder: Path) -> None:
@@ -110,8 +110,8 @@ def test_each_line_that_lies_is_said_and_the_rest_goes_on(folder: Path) -> None:
         "line 4: 4 columns instead of 3",
         "line 5: there is no file 'none.png'",
         "line 6: '../a.png' leads out of the folder of this table",
-        "line 7: '/etc/a.png' is a place on a disk: write the file's name from the folder of this table on",
-        "line 8: 'C:\\\\a.png' is a place on a disk: write the file's name from the folder of this table on",
+        "line 7: '/etc/a.png' is an absolute path: write the path relative to the folder of this table",
+        "line 8: 'C:\\\\a.png' is an absolute path: write the path relative to the folder of this table",
         "line 9: 'a.png' has a row already, which counts: line 2",
         "line 10: it names no file",
         "line 11: 'inf' is too large a number: it counts as missing",
@@ -124,23 +124,23 @@ def test_each_line_that_lies_is_said_and_the_rest_goes_on(folder: Path) -> None:
     assert all(item.path == folder / "labels.csv" for item in event.notes)
     event = with_labels(folder, 'a.png,1\n"b.png"x,2\nsub/c.png,3\nsub/d.png,"4\n')
     assert numbers(event)["a.png"] == [1] and numbers(event)["sub/c.png"] == [3]
-    sentence = "a quotation mark in it is not closed, or stands in the middle of a text"
+    sentence = "a quotation mark is not closed, or stands in the middle of a text"
     assert said(event)[:2] == [f"line 2: {sentence}", f"line 4: {sentence}"]
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "empty: there is nothing in it"),
-        (b"\xef\xbb\xbf\r\n \n", "empty: there is nothing in it"),
+        (b"", "empty: the file has no text"),
+        (b"\xef\xbb\xbf\r\n \n", "empty: the file has no text"),
         ("file,price\na.png,1\nü.png,2\n".encode("latin-1"), "line 3 is not UTF-8 text"),
         ("a.png,1".encode("utf-16"), "line 1 is not UTF-8 text"),
         (b"a.png,1\0\n", "not a text"),
         (bytes(range(1, 256)) * 40, "not UTF-8 text"),
-        (b"a.png\nb.png\n", "it has one column only"),
-        (b"a.png,\nb.png,\n", "it has one column only"),
+        (b"a.png\nb.png\n", "it has only one column"),
+        (b"a.png,\nb.png,\n", "it has only one column"),
         (b'"a.png,1\nb.png,2\n', "no line of it can be read: line 1: a quotation mark"),
-        (("a.png" + ",1" * (MOST_NUMBERS + 1)).encode(), "too many columns of numbers: 65, at most 64"),
+        (("a.png" + ",1" * (MAX_NUMBERS + 1)).encode(), "too many columns of numbers: 65, at most 64"),
     ],
 )
 def test_a_file_that_is_no_table_is_left_out(folder: Path, data: bytes, reason: str) -> None:
@@ -153,7 +153,7 @@ def test_tables_of_several_folders(folder: Path) -> None:
     event = with_labels(folder, "file,rarity,price\na.png,1,10\nsub/c.png,2,20\nsub/d.png,3,30\n")
     assert event.sprites.target_names == ("rarity", "price", "kind of")
     assert numbers(event)["sub/c.png"] == [None, 5, 1] and numbers(event)["sub/d.png"] == [3, 30, None]
-    assert said(event) == ["line 3: 'sub/c.png' has a row in a labels.csv nearer to it", "without a row in it: b.png"]
+    assert said(event) == ["line 3: 'sub/c.png' has a row in a labels.csv nearer to it", "no row for b.png"]
 
 
 def test_sheets_and_their_sprites(folder: Path) -> None:
@@ -231,7 +231,7 @@ def test_texts_that_are_too_long_are_passed_over() -> None:
 
 
 def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_AT_ONCE", 10)
+    monkeypatch.setattr(lookup, "_PROGRESS_FILES", 10)
     for number in range(25):
         write(tmp_path / "set" / f"{number}.png", sprite(number))
     told = [event for event in events_of(tmp_path / "set") if isinstance(event, Progress)]
@@ -300,7 +300,7 @@ def test_metadata_csv_is_read_like_labels_csv(folder: Path) -> None:
     assert set(classes(event).values()) == {"set", "sub"}  # captions are no classes
     assert said(event) == [
         "line 1: column 1 (text) holds texts and is not read: only one is the class",
-        "without a row in it: b.png, sub/d.png",
+        "no row for b.png, sub/d.png",
     ]
     event = with_labels(folder, "file,class\na.png,gem\n")
     assert classes(event)["a.png"] == "gem" and numbers(event)["sub/c.png"] == [2]

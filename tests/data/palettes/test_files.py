@@ -212,7 +212,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             load_palette(tmp_path / name)
     if os.name != "nt":  # Windows has no pipes
         os.mkfifo(tmp_path / "pipe.gpl")
-        with pytest.raises(BadInputError, match="not a plain file"):
+        with pytest.raises(BadInputError, match="not a file"):
             load_palette(tmp_path / "pipe.gpl")
 
 

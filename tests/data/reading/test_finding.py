@@ -219,7 +219,7 @@ def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_found_files_are_as_they_were_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finding, "_RUN", 4)
+    monkeypatch.setattr(finding, "_SORT_RUN", 4)
     folder, odd = all_sorts(tmp_path / "set"), os.fsdecode(b"caf\xe9 \x01.png")
     (folder / odd).write_bytes(b"")
     for dropped in ([folder], [folder / "sheet.png", folder / "pack.zip"]):
