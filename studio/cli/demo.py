@@ -21,8 +21,9 @@ from studio.data.options import ImportOptions
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.devices.types import Device, GenerateSettings
+from studio.engine.devices.types import Device
 from studio.engine.runs.history import TRAINING_LOSS, read_history
+from studio.engine.sampling.settings import GenerateSettings
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel

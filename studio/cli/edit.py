@@ -15,7 +15,7 @@ from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
 from studio.data.importing.single_sprite import fit, read_mask, read_picture, read_silhouette
-from studio.engine.devices.types import MIN_LIKED, GenerateSettings
+from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 if TYPE_CHECKING:
     from studio.engine.models.model import TrainedModel

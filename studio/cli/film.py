@@ -10,7 +10,7 @@ from studio.cli.reporting import reporter_for
 from studio.core import files
 from studio.core.events import Notice
 from studio.core.formatting import count, duration
-from studio.engine.runs.analysis.film import timelapse
+from studio.engine.runs.analysis.timelapse import timelapse
 from studio.exports.sprites.formats import sprite_export_for
 
 

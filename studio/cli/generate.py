@@ -26,7 +26,7 @@ from studio.data.colour.quantizing import BAYER, NO_DITHER
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.palettes.files import load_palette
 from studio.data.pixels import corner_tiles
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.cards import provenance
 from studio.exports.png import save_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet

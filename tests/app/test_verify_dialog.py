@@ -15,7 +15,7 @@ from studio.app.window import Window
 from studio.core.errors import BadInputError
 from studio.core.events import Verified
 from studio.data.rights import Rights
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 from studio.exports import png
 from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, wait_idle
 

@@ -32,13 +32,13 @@ from studio.data.colour.pixel_art import to_pixel_art
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine.devices.detection import choose_device, probe_devices
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_sprites
 from studio.engine.sampling.generate import draw_in_batches, edit_condition
+from studio.engine.sampling.settings import GenerateSettings
 from studio.recipes.capabilities import EditsSprites
 from tests.bench.tools import command_line, say
 

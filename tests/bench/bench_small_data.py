@@ -31,7 +31,7 @@ from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.detection import choose_device, find_device, probe_devices, resolve_precision
-from studio.engine.devices.types import STARTER, GenerateSettings
+from studio.engine.devices.types import STARTER
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.evaluate import classes_to_draw, loss_gap
@@ -39,6 +39,7 @@ from studio.engine.quality.features import SpriteFeatures, features_of, fixed_fe
 from studio.engine.quality.scores import kid, share_below
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.sampling.generate import draw
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.benchmark import training_budget
 from studio.engine.training.loop import train_new
 from studio.engine.training.parents import Parent, load_parent

@@ -35,10 +35,10 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     from studio.engine import catalog
     from studio.engine.control.control import Control
     from studio.engine.devices.detection import choose_device, probe_devices
-    from studio.engine.devices.types import GenerateSettings
     from studio.engine.models.loading import load_model
     from studio.engine.quality.evaluate import classes_to_draw
     from studio.engine.sampling.generate import draw
+    from studio.engine.sampling.settings import GenerateSettings
     from studio.engine.training.loop import train_new
     from tests.data.making import imported
 

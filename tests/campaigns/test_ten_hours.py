@@ -23,9 +23,9 @@ from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, S
 from studio.engine import catalog
 from studio.engine.control.control import Control
 from studio.engine.devices.precision import LossScaler
-from studio.engine.runs.folder import MAX_SAMPLE_IMAGES
 from studio.engine.runs.history import RunReader, read_history
 from studio.engine.runs.listing import list_runs
+from studio.engine.runs.samples import MAX_SAMPLE_IMAGES
 from studio.engine.steps import timing
 from studio.engine.steps.batches import RawBatch
 from studio.engine.steps.optim import EMA

@@ -14,6 +14,7 @@ from PIL import Image
 from studio.cli.messages import FAILED, WRONG_USAGE
 from studio.core.events import SamplesReady
 from studio.engine.runs.folder import RunDir
+from studio.engine.runs.samples import save_samples
 from tests.cli.tools import Studio
 from tests.conftest import make_sprites
 from tests.exports.sprites.making import played
@@ -27,7 +28,7 @@ def run(generator_run: Path, tmp_path: Path) -> Path:
         old.unlink()
     sprites = make_sprites(per_class=6).rgba
     for step, shown in ((0, sprites[::-1][:9]), (5, sprites), (70, sprites)):
-        RunDir(path).save_samples(SamplesReady(step, shown, ("disc",) * len(shown)))
+        save_samples(RunDir(path), SamplesReady(step, shown, ("disc",) * len(shown)))
     return path
 
 
@@ -56,7 +57,7 @@ def test_a_film_has_a_name_of_its_own_and_says_what_it_lost(
     run: Path, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     soft = make_sprites(per_class=1).rgba // 2
-    RunDir(run).save_samples(SamplesReady(90, soft))
+    save_samples(RunDir(run), SamplesReady(90, soft))
     monkeypatch.chdir(tmp_path)
     assert "no soft alpha" in "".join(studio("film", "my run"))
     assert (tmp_path / "my run.gif").is_file()

@@ -16,10 +16,10 @@ from studio.core import records
 from studio.core.errors import UsageError
 from studio.core.events import SpritesGenerated
 from studio.core.generators import run_to_end
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.runs.history import MetricCurve
 from studio.engine.sampling.generate import generate
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input
 from studio.lab.experiments import feature_maps, from_noise, hardest, layers
 from studio.lab.experiments.base import Experiment, ExperimentContext

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from studio.data.colour.pixel_art import PixelStyle
     from studio.data.colour.recolouring import ColourMode
     from studio.data.sprites import Sprites
-    from studio.engine.devices.types import Device, GenerateSettings
+    from studio.engine.devices.types import Device
     from studio.engine.models.model import TrainedModel
+    from studio.engine.sampling.settings import GenerateSettings
     from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _FILES_PER_PROGRESS = 32
@@ -334,7 +335,7 @@ def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
 
 def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Generator[Event, None, list[Path]]:
     """Write a timelapse of a run's samples and return the files."""
-    from studio.engine.runs.analysis.film import timelapse
+    from studio.engine.runs.analysis.timelapse import timelapse
 
     film = timelapse(run)
     return (yield from _write(film if tells_source else dataclasses.replace(film, about={}), path, form))

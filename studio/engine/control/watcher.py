@@ -33,13 +33,13 @@ from studio.engine.runs.history import (
     HistoryRead,
     MetricsTail,
     RunHistory,
-    SampleReader,
     budget_used,
     read_confusion,
     trained_so_far,
 )
 from studio.engine.runs.listing import resume_hint
 from studio.engine.runs.metrics import CheckpointLine, LossLine, MetricsLine, QualityLine, ResumeLine, ValidationLine
+from studio.engine.runs.samples import SampleReader
 
 _QUIET_S = 6.0  # without a beat, before the lock is looked at
 _LOST_S = 60.0  # without a beat, where no lock tells whether anybody trains

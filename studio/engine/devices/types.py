@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
-from studio.core.config import Config, setting
 from studio.core.events import Event
-from studio.data.colour.constraints import MIRRORS, NONE, SEAMLESS, Constraints
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 NOTHING: Final = "nothing"
-MAX_SPRITES: Final = 10_000  # that a single request draws
-MIN_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None
 
@@ -106,77 +102,3 @@ class CodesDecoded(Event):
     """Sprites uint8 [N, S, S, 4] from codes."""
 
     sprites: Rgba
-
-
-@dataclass(frozen=True)
-class GenerateSettings(Config):
-    """What to generate."""
-
-    count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=MAX_SPRITES)
-    class_name: str = setting("", "The class to draw; empty takes all classes in turn.", label="Class")
-    in_proportion: bool = setting(
-        False, "Draw the classes as often as the sprites learnt from have them, instead of all in turn."
-    )
-    mix: str = setting(
-        "",
-        "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'. Put a class with a comma in "
-        "double quotes.",
-        label="Mixture",
-        legacy_default="",
-    )
-    best_of: int = setting(
-        1, "Of so many new sprites, give the one that is most like those you liked before; 1 gives all as they come.",
-        label="Best of", low=1, high=16, legacy_default=1,
-    )  # fmt: skip
-    corner_tiles: bool = setting(
-        False,
-        "Of two mixed classes of tiles, the 16 in which each corner is of one or the other: any fits any other with "
-        "the same corners.",
-        legacy_default=False,
-    )
-    seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
-    strength: float = setting(
-        0.5,
-        "How much of a sprite that is started from may change: 0 leaves it as it is, 1 forgets it.",
-        low=0.0,
-        high=1.0,
-        legacy_default=0.5,
-    )
-    guidance: float = setting(
-        1.5,
-        "How strongly the class shapes the sprite: 1 is as learnt, more is purer and less varied.",
-        low=0.0,
-        high=10.0,
-    )
-    steps: int = setting(10, "In how many steps a sprite is drawn: more are finer and slower.", low=1, high=1000)
-    quick: bool = setting(
-        False,
-        "Draw with the distilled network: about four times as fast, with the guidance that it was taught.",
-        legacy_default=False,
-    )
-    mirror: str = setting(
-        NONE, "Draw sprites whose one half is the mirror image of the other.",
-        choices=MIRRORS, advanced=True, legacy_default=NONE,
-    )  # fmt: skip
-    seamless: str = setting(
-        NONE, "Draw sprites that go on across their borders: tiles that can be laid side by side.",
-        choices=SEAMLESS, advanced=True, legacy_default=NONE,
-    )  # fmt: skip
-    outline: str = setting(
-        NONE, "One colour for all pixels at the rim: 'dark' takes the sprite's darkest, or name one such as '#1a1c2c'.",
-        advanced=True, legacy_default=NONE,
-    )  # fmt: skip
-    true_pixels: bool = setting(
-        True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.constraints()  # which knows what an outline is
-
-    def constraints(self, silhouette: NDArray[np.uint8] | None = None) -> Constraints:
-        """What the sprites are to have by construction; silhouette: uint8 [S, S], the alpha of each pixel, or any.
-
-        Raises UsageError for an outline that is no colour.
-        """
-        return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)

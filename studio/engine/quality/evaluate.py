@@ -27,7 +27,6 @@ from studio.data.store import packed
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
@@ -37,6 +36,7 @@ from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import MIN_REPORT_SPRITES, Indices, shuffle_by_group, split_sprites
 from studio.engine.sampling.generate import Labels, draw
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe

@@ -12,11 +12,11 @@ from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
 from studio.data.colour.palette import to_oklab
-from studio.engine.devices.types import MAX_SPRITES, MIN_LIKED, GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.features import fixed_features
 from studio.engine.sampling.edit import EditInput
 from studio.engine.sampling.generate import Labels, generate
+from studio.engine.sampling.settings import MAX_SPRITES, MIN_LIKED, GenerateSettings
 
 _SHRINKAGE = 0.5  # of the covariance towards its diagonal: there may be fewer sprites than features
 

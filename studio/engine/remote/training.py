@@ -41,6 +41,7 @@ from studio.engine.runs.folder import (
     wrap_write_errors,
 )
 from studio.engine.runs.history import HistoryRead
+from studio.engine.runs.samples import thin_samples
 
 POLL_S = 3.0  # from one look at the other machine to the next
 RETRY_S = 5.0  # where the link is lost
@@ -321,7 +322,7 @@ class RemoteTraining:
         best_by = catalog.recipe(self._run.record().recipe).best_by
         with self._run.wrap_write_errors():
             checkpoints.rotate(self._run.checkpoints, best_by, in_use=found.steps)
-            self._run.thin_samples(in_use=found.samples)
+            thin_samples(self._run, in_use=found.samples)
 
     def _exchange(self) -> _RemoteState:
         """Read the state of the run on the other machine, pass requests on, and copy new files here.

@@ -23,26 +23,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-import numpy as np
 from filelock import BaseFileLock
-from numpy.typing import NDArray
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
-from studio.core import file_systems, files, pictures, records
+from studio.core import file_systems, files, records
 from studio.core.errors import DamagedError, RunError, RunGoneError, UnwritableError
-from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
+from studio.core.events import LossChunk, QualityMeasured, Validated
 from studio.engine.runs.metrics import LayerStats, line_of
 
 FORMAT = 1
-SAMPLE_COLUMNS = 8
-MAX_SAMPLE_IMAGES = 512  # pictures of live samples that a run keeps
 METRICS_FILE = "metrics.jsonl"
 REMOTE_FILE = "elsewhere.json"
 CONFUSION_FILE = "confusion.json"
@@ -50,7 +44,6 @@ STYLE_FILE = "style.json"
 HEARTBEAT_FILE, REQUEST_FILE = "live.json", "asked.json"
 PROCESS_LOG = "process.log"
 EXPORTS_FOLDER = "exports"
-CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 
 RunState = Literal["queued", "training", "finished", "stopped", "failed"]
 T = TypeVar("T")
@@ -237,41 +230,11 @@ class RunDir:
             with self.wrap_write_errors():
                 files.write_atomic(self.path / CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
-    def save_samples(self, samples: SamplesReady) -> Path:
-        """Write live samples as one PNG, with their captions in a text chunk. Raises UnwritableError.
-
-        Pictures beyond MOST_SAMPLES are thinned out. A power failure may cost the newest picture.
-        """
-        target = self.samples / f"{samples.step:08d}.png"
-        text = PngInfo()
-        text.add_text(CAPTIONS, json.dumps(samples.captions))
-        with self.wrap_write_errors():
-            with files.atomic_path(target, durable=False) as temporary:
-                picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
-                picture.save(temporary, format="PNG", pnginfo=text)
-            self.thin_samples()
-        return target
-
-    def thin_samples(self, in_use: Collection[int] = ()) -> None:
-        """Remove pictures of live samples beyond MOST_SAMPLES; keep the steps `in_use`. Raises OSError."""
-        found = self.sample_paths()
-        for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
-            files.remove(found[step])
-
     def remove_leftovers(self) -> None:
         """Remove what a crash left half-written."""
         for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
             files.sweep_temporaries(folder)
         files.remove(self.path / START_MARK)
-
-    def sample_paths(self) -> dict[int, Path]:
-        """The pictures of live samples by their step, the oldest first. Raises OSError."""
-        try:
-            paths = list(self.samples.iterdir())
-        except FileNotFoundError:
-            return {}
-        found = {int(path.stem): path for path in paths if path.suffix == ".png" and path.stem.isdecimal()}
-        return dict(sorted(found.items()))
 
     def saved_step(self) -> int:
         """Return the step of the newest checkpoint by folder name; 0 without a checkpoint."""
@@ -312,20 +275,6 @@ def file_exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
-
-
-def thin_steps(steps: Sequence[int], most: int) -> list[int]:
-    """At most so many of these steps, which rise: the first, the last and those between as even as they can be.
-
-    Of one step more than that, the one goes whose neighbours are nearest to each other: so a run whose steps are handed
-    in as they come keeps gaps of which none is more than about twice another.
-    """
-    kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
-    if len(kept) > 2 * most:
-        kept = kept[np.linspace(0, len(kept) - 1, 2 * most).round().astype(int)]
-    while len(kept) > max(2, most):
-        kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))
-    return [int(step) for step in kept]
 
 
 def newer_version_error(name: str) -> RunError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from studio.core import pictures, records
+from studio.core import records
 from studio.core.config import TrainingConfig
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.errors import UsageError
@@ -23,13 +20,10 @@ from studio.core.events import Event, Events, RolledBack, SamplesReady
 from studio.core.metrics import ACCURACY, LOSS, R2
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
 from studio.engine.runs.folder import (
-    CAPTIONS,
     CONFUSION_FILE,
-    MAX_SAMPLE_IMAGES,
     METRICS_FILE,
     RunDir,
     RunRecord,
-    thin_steps,
     wrap_read_errors,
 )
 from studio.engine.runs.metrics import (
@@ -43,13 +37,11 @@ from studio.engine.runs.metrics import (
     ValidationLine,
     parse_line,
 )
+from studio.engine.runs.samples import SampleReader
 
 ConfusionAtStep = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
 
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
-_ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
-_A_PICTURE = 16  # sprites
-_LARGEST_SIDE = 4096  # pixels; a larger picture of live samples is left out
 
 
 @dataclass
@@ -161,14 +153,6 @@ def read_history(path: Path) -> RunHistory:
     return CurveReader(path).read()
 
 
-def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
-    """The live samples that a run has on disk, the oldest first; unreadable ones are passed over. Raises RunError.
-
-    Of very many, the first, the last and some between.
-    """
-    return SampleReader(path, size).read()
-
-
 class RunReader:
     """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
 
@@ -189,56 +173,6 @@ class RunReader:
         yield HistoryRead(
             path, history, samples.read(), read_evaluations(path), budget_used(record, *trained_so_far(history))
         )
-
-
-class SampleReader:
-    """The live samples of one run, which are sprites of `size` pixels."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        self._run, self._size = RunDir(path), size
-        self._most = max(2, min(MAX_SAMPLE_IMAGES, _ROOM_BYTES // (_A_PICTURE * size * size * 4)))
-        self._known: dict[
-            tuple[int, int, int], SamplesReady | None
-        ] = {}  # by step, and by when and how much was written
-
-    def read(self) -> tuple[SamplesReady, ...]:
-        """Read the pictures that are new, and forget those that are gone. Raises RunError."""
-        with wrap_read_errors(self._run.samples):
-            paths = self._run.sample_paths()
-        found: dict[tuple[int, int, int], SamplesReady | None] = {}
-        for step in thin_steps(list(paths), self._most):
-            with contextlib.suppress(OSError):  # it was removed in the meantime, or can't be read: others can
-                about = paths[step].stat()
-                key = (step, about.st_mtime_ns, about.st_size)
-                found[key] = self._known[key] if key in self._known else _picture(paths[step], step, self._size)
-        self._known = found
-        return tuple(samples for samples in found.values() if samples is not None)
-
-
-def _picture(path: Path, step: int, size: int) -> SamplesReady | None:
-    """One picture of live samples; None when it is damaged. Raises OSError, also for some damage."""
-    try:
-        with Image.open(path) as picture:
-            if max(picture.size) > _LARGEST_SIDE:
-                return None
-            sprites = pictures.untile(np.asarray(picture.convert("RGBA")), size)
-            captions = _captions(picture.info.get(CAPTIONS))
-    except OSError:
-        raise
-    except pictures.PILLOW_ERRORS:
-        return None
-    if captions and len(captions) <= len(sprites):  # what is left of the last row is empty
-        return SamplesReady(step, sprites[: len(captions)], captions)
-    return SamplesReady(step, sprites)
-
-
-def _captions(text: object) -> tuple[str, ...]:
-    """The captions that a picture of live samples holds; none when the text is not what the studio writes."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else []
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 @dataclass(frozen=True)

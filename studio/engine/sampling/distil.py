@@ -25,12 +25,13 @@ from studio.core.generators import run_to_end
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
-from studio.engine.devices.types import Device, GenerateSettings
+from studio.engine.devices.types import Device
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import Labels, draw, proportional_labels, run_in_precision
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
 from studio.recipes.capabilities import Distils, Student
 

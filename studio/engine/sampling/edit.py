@@ -16,7 +16,6 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine.devices import detection
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.generate import (
     Labels,
@@ -27,6 +26,7 @@ from studio.engine.sampling.generate import (
     edit_condition,
     model_label,
 )
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input
 from studio.recipes.capabilities import BlendsSprites, Capability, EditsSprites
 

@@ -22,9 +22,9 @@ from studio.data.pixels import corner_tiles
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling.class_choice import find_class, read_mixture
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.base import evenly_spread
 from studio.recipes.capabilities import Distils, DrawsMaps, EditCondition, EditsSprites, Student

@@ -9,9 +9,10 @@ import numpy as np
 from studio.core import formatting
 from studio.core.events import Classified, Events, NumbersPredicted, SamplesReady
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
+from studio.engine.runs.samples import save_samples
 from studio.engine.sampling.generate import draw, predict
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.training.state import Training
 
 SAMPLE_COUNT = 16
@@ -29,7 +30,7 @@ def live_samples(training: Training, control: Control) -> Events:
         if model.recipe.makes != "sprites":
             samples = _heldout_samples(training, model)
             if len(samples.sprites):
-                yield from retry_until_writable(control, training.run.save_samples, samples)
+                yield from retry_until_writable(control, save_samples, training.run, samples)
             yield samples
         else:
             yield from until_stopped(_drawn_samples(training, model, control), control)
@@ -47,7 +48,7 @@ def _drawn_samples(training: Training, model: TrainedModel, control: Control) ->
     else:  # an untrained network draws flat grey
         sprites = yield from draw(model, labels, how.replace(true_pixels=False), stop_after=1)
     samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
-    yield from retry_until_writable(control, training.run.save_samples, samples)
+    yield from retry_until_writable(control, save_samples, training.run, samples)
     yield samples
 
 

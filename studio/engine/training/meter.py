@@ -18,7 +18,6 @@ from studio.core.formatting import percent
 from studio.core.metrics import Quality
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import FEWEST, classes_to_draw
@@ -29,6 +28,7 @@ from studio.engine.runs.analysis.advice import FINAL_SPRITES, QUALITY_SPRITES, c
 from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, split_in_halves
 from studio.engine.sampling.generate import draw
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import stride_subsample
 from studio.engine.steps.timing import Stopwatch, Throttle
 from studio.engine.training.state import Training

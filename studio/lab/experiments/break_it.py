@@ -19,8 +19,8 @@ from studio.core.formatting import count, decimal, memory, percent
 from studio.core.metrics import LOSS
 from studio.core.pictures import tile
 from studio.engine.devices.precision import autocast
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.runs.split import split_by_group
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_rgba
 from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S

@@ -14,7 +14,8 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count, percent, rate
 from studio.engine.devices import detection
 from studio.engine.devices.precision import autocast
-from studio.engine.devices.types import Device, GenerateSettings
+from studio.engine.devices.types import Device
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import DeviceSprites
 from studio.engine.steps.bench_steps import BenchmarkTrainer, StepTimes
 from studio.engine.steps.benchmark import transfer_ms

@@ -15,8 +15,8 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count, percent
 from studio.core.pictures import tile
 from studio.engine.devices import detection
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.sampling.generate import run_in_precision
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_rgba
 from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot

@@ -15,9 +15,9 @@ from studio.core.generators import run_to_end
 from studio.data.colour.recolouring import ColourMode
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.runs.checkpoints import add_metrics, list_checkpoints
+from studio.engine.sampling.settings import GenerateSettings
 from tests.engine.tools import CPU, train_generator
 
 FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}

@@ -18,7 +18,7 @@ from studio.app.widgets.config_form import ConfigForm, NumberBox
 from studio.app.widgets.factory import FieldError
 from studio.core.config import Config, TrainingConfig, setting, settings_of
 from studio.core.errors import UsageError
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,11 @@ from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices import detection
-from studio.engine.devices.types import Device, DeviceMeasured, GenerateSettings
+from studio.engine.devices.types import Device, DeviceMeasured
 from studio.engine.models.loading import load_model
 from studio.engine.quality.features import features_of
 from studio.engine.sampling.generate import generate, predict
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.benchmark import measure
 from studio.engine.training.loop import train_new
 from studio.recipes.base import Recipe, Spec

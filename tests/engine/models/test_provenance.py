@@ -21,7 +21,7 @@ from studio.data.store import packed
 from studio.engine.models.exporting import export
 from studio.engine.models.loading import load_model
 from studio.engine.models.provenance import model_provenance, verify, weights_sha256
-from studio.engine.runs.analysis.film import timelapse
+from studio.engine.runs.analysis.timelapse import timelapse
 from studio.engine.runs.folder import RunDir
 from studio.exports import cards, png
 from studio.exports.sprites.apng import Apng

@@ -11,10 +11,10 @@ from studio.core.arrays import Rgba
 from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
 from studio.data.sprites import Sprites
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.quality import rerank
 from studio.engine.quality.rerank import best_of, best_of_each_class, likeness
 from studio.engine.sampling.edit import EditInput
+from studio.engine.sampling.settings import GenerateSettings
 from tests.conftest import make_sprites
 
 

@@ -18,6 +18,7 @@ from studio.core.observers import observed
 from studio.engine.control import server
 from studio.engine.control.control import Control
 from studio.engine.runs.folder import RunDir, RunProgress
+from studio.engine.runs.samples import save_samples
 
 FAR = Path(os.environ["FAR"])
 
@@ -67,7 +68,7 @@ def is_stopped(control: Control) -> bool:
 
 def save(run: RunDir, step: int) -> CheckpointSaved:
     """A checkpoint, of which two are kept, and a picture."""
-    run.save_samples(SamplesReady(step, np.full((8, 8, 8, 4), step % 256, np.uint8)))
+    save_samples(run, SamplesReady(step, np.full((8, 8, 8, 4), step % 256, np.uint8)))
     if not (target := run.checkpoints / f"step-{step:08d}").exists():
         with files.atomic_path(target, durable=False) as temporary:
             temporary.mkdir()

@@ -31,7 +31,7 @@ from studio.engine.runs import checkpoints, queue
 from studio.engine.runs.checkpoints import list_checkpoints
 from studio.engine.runs.creating import new_run, remove_failed_starts
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import read_history, read_samples
+from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import (
     RunsListed,
     RunSummary,
@@ -44,6 +44,7 @@ from studio.engine.runs.listing import (
 from studio.engine.runs.maintenance.disk_use import Removable
 from studio.engine.runs.maintenance.free_space import free_space
 from studio.engine.runs.notes import change_notes
+from studio.engine.runs.samples import read_samples, save_samples
 from studio.engine.steps.streamed import StreamedSprites
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites
@@ -408,7 +409,7 @@ def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> N
     for number, step in enumerate(late, info.number + 1):
         target = shutil.copytree(path, checkpoints.checkpoint_path(run / "checkpoints", step))
         checkpoints._write_record(target, replace(info, step=step, number=number))
-        RunDir(run).save_samples(SamplesReady(step, make_sprites().rgba[:1]))
+        save_samples(RunDir(run), SamplesReady(step, make_sprites().rgba[:1]))
     assert steps(run)[-3:] == late and checkpoint_names(run)[2] == "1000000000"
     assert [samples.step for samples in read_samples(run, 8)][-3:] == late
     assert load_model(run, "last", CPU).step == late[-1]

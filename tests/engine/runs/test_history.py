@@ -19,9 +19,10 @@ from studio.core.events import CheckpointSaved, LossChunk, RunStarted, SamplesRe
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.runs import history
-from studio.engine.runs.folder import RunDir, RunProgress, thin_steps
-from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
+from studio.engine.runs.folder import RunDir, RunProgress
+from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
+from studio.engine.runs.samples import read_samples, sample_paths, save_samples, thin_steps
 from studio.engine.training.loop import train_resumed
 from tests.engine.tools import CPU, bare_run, bomb_png, of_kind, train_classifier, train_generator
 
@@ -35,7 +36,7 @@ def _read(path: Path, reader: RunReader | None = None) -> HistoryRead:
 def _save_samples(run: RunDir, steps: Iterable[int], captions: tuple[str, ...] = ()) -> None:
     """Two sprites at each of these steps, whose pixels are the number of the step."""
     for step in steps:
-        run.save_samples(SamplesReady(step, np.full((2, 8, 8, 4), step % 256, np.uint8), captions))
+        save_samples(run, SamplesReady(step, np.full((2, 8, 8, 4), step % 256, np.uint8), captions))
 
 
 def test_curves_are_what_was_trained(run_path: Path, sprites: Sprites) -> None:
@@ -106,7 +107,7 @@ def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: P
 def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _save_samples(bare_run(tmp_path), range(0, 120, 10), ("a", "b"))
     assert len(list(read_samples(tmp_path, 8))) == 12
-    monkeypatch.setattr(history, "MAX_SAMPLE_IMAGES", 5)
+    monkeypatch.setattr("studio.engine.runs.samples.MAX_SAMPLE_IMAGES", 5)
     found = list(read_samples(tmp_path, 8))
     assert [samples.step for samples in found] == [0, 40, 70, 90, 110]
     assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
@@ -115,22 +116,22 @@ def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkey
 def test_samples_with_too_many_pixels_are_left_out(tmp_path: Path) -> None:
     run = bare_run(tmp_path)
     _save_samples(run, [0, 10, 20])
-    run.sample_paths()[10].write_bytes(bomb_png())
-    Image.new("RGBA", (8, 9000)).save(run.sample_paths()[20])
+    sample_paths(run)[10].write_bytes(bomb_png())
+    Image.new("RGBA", (8, 9000)).save(sample_paths(run)[20])
     assert [samples.step for samples in read_samples(tmp_path, 8)] == [0]
 
 
 def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.runs.folder.MAX_SAMPLE_IMAGES", 6)
+    monkeypatch.setattr("studio.engine.runs.samples.MAX_SAMPLE_IMAGES", 6)
     flushed = list[int]()
     monkeypatch.setattr("os.fsync", flushed.append)
     run = bare_run(tmp_path)
     for step in range(0, 1000, 10):
         _save_samples(run, [step])
         assert len(list(run.samples.iterdir())) <= 6
-    kept = list(run.sample_paths())
+    kept = list(sample_paths(run))
     assert kept[0] == 0 and kept[-1] == 990 and not flushed
     gaps = np.diff(kept)
     assert gaps[:-1].max() <= 2 * gaps[:-1].min()
@@ -185,7 +186,7 @@ def test_who_looks_again_reads_only_what_is_new(
     line = f"{json.dumps(tick)}\n"
     with metrics.open("a") as lines:
         lines.write(line + line[:9])  # and a line that is being written
-    RunDir(run_path).save_samples(SamplesReady(7, sprites.rgba[:4]))
+    save_samples(RunDir(run_path), SamplesReady(7, sprites.rgba[:4]))
     grown, new_bytes, new_pictures = look()
     assert new_bytes == len(line) + 9 and new_pictures == 1
     assert grown.history.series["loss"].steps.tolist() == list(range(7))
@@ -207,7 +208,7 @@ def test_who_looks_again_reads_only_what_is_new(
 )
 def test_samples_with_a_text_of_another_kind_have_no_captions(tmp_path: Path, text: str) -> None:
     _save_samples(bare_run(tmp_path), [0], ("a", "b"))
-    path, chunk = RunDir(tmp_path).sample_paths()[0], PngInfo()
+    path, chunk = sample_paths(RunDir(tmp_path))[0], PngInfo()
     chunk.add_text("Captions", text)
     with Image.open(path) as picture:
         picture.load()

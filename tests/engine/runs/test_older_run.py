@@ -17,12 +17,12 @@ from PIL import Image
 from studio.core.events import Exported, LossChunk, SpritesGenerated
 from studio.core.pictures import untile
 from studio.engine.control.control import Control
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.exporting import export
 from studio.engine.models.loading import load_model
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, list_runs
 from studio.engine.sampling.generate import generate
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_rgba
 from studio.engine.training.loop import train_resumed
 from studio.recipes.flow import draw_noise

@@ -14,13 +14,13 @@ import torch
 from studio.core.errors import DeviceFullError, RunError, UsageError
 from studio.core.events import Distilled, Event, Notice, Progress, SpritesGenerated
 from studio.core.generators import run_to_end
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling import distil as module
 from studio.engine.sampling.distil import DistilSettings, distil
 from studio.engine.sampling.generate import generate, proportional_labels, solver_states
+from studio.engine.sampling.settings import GenerateSettings
 from studio.recipes.capabilities import Distils, Student
 from studio.recipes.colours import SHARPEST
 from studio.recipes.few_step import FewStepStudent

@@ -19,12 +19,12 @@ from studio.core.generators import run_to_end
 from studio.data.colour.palette import Palette
 from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.pixels import corner_tiles
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling import edit
 from studio.engine.sampling.edit import EditInput, draw_similar, redraw, tween
 from studio.engine.sampling.generate import generate
+from studio.engine.sampling.settings import GenerateSettings
 from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, agreeing, kept_run, of_kind

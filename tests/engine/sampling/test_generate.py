@@ -16,13 +16,13 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import Classified, Progress, SpritesGenerated
 from studio.data.colour.pixel_art import PixelStyle
 from studio.data.sprites import Sprites
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import checkpoint_names, load_model
 from studio.engine.models.model import TrainedModel, load_style
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_by_group
 from studio.engine.sampling import generate as module
 from studio.engine.sampling.generate import generate, predict
+from studio.engine.sampling.settings import GenerateSettings
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_generator
 

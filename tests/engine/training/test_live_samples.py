@@ -11,8 +11,8 @@ from studio.core.errors import RunError
 from studio.core.events import Event, Progress, RunFinished, SamplesReady
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.runs.analysis.film import timelapse
-from studio.engine.runs.history import read_samples
+from studio.engine.runs.analysis.timelapse import timelapse
+from studio.engine.runs.samples import read_samples
 from tests.engine.tools import of_kind, train_classifier, train_generator
 
 

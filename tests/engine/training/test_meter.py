@@ -16,7 +16,6 @@ from studio.core.generators import run_to_end
 from studio.core.metrics import Quality
 from studio.data.store import packed
 from studio.engine.control.control import Control
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality import copies, features
@@ -27,6 +26,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.split import split_sprites
 from studio.engine.sampling.generate import draw
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps import batches, timing
 from studio.engine.training import loop, saving
 from studio.engine.training import meter as quality

@@ -20,7 +20,7 @@ from studio.core.events import CheckpointSaved, Events, LossChunk, Notice, Rolle
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control.control import Control
-from studio.engine.devices.types import DeviceMeasured, GenerateSettings
+from studio.engine.devices.types import DeviceMeasured
 from studio.engine.models.loading import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.quality.outliers import find_outliers
@@ -28,6 +28,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.sampling.generate import generate, predict
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.benchmark import measure
 from studio.engine.training.loop import train_new, train_resumed
 from studio.recipes.base import Batch, Recipe, Spec

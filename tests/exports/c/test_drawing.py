@@ -16,10 +16,10 @@ from safetensors.torch import load_file
 
 from studio.data.colour.pixel_art import to_pixel_art
 from studio.engine import catalog
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.models.exporting import exportable_copy
 from studio.engine.models.model import TrainedModel
 from studio.engine.sampling import generate
+from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_rgba
 from studio.engine.training.parents import starter_info
 from studio.recipes.base import Spec

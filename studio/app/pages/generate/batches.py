@@ -17,7 +17,7 @@ from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, SavedEdit
 from studio.data.sources.base import DRAWING_SUFFIXES
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 
 _NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and numbers of sprites that were drawn here
 

@@ -16,7 +16,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.core import formatting
 from studio.data.pixels.editing import NamedSprite
-from studio.engine.devices.types import MIN_LIKED, GenerateSettings
+from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 
 class DrawController(QObject):

@@ -27,7 +27,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import formatting
 from studio.core.events import Progress
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; in a lower window they are scrolled
 _MODEL = "generate_model"  # the run that was used last

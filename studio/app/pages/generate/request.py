@@ -17,8 +17,8 @@ from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
 from studio.data.colour.constraints import NONE
 from studio.data.colour.recolouring import ColourMode
-from studio.engine.devices.types import GenerateSettings
 from studio.engine.sampling.class_choice import mixture_text
+from studio.engine.sampling.settings import GenerateSettings
 
 if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability

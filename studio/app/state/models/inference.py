@@ -40,7 +40,8 @@ from studio.data.colour.recolouring import ColourMode
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.devices.types import Device, GenerateSettings
+from studio.engine.devices.types import Device
+from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import numpy as np
 from studio.core import files, pictures
 from studio.core.events import Event, Events, Progress
 from studio.engine.runs.analysis.comparison import data_texts, settings_texts
-from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, RunRecord
+from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.history import HistoryRead, MetricCurve, elapsed_at, read_run
+from studio.engine.runs.samples import SAMPLE_COLUMNS
 from studio.exports.event_file import EventFile, check_installed
 
 _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))

@@ -29,8 +29,8 @@ from studio.engine.runs.analysis.comparison import (
     shared_positions,
     side_by_side,
 )
-from studio.engine.runs.analysis.film import samples_change
-from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, thin_steps
+from studio.engine.runs.analysis.timelapse import samples_change
+from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import (
     PLOTTED_CURVES,
     TRAINING_LOSS,
@@ -42,6 +42,7 @@ from studio.engine.runs.history import (
     read_run,
 )
 from studio.engine.runs.listing import data_label, summarise
+from studio.engine.runs.samples import SAMPLE_COLUMNS, thin_steps
 from studio.engine.runs.source import provenance_at
 from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
 from studio.exports.plot import PlotLine, draw_lines, svg_of

@@ -14,8 +14,9 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import Events, Notice, Progress
 from studio.engine import catalog
 from studio.engine.runs import checkpoints
-from studio.engine.runs.folder import EXPORTS_FOLDER, RunDir, thin_steps, wrap_read_errors
+from studio.engine.runs.folder import EXPORTS_FOLDER, RunDir, wrap_read_errors
 from studio.engine.runs.maintenance.disk_use import KEPT_SAMPLES, Removable, SpaceFound, SpaceFreed, disk_use
+from studio.engine.runs.samples import sample_paths, thin_steps
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
@@ -80,7 +81,7 @@ def _removable(run: RunDir) -> list[Removable]:
         best_by = catalog.recipe(run.record().recipe).best_by
         with wrap_read_errors(run.path):
             found = checkpoints.list_checkpoints(run.checkpoints)
-            samples = run.sample_paths()
+            samples = sample_paths(run)
             found_paths = {
                 "checkpoints": _removable_checkpoints(found, checkpoints.essential_checkpoints(found, best_by)),
                 "leftovers": checkpoints.leftovers(run.checkpoints) if found else [],

@@ -24,7 +24,7 @@ from studio.core import paths
 from studio.core.events import Notice, SpritesGenerated
 from studio.data.pixels import corner_tiles
 from studio.data.pixels.editing import NamedSprite, SavedEdit, rectangle_mask
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 from tests.app.conftest import LONG_MS, click, sprites_of

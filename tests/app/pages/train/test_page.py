@@ -31,10 +31,11 @@ from studio.core.events import (
     Validated,
 )
 from studio.engine.control.protocol import ask
-from studio.engine.devices.types import DeviceMeasured, GenerateSettings
+from studio.engine.devices.types import DeviceMeasured
 from studio.engine.quality import features
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.listing import summarise
+from studio.engine.sampling.settings import GenerateSettings
 from tests.app.conftest import (
     LONG_MS,
     click,

@@ -28,7 +28,7 @@ from studio.data.colour.pixel_art import measure_style
 from studio.data.palettes.files import load_palette, save_palette
 from studio.engine import catalog
 from studio.engine.control.control import Control
-from studio.engine.devices.types import GenerateSettings
+from studio.engine.sampling.settings import GenerateSettings
 from tests.app.conftest import LONG_MS, click, endless, sprites_of
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, train_generator

@@ -15,8 +15,9 @@ from studio.core.errors import ExportError
 from studio.core.events import SamplesReady
 from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
 from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
-from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
+from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import HistoryRead, read_run
+from studio.engine.runs.samples import SAMPLE_COLUMNS, sample_paths, save_samples
 from studio.exports import event_file
 from tests.conftest import make_sprites
 from tests.engine.tools import kept_run
@@ -59,7 +60,7 @@ def test_tensorboard_reads_the_very_curves_pixels_and_settings(
     assert any(tag.startswith("layers-update/") for tag in log.Tags()["scalars"])
     pictures = log.Images("samples")
     assert [picture.step for picture in pictures] == [sample.step for sample in read.samples]
-    for picture, step in zip(pictures, RunDir(run).sample_paths().values(), strict=True):
+    for picture, step in zip(pictures, sample_paths(RunDir(run)).values(), strict=True):
         with Image.open(step) as kept, Image.open(io.BytesIO(picture.encoded_image_string)) as told:
             assert np.array_equal(np.asarray(told), np.asarray(kept.convert("RGBA")))
     (text,) = log.Tensors("settings/text_summary")
@@ -93,6 +94,6 @@ def test_without_its_package_it_is_said_how_to_get_it(
 
 def test_samples_of_fewer_than_a_line_are_as_wide_as_they_are(run: Path, tmp_path: Path) -> None:
     assert SAMPLE_COLUMNS > 2
-    RunDir(run).save_samples(SamplesReady(7, np.full((2, 8, 8, 4), 9, np.uint8), ("a", "b")))
+    save_samples(RunDir(run), SamplesReady(7, np.full((2, 8, 8, 4), 9, np.uint8), ("a", "b")))
     log = EventAccumulator(str(_saved(run, tmp_path)), size_guidance=_ALL).Reload()
     assert log.Images("samples")[-1].width == 16

@@ -39,6 +39,7 @@ from studio.engine.runs.maintenance.disk_use import (
     total_bytes,
 )
 from studio.engine.runs.maintenance.free_space import find_space, free_space
+from studio.engine.runs.samples import sample_paths
 from studio.engine.training.loop import train_resumed
 from tests.conftest import make_sprites, posix
 from tests.engine.tools import CPU, kept_run, of_kind
@@ -100,7 +101,7 @@ def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
     essential = essential_checkpoints(saved, None)
     assert [item.path for item in _of(found, "checkpoints")] == [path for path, _ in saved if path not in essential]
     assert 0 < len(_of(found, "checkpoints")) < len(steps)
-    assert len(_of(found, "samples")) == len(run.sample_paths()) - KEPT_SAMPLES
+    assert len(_of(found, "samples")) == len(sample_paths(run)) - KEPT_SAMPLES
     for item in found.items:
         size = item.path.stat().st_size if item.path.is_file() else _measured(item.path)
         assert item.size_bytes == size > 0
@@ -115,7 +116,7 @@ def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> No
     assert _freed(list(free_space(_of(found, *usual)))) == before - _measured(run.path) > 0
     assert {path for path, _ in list_checkpoints(run.checkpoints)} == needed
     assert loading.find_checkpoint(run.path, "best")[1].step == best
-    assert (run.path / "exports" / "model.onnx").exists() and len(run.sample_paths()) > KEPT_SAMPLES
+    assert (run.path / "exports" / "model.onnx").exists() and len(sample_paths(run)) > KEPT_SAMPLES
     assert not _of(_found(run.path), *usual)
     assert not run.is_busy() and (paths.cache() / "import").exists()
     resumed = train_resumed(run.path, CPU, Control(), 1.0)
@@ -125,7 +126,7 @@ def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> No
 
 def test_what_is_asked_for_goes_as_well(run: RunDir) -> None:
     list(free_space(_of(_found(run.path), "samples", "exports", "cache")))
-    steps = list(run.sample_paths())
+    steps = list(sample_paths(run))
     assert len(steps) == KEPT_SAMPLES and steps[-1] == 1059
     assert not list((run.path / "exports").iterdir()) and not list(paths.cache().iterdir())
 

@@ -12,8 +12,8 @@ from studio.core.arrays import Rgba
 from studio.core.errors import RunError, UsageError
 from studio.core.events import SamplesReady
 from studio.core.formatting import count
-from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
-from studio.engine.runs.history import read_samples
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.samples import SAMPLE_COLUMNS, read_samples
 from studio.engine.runs.source import provenance_at
 from studio.exports.cards import provenance
 from studio.exports.sprites.base import SpriteSet

@@ -1,0 +1,131 @@
+"""The live samples of a run: one PNG for each step at which the training drew or predicted sprites."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from studio.core import files, pictures
+from studio.core.events import SamplesReady
+from studio.engine.runs.folder import RunDir, wrap_read_errors
+
+SAMPLE_COLUMNS = 8
+MAX_SAMPLE_IMAGES = 512  # PNG files that a run keeps
+_CAPTIONS_KEY = "Captions"  # PNG text chunk: a JSON list
+_MAX_LOADED_BYTES = 96 << 20  # of all samples of a run: large sprites are loaded at fewer steps
+_SPRITES_PER_SAMPLE = 16
+_MAX_SIDE_PX = 4096  # a larger PNG is ignored
+
+_Key = tuple[int, int, int]  # step, modification time in ns, and size in bytes of a PNG
+
+
+def save_samples(run: RunDir, samples: SamplesReady) -> Path:
+    """Write live samples as a PNG, with the captions in a text chunk. Raises UnwritableError.
+
+    Deletes some older images beyond MAX_SAMPLE_IMAGES. The write is atomic but not durable: a power failure may lose
+    the newest image.
+    """
+    target = run.samples / f"{samples.step:08d}.png"
+    text = PngInfo()
+    text.add_text(_CAPTIONS_KEY, json.dumps(samples.captions))
+    with run.wrap_write_errors():
+        with files.atomic_path(target, durable=False) as temporary:
+            image = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
+            image.save(temporary, format="PNG", pnginfo=text)
+        thin_samples(run)
+    return target
+
+
+def thin_samples(run: RunDir, in_use: Collection[int] = ()) -> None:
+    """Delete sample images beyond MAX_SAMPLE_IMAGES, evenly over the run; keep the steps `in_use`. Raises OSError."""
+    found = sample_paths(run)
+    for step in found.keys() - {*thin_steps(list(found), MAX_SAMPLE_IMAGES), *in_use}:
+        files.remove(found[step])
+
+
+def sample_paths(run: RunDir) -> dict[int, Path]:
+    """Return the paths of the sample images by step, in ascending order. Raises OSError."""
+    try:
+        paths = list(run.samples.iterdir())
+    except FileNotFoundError:
+        return {}
+    found = {int(path.stem): path for path in paths if path.suffix == ".png" and path.stem.isdecimal()}
+    return dict(sorted(found.items()))
+
+
+def thin_steps(steps: Sequence[int], most: int) -> list[int]:
+    """Return at most `most` of these ascending steps: the first, the last, and evenly spaced steps in between.
+
+    Drops the step whose neighbours are closest together, again and again. A run that thins its images after each new
+    image therefore keeps gaps that differ by at most a factor of about two.
+    """
+    kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
+    if len(kept) > 2 * most:
+        kept = kept[np.linspace(0, len(kept) - 1, 2 * most).round().astype(int)]
+    while len(kept) > max(2, most):
+        kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))
+    return [int(step) for step in kept]
+
+
+def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
+    """Return the live samples in a run folder, oldest first. size: width of a sprite in pixels.
+
+    Skips unreadable images, and images in between if there are too many for memory. Raises RunError.
+    """
+    return SampleReader(path, size).read()
+
+
+class SampleReader:
+    """Loads the live samples of a run and keeps them in memory, so that the next `read` loads only new images."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        """path: the run folder. size: width of a sprite in pixels."""
+        self._run, self._size = RunDir(path), size
+        self._most = max(2, min(MAX_SAMPLE_IMAGES, _MAX_LOADED_BYTES // (_SPRITES_PER_SAMPLE * size * size * 4)))
+        self._loaded: dict[_Key, SamplesReady | None] = {}
+
+    def read(self) -> tuple[SamplesReady, ...]:
+        """Load new images, drop the deleted ones and return all samples, oldest first. Raises RunError."""
+        with wrap_read_errors(self._run.samples):
+            paths = sample_paths(self._run)
+        found: dict[_Key, SamplesReady | None] = {}
+        for step in thin_steps(list(paths), self._most):
+            with contextlib.suppress(OSError):  # this image was deleted meanwhile or is unreadable; go on with the next
+                about = paths[step].stat()
+                key = (step, about.st_mtime_ns, about.st_size)
+                found[key] = self._loaded[key] if key in self._loaded else _load(paths[step], step, self._size)
+        self._loaded = found
+        return tuple(samples for samples in found.values() if samples is not None)
+
+
+def _load(path: Path, step: int, size: int) -> SamplesReady | None:
+    """Load one image of live samples; return None for a damaged image. Raises OSError, also for some damage."""
+    try:
+        with Image.open(path) as image:
+            if max(image.size) > _MAX_SIDE_PX:
+                return None
+            sprites = pictures.untile(np.asarray(image.convert("RGBA")), size)
+            captions = _parse_captions(image.info.get(_CAPTIONS_KEY))
+    except OSError:
+        raise
+    except pictures.PILLOW_ERRORS:
+        return None
+    if captions and len(captions) <= len(sprites):  # the last row of the image may have empty cells
+        return SamplesReady(step, sprites[: len(captions)], captions)
+    return SamplesReady(step, sprites)
+
+
+def _parse_captions(text: object) -> tuple[str, ...]:
+    """Parse the captions in a PNG text chunk; return no captions for any other content."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else []
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()

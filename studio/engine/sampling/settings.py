@@ -1,0 +1,85 @@
+"""The settings for drawing sprites with a generator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.config import Config, setting
+from studio.data.colour.constraints import MIRRORS, NONE, SEAMLESS, Constraints
+
+MAX_SPRITES: Final = 10_000  # per request
+MIN_LIKED: Final = 3  # liked sprites that best_of needs: fewer say too little about the user's taste
+
+
+@dataclass(frozen=True)
+class GenerateSettings(Config):
+    """The settings of a request for new sprites."""
+
+    count: int = setting(64, "Number of sprites to draw.", label="Number", unit="sprites", low=1, high=MAX_SPRITES)
+    class_name: str = setting("", "Class to draw. Empty: all classes, evenly.", label="Class")
+    in_proportion: bool = setting(False, "Draw each class as often as in the training sprites, instead of evenly.")
+    mix: str = setting(
+        "",
+        "Mix classes by weight: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes.",
+        label="Mixture",
+        legacy_default="",
+    )
+    best_of: int = setting(
+        1, "Draw this many sprites for each result and keep the closest to your liked sprites. 1 keeps all.",
+        label="Best of", low=1, high=16, legacy_default=1,
+    )  # fmt: skip
+    corner_tiles: bool = setting(
+        False,
+        "Draw 16 tiles from a mixture of two classes, with every combination of corners. Tiles with equal corners "
+        "fit together.",
+        legacy_default=False,
+    )
+    seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
+    strength: float = setting(
+        0.5,
+        "How much a start sprite may change: 0 leaves it unchanged, 1 ignores it.",
+        low=0.0,
+        high=1.0,
+        legacy_default=0.5,
+    )
+    guidance: float = setting(
+        1.5,
+        "Guidance scale: 1 draws as trained, higher values follow the class more closely with less variety.",
+        low=0.0,
+        high=10.0,
+    )
+    steps: int = setting(10, "Solver steps per sprite: more steps are finer and slower.", low=1, high=1000)
+    quick: bool = setting(
+        False, "Draw with the distilled network: about four times faster, at a fixed guidance.", legacy_default=False
+    )
+    mirror: str = setting(
+        NONE, "Draw symmetric sprites.",
+        choices=MIRRORS, advanced=True, legacy_default=NONE,
+    )  # fmt: skip
+    seamless: str = setting(
+        NONE, "Draw tiles that repeat without seams.",
+        choices=SEAMLESS, advanced=True, legacy_default=NONE,
+    )  # fmt: skip
+    outline: str = setting(
+        NONE, "Outline colour: 'dark' uses the sprite's darkest colour. Or give a colour, for example '#1a1c2c'.",
+        advanced=True, legacy_default=NONE,
+    )  # fmt: skip
+    true_pixels: bool = setting(
+        True, "Reduce the colours to the palette of the training sprites and harden edges. Off: keep the raw output."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.constraints()  # raises UsageError for an invalid outline
+
+    def constraints(self, silhouette: NDArray[np.uint8] | None = None) -> Constraints:
+        """Return the constraints on each sprite: symmetry, seamless borders, outline and silhouette.
+
+        silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. Raises UsageError for an outline
+        that is not a colour.
+        """
+        return Constraints(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)
