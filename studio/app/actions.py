@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QKeySequence
 from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QMenuBar, QToolButton, QWidget
 
 from studio.app import dialogs, theme
-from studio.app.dialogs import HelpSheet
+from studio.app.dialogs import HelpDialog
 from studio.app.state.session import Session
 from studio.app.theme import Scheme, Theme
 from studio.app.verify_dialog import VerifyDialog
@@ -51,9 +51,9 @@ class Menus(QObject):
         self.save = self._action("Save sprites…", "Ctrl+S", "save")
         self.export = self._action("Export model…", "Ctrl+E", "export")
         self.verify = self._action("Check a saved file…")
-        self.tells_source = self._action("Note in saved pictures how they were made")
-        self.tells_source.setCheckable(True)
-        self.tells_source.setChecked(session.settings.tells_source())
+        self.saves_details = self._action("Note in saved pictures how they were made")
+        self.saves_details.setCheckable(True)
+        self.saves_details.setChecked(session.settings.saves_details())
         self.quit = self._action("Quit", "Ctrl+Q")
         self.undo = self._action("Undo", "Ctrl+Z")
         self.redo = self._action("Redo")
@@ -82,7 +82,7 @@ class Menus(QObject):
         self.redo.triggered.connect(self._redo)
         self.stop.triggered.connect(session.training.stop)
         self.checkpoint.triggered.connect(session.training.save_now)
-        self.tells_source.toggled.connect(self._tell_source)
+        self.saves_details.toggled.connect(self._tell_source)
         self.notifies.toggled.connect(self._notify)
         session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
@@ -96,7 +96,7 @@ class Menus(QObject):
             _enable(action, "" if step else f"Nothing to {words.lower()}.")
             action.setText(f"{words}: {step}" if step else words)
         training = self._session.training
-        busy = "Stop the current training first." if training.has_own_run() else ""
+        busy = "Stop the current training first." if training.owns_run() else ""
         _enable(self.start, busy)
         _enable(self.pause, training.why_no_pause())
         self.pause.setText("Go on\tSpace" if training.state == "paused" else "Pause\tSpace")
@@ -134,7 +134,7 @@ class Menus(QObject):
         file.addMenu(self._recent)
         file.addActions([self.open_demo])
         file.addSeparator()
-        file.addActions([self.save, self.export, self.tells_source, self.verify])
+        file.addActions([self.save, self.export, self.saves_details, self.verify])
         file.addSeparator()
         file.addAction(self.quit)
         edit = self._bar.addMenu("&Edit")
@@ -171,7 +171,7 @@ class Menus(QObject):
 
     @Slot(bool)
     def _tell_source(self, tells: bool) -> None:
-        self._session.settings.tell_source(tells)
+        self._session.settings.set_saves_details(tells)
 
     @Slot(bool)
     def _notify(self, notifies: bool) -> None:
@@ -204,7 +204,7 @@ def _enable(action: QAction, reason_against: str) -> None:
     action.setToolTip(reason_against)
 
 
-class Rail(QFrame):
+class NavigationRail(QFrame):
     """chosen: the name of the page that the user wants."""
 
     chosen = Signal(str)
@@ -241,7 +241,7 @@ class Commands(QObject):
     watched: a run is watched.
     """
 
-    open_wanted = Signal(object)
+    open_requested = Signal(object)
     watched = Signal()
 
     def __init__(self, window: QWidget, menus: Menus, session: Session, theme: Theme) -> None:
@@ -254,7 +254,7 @@ class Commands(QObject):
         menus.open_folder.triggered.connect(self._ask_for_folder)
         menus.open_files.triggered.connect(self._ask_for_files)
         menus.open_demo.triggered.connect(self._open_demo)
-        menus.pause.triggered.connect(self.pause_or_go_on)
+        menus.pause.triggered.connect(self.toggle_pause)
         menus.watch.triggered.connect(self._watch)
         menus.help.triggered.connect(self._show_help)
         menus.verify.triggered.connect(self._verify)
@@ -262,7 +262,7 @@ class Commands(QObject):
         menus.logs_folder.triggered.connect(self._open_logs_folder)
 
     @Slot()
-    def pause_or_go_on(self) -> None:
+    def toggle_pause(self) -> None:
         """Pause the training, or go on with it."""
         training = self._session.training
         if training.state == "paused":
@@ -272,45 +272,45 @@ class Commands(QObject):
 
     @Slot()
     def _ask_for_folder(self) -> None:
-        path = dialogs.for_folder(self._window, self._session.settings, "Open a folder of sprites")
+        path = dialogs.choose_folder(self._window, self._session.settings, "Open a folder of sprites")
         if path is not None:
-            self.open_wanted.emit([path])
+            self.open_requested.emit([path])
 
     @Slot()
     def _ask_for_files(self) -> None:
-        paths = dialogs.for_files(self._window, self._session.settings, "Open sprites")
+        paths = dialogs.choose_files(self._window, self._session.settings, "Open sprites")
         if paths:
-            self.open_wanted.emit(paths)
+            self.open_requested.emit(paths)
 
     @Slot()
     def _verify(self) -> None:
-        path = dialogs.for_file(self._window, self._session.settings, "Check an exported model or a saved picture")
+        path = dialogs.choose_file(self._window, self._session.settings, "Check an exported model or a saved picture")
         if path is not None:
             VerifyDialog(self._session, path, self._window).open()
 
     @Slot()
     def _watch(self) -> None:
-        path = dialogs.for_folder(self._window, self._session.settings, "Watch the run in a folder")
+        path = dialogs.choose_folder(self._window, self._session.settings, "Watch the run in a folder")
         if path is not None:
             self._session.watch(path)
             self.watched.emit()
 
     @Slot()
     def _open_demo(self) -> None:
-        self.open_wanted.emit([paths.demo_sprites()])
+        self.open_requested.emit([paths.demo_sprites()])
 
     @Slot(str)
     def _open_recent(self, path: str) -> None:
-        self.open_wanted.emit([Path(path)])
+        self.open_requested.emit([Path(path)])
 
     @Slot(str)
     def _set_scheme(self, scheme: Scheme) -> None:
-        self._session.settings.keep_text("scheme", scheme)
+        self._session.settings.set_text("scheme", scheme)
         self._theme.set_scheme(scheme)
 
     @Slot()
     def _show_help(self) -> None:
-        HelpSheet(self._window).open()
+        HelpDialog(self._window).open()
 
     @Slot()
     def _open_runs_folder(self) -> None:

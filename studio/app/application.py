@@ -51,13 +51,13 @@ class Studio(QObject):
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
         self._notifier, self._wakefulness = system_notifier(self), SleepInhibitor(self.session.training, self)
         self.announcer = RunAnnouncer(self.session.training, settings, self.window, self._notifier)
-        self.session.queue.emptied.connect(self.announcer.say_queue_ended)
+        self.session.queue.emptied.connect(self.announcer.on_queue_emptied)
         self.session.catalog.ready.connect(self._collector.begin)
         self.session.job_queue.failed.connect(self._collector.begin)  # perhaps there will be no engine
-        self.session.open_sprites.progressed.connect(self._collector.spare_the_old)
+        self.session.open_sprites.progressed.connect(self._collector.skip_oldest)
         self.session.open_sprites.ended.connect(self._settle)
         self._errors.happened.connect(self.window.notices.show_failure)
-        self._interrupt.happened.connect(self.window.close_guard.insist)
+        self._interrupt.happened.connect(self.window.close_guard.force_close)
         self.window.painted.connect(self._open)
 
     def run(self) -> int:
@@ -108,7 +108,7 @@ class MainThreadCollector(QObject):
             self._timer.start()
 
     @Slot()
-    def spare_the_old(self) -> None:
+    def skip_oldest(self) -> None:
         """Much is coming that stays: leave the oldest generation alone, walking which takes ever longer."""
         self._oldest = 1
 

@@ -23,7 +23,7 @@ class CloseGuard(QObject):
     """ready: the window may close now. stayed: (Notice) it stays open, and why."""
 
     ready = Signal()
-    stayed = Signal(object)
+    cancelled = Signal(object)
 
     def __init__(self, training: CurrentTraining, window: QWidget) -> None:
         super().__init__(window)
@@ -41,23 +41,23 @@ class CloseGuard(QObject):
 
     def may_close(self) -> bool:
         """Whether the window can close at once; asks when a run trains in it."""
-        if not self._training.is_here():
+        if not self._training.runs_in_window():
             return True
         if not self._leaving:
             self._ask()
         return False
 
     @Slot()
-    def insist(self) -> None:
+    def force_close(self) -> None:
         """Leave without asking, as `leave` does, but also when saving fails: stderr is told."""
         self._insists = True
         self.leave()
 
     @Slot()
     def leave(self) -> None:
-        """Save what trains; `ready` comes when that is done, `stayed` when it fails."""
+        """Save what trains; `ready` comes when that is done, `cancelled` when it fails."""
         self._leaving = True
-        if self._training.is_here():
+        if self._training.runs_in_window():
             self._training.leave(insists=self._insists)
             self._deadline.start()
         else:
@@ -77,7 +77,7 @@ class CloseGuard(QObject):
             stay = question.addButton(words[1], QMessageBox.ButtonRole.RejectRole)
             question.setDefaultButton(stay if halted else leave)
             question.setEscapeButton(stay)
-            question.accepted.connect(self.insist if halted else self.leave)
+            question.accepted.connect(self.force_close if halted else self.leave)
             question.finished.connect(self._forget_question)
             self._question = question
         self._question.open()
@@ -92,11 +92,11 @@ class CloseGuard(QObject):
     def _look(self) -> None:
         if self._question is not None and self._asked_of is not self._training.halted:
             self._question.reject()  # what it says of saving holds no longer
-            if self._training.is_here():
+            if self._training.runs_in_window():
                 self._ask()
         if not self._leaving:
             return
-        if self._training.is_here():
+        if self._training.runs_in_window():
             if self._training.halted is not None:
                 self._face_halt()
             return
@@ -108,7 +108,7 @@ class CloseGuard(QObject):
             self._leaving = False
             title = f"The window stays open: '{self._training.title}' ended with an error."
             saved = "The last checkpoint is saved." if self._training.has_checkpoint else "The run has no checkpoint."
-            self.stayed.emit(Notice("warning", title, f"{saved} Close again to leave."))
+            self.cancelled.emit(Notice("warning", title, f"{saved} Close again to leave."))
             return
         self.ready.emit()
 

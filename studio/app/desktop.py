@@ -208,7 +208,7 @@ class RunAnnouncer(QObject):
         application.applicationStateChanged.connect(self._look)
 
     @Slot(int, int)
-    def say_queue_ended(self, finished: int, failed: int) -> None:
+    def on_queue_emptied(self, finished: int, failed: int) -> None:
         """No run waits any more; of those that did, so many were finished and so many ended with an error."""
         if not finished and not failed:  # there was none
             return
@@ -267,7 +267,7 @@ class SleepInhibitor(QObject):
 
     @Slot()
     def _follow(self) -> None:
-        if self._training.is_here() and self._training.state != "paused":
+        if self._training.runs_in_window() and self._training.state != "paused":
             self._lock.acquire()
         else:
             self._lock.release()

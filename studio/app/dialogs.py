@@ -51,28 +51,28 @@ _SHORTCUTS = (
 )
 
 
-def for_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
+def choose_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
     """A folder that exists; None when the user thinks better of it."""
     chosen = QFileDialog.getExistingDirectory(parent, title, settings.text(_LAST, str(Path.home())))
     return _remembered(chosen, settings)
 
 
-def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
+def choose_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
     """Files that exist, pictures first."""
     chosen, _ = QFileDialog.getOpenFileNames(parent, title, settings.text(_LAST, str(Path.home())), _PICTURES)
     paths = [Path(path) for path in chosen]
     if paths:
-        settings.keep_text(_LAST, str(paths[0].parent))
+        settings.set_text(_LAST, str(paths[0].parent))
     return paths
 
 
-def for_file(parent: QWidget, settings: Settings, title: str) -> Path | None:
+def choose_file(parent: QWidget, settings: Settings, title: str) -> Path | None:
     """A file that exists."""
     chosen, _ = QFileDialog.getOpenFileName(parent, title, _save_folder(settings))
     return Path(chosen) if chosen else None
 
 
-def for_palette(parent: QWidget, settings: Settings) -> Path | None:
+def choose_palette(parent: QWidget, settings: Settings) -> Path | None:
     """A palette file that exists."""
     kinds = f"Palettes ({' '.join(f'*{suffix}' for suffix in _palette_kinds())})"
     start = settings.text(_LAST, str(Path.home()))
@@ -80,21 +80,21 @@ def for_palette(parent: QWidget, settings: Settings) -> Path | None:
     return _remembered(chosen, settings)
 
 
-def for_new_palette(parent: QWidget, settings: Settings, name: str) -> Path | None:
+def choose_save_palette(parent: QWidget, settings: Settings, name: str) -> Path | None:
     """A palette file to write."""
     kinds = ";;".join(f"{title} (*{suffix})" for suffix, title in _palette_kinds().items())
-    return for_new_file(parent, settings, "Save the palette", name, kinds)
+    return choose_save_file(parent, settings, "Save the palette", name, kinds)
 
 
-def for_new_files(parent: QWidget, settings: Settings, title: str) -> Path | None:
+def choose_save_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
     """A folder to write files into, under names that are free in it."""
     chosen = QFileDialog.getExistingDirectory(parent, title, _save_folder(settings))
     if chosen:
-        settings.keep_text(_LAST_SAVE, chosen)
+        settings.set_text(_LAST_SAVE, chosen)
     return Path(chosen) if chosen else None
 
 
-def for_new_file(
+def choose_save_file(
     parent: QWidget, settings: Settings, title: str, name: str, kinds: str, *, replaces: bool = True
 ) -> Path | None:
     """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)'. A name that ends in none of them gets the chosen one.
@@ -104,7 +104,7 @@ def for_new_file(
     """
     stem, dot, ending = name.rpartition(".")
     proposed = f"{files.safe_name(stem)}.{ending}" if dot else files.safe_name(name)  # titles of sprites are in it
-    typed, kind = ask_name(parent, title, Path(_save_folder(settings)) / proposed, kinds, confirms=replaces)
+    typed, kind = run_save_dialog(parent, title, Path(_save_folder(settings)) / proposed, kinds, confirms=replaces)
     if typed is None:
         return None
     path = typed
@@ -114,11 +114,11 @@ def for_new_file(
         path = files.free_path(path)
     elif not _may_replace(parent, [path] if path != typed else []):
         return None
-    settings.keep_text(_LAST_SAVE, str(path.parent))
+    settings.set_text(_LAST_SAVE, str(path.parent))
     return path
 
 
-def for_new_sprites(
+def choose_save_sprites(
     parent: QWidget, settings: Settings, title: str, name: str, *, plays: bool = False
 ) -> tuple[Path, SpriteExport] | None:
     """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says.
@@ -130,7 +130,7 @@ def for_new_sprites(
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     proposed = next((kind for kind, form in kinds.items() if form.suffix == Path(name).suffix), "")
     start = Path(_save_folder(settings)) / files.safe_name(name)
-    typed, kind = ask_name(parent, title, start, ";;".join(kinds), proposed)
+    typed, kind = run_save_dialog(parent, title, start, ";;".join(kinds), proposed)
     if typed is None:
         return None
     path, form = typed, kinds.get(kind, forms[0])
@@ -142,11 +142,11 @@ def for_new_sprites(
     beside = [path.with_suffix(suffix) for suffix in form.companions]
     if not _may_replace(parent, [] if was_asked else [path, *beside]):
         return None
-    settings.keep_text(_LAST_SAVE, str(path.parent))
+    settings.set_text(_LAST_SAVE, str(path.parent))
     return path, form
 
 
-def ask_name(
+def run_save_dialog(
     parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "", *, confirms: bool = True
 ) -> tuple[Path | None, str]:
     """Let the system's dialog ask where to save; the path as it was typed, None for none, and the chosen kind.
@@ -204,7 +204,7 @@ def _endings(kinds: str) -> list[str]:
 def _remembered(chosen: str, settings: Settings) -> Path | None:
     if not chosen:
         return None
-    settings.keep_text(_LAST, str(Path(chosen).parent))
+    settings.set_text(_LAST, str(Path(chosen).parent))
     return Path(chosen)
 
 
@@ -220,7 +220,7 @@ def _palette_kinds() -> dict[str, str]:
 _SHEET_PX = (800, 640)  # what fits into the lowest window
 
 
-class HelpSheet(QDialog):
+class HelpDialog(QDialog):
     """What a first-time user needs, and nothing more."""
 
     def __init__(self, parent: QWidget) -> None:

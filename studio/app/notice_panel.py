@@ -15,7 +15,7 @@ from studio.data.doctor.findings import Fix
 
 Level = Literal["info", "warning", "error"]
 
-_TO_NOTICE_MS = {"info": 4_000, "warning": 10_000}  # errors, and what can be acted on, stay
+_TO_NOTICE_MS = {"info": 4_000, "warning": 10_000}  # errors, and what can be clicked on, stay
 _READING_MS = 75  # a character: slow readers need that
 
 
@@ -24,15 +24,15 @@ def _always() -> bool:
 
 
 class NoticeCard(QFrame):
-    """A message in full. acted, other_acted: the first or second button was pressed. closed: remove the card."""
+    """A message in full. clicked, other_acted: the first or second button was pressed. closed: remove the card."""
 
-    acted = Signal()
-    other_acted = Signal()
+    clicked = Signal()
+    other_clicked = Signal()
     closed = Signal()
 
     def __init__(
         self, level: Level, title: str, hint: str, details: str = "", button: str = "", other: str = "", *,
-        passes: bool = True,
+        expires: bool = True,
     ) -> None:  # fmt: skip
         """passes: the message leaves after enough time to read it; errors always stay."""
         super().__init__()
@@ -41,7 +41,7 @@ class NoticeCard(QFrame):
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
         self.fix: Fix | None = None  # what the first button changes about the import
-        self.passes = level in _TO_NOTICE_MS and passes
+        self.expires = level in _TO_NOTICE_MS and expires
         self.time = QTimer(self)
         self.time.setSingleShot(True)
         self.time.setInterval(_TO_NOTICE_MS.get(level, 0) + _READING_MS * len(title + hint))
@@ -58,9 +58,9 @@ class NoticeCard(QFrame):
         self._copy = factory.button("Copy", "Copy the message and its details to the clipboard.")
         self._copy.clicked.connect(self._copy_text)
         self._act = factory.button(button, f"{button}.")
-        self._act.clicked.connect(self.act)
+        self._act.clicked.connect(self.click)
         self._other = factory.button(other, f"{other}.")
-        self._other.clicked.connect(self.act_otherwise)
+        self._other.clicked.connect(self.click_other)
         self._lay_out(title, hint)
         self._more.setVisible(bool(details))
         self._copy.setVisible(False)
@@ -91,21 +91,21 @@ class NoticeCard(QFrame):
 
     def count_down(self, counts: bool) -> None:
         """Let its time run, from the start, or hold it: it is hidden by another message, or being read."""
-        if self.passes and counts:
+        if self.expires and counts:
             self.time.start()
         else:
             self.time.stop()
 
     @Slot()
-    def act(self) -> None:
-        """Send `acted`, then `closed`."""
-        self.acted.emit()
+    def click(self) -> None:
+        """Send `clicked`, then `closed`."""
+        self.clicked.emit()
         self.closed.emit()
 
     @Slot()
-    def act_otherwise(self) -> None:
-        """Send `other_acted`, then `closed`."""
-        self.other_acted.emit()
+    def click_other(self) -> None:
+        """Send `other_clicked`, then `closed`."""
+        self.other_clicked.emit()
         self.closed.emit()
 
     @Slot()
@@ -161,7 +161,7 @@ class NoticePanel(QFrame):
         self.closed.emit()
 
 
-class NoticeLine(QWidget):
+class NoticeLabel(QWidget):
     """A message in one line: its title, then as much of its hint as there is room for."""
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class NoticeLine(QWidget):
         self._title, self._hint = title, hint
         self.update()
 
-    def width_of_all(self) -> int:
+    def message_width(self) -> int:
         """Return the width of the whole message in pixels."""
         return self._whole_title_px() + self._hint_px()
 

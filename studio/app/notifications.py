@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from studio.app import theme
 from studio.app.background.job_events import StateNotice, UndoOffered
-from studio.app.notice_panel import Level, NoticeCard, NoticeLine, NoticePanel
+from studio.app.notice_panel import Level, NoticeCard, NoticeLabel, NoticePanel
 from studio.app.widgets import factory
 from studio.core.events import Blocked, JobFailed, Notice
 from studio.data.doctor.findings import FixOffered
@@ -34,17 +34,17 @@ class NoticeBar(QWidget):
     fix_wanted: (Fix) import the open files again with this fix.
     """
 
-    retry_wanted = Signal()
-    end_wanted = Signal()
-    undo_wanted = Signal()
-    fix_wanted = Signal(object)
+    retry_requested = Signal()
+    end_requested = Signal()
+    undo_requested = Signal()
+    fix_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._cards: list[NoticeCard] = []
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
-        self._sign, self._line = QLabel(), NoticeLine()
+        self._sign, self._line = QLabel(), NoticeLabel()
         self._act = factory.button("Act", "First action for this message.")
         self._other = factory.button("Other", "Second action for this message.")
         self._more = factory.button("More", "Read this message, and those before it, in full.", role="flat")
@@ -88,22 +88,22 @@ class NoticeBar(QWidget):
         """Show a message, with the buttons for its kind."""
         if isinstance(notice, Blocked):
             card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
-            card.acted.connect(self.retry_wanted)
-            card.other_acted.connect(self.end_wanted)
+            card.clicked.connect(self.retry_requested)
+            card.other_clicked.connect(self.end_requested)
         elif isinstance(notice, StateNotice):
             self.add(notice.level, notice.title, notice.hint).holds = notice.holds
         elif isinstance(notice, UndoOffered):
-            card = self.add(notice.level, notice.title, notice.hint, button="Undo", passes=True)
-            card.acted.connect(self.undo_wanted)
+            card = self.add(notice.level, notice.title, notice.hint, button="Undo", expires=True)
+            card.clicked.connect(self.undo_requested)
         elif isinstance(notice, FixOffered):
-            card = self.add(notice.level, notice.title, notice.hint, button=notice.fix.title, passes=True)
+            card = self.add(notice.level, notice.title, notice.hint, button=notice.fix.title, expires=True)
             card.fix = notice.fix
-            card.acted.connect(self._want_fix)
+            card.clicked.connect(self._want_fix)
         else:
             self.add(notice.level, notice.title, notice.hint)
 
     @Slot()
-    def review(self) -> None:
+    def remove_outdated(self) -> None:
         """Remove each message whose `holds` returns False."""
         for card in [card for card in self._cards if not card.holds()]:
             self._remove(card)
@@ -123,14 +123,16 @@ class NoticeBar(QWidget):
         button: str = "",
         *,
         other: str = "",
-        passes: bool | None = None,
+        expires: bool | None = None,
     ) -> NoticeCard:
-        """Show a message, once; its buttons send the card's `acted` and `other_acted`.
+        """Show a message, once; its buttons send the card's `clicked` and `other_clicked`.
 
         passes: the message leaves after a while; by default a message with a button stays.
         """
         self.withdraw(Notice(level, title, hint))
-        card = NoticeCard(level, title, hint, details, button, other, passes=not button if passes is None else passes)
+        card = NoticeCard(
+            level, title, hint, details, button, other, expires=not button if expires is None else expires
+        )
         card.closed.connect(self._close_sender)
         self._cards.append(card)
         self._panel.add(card)
@@ -201,7 +203,7 @@ class NoticeBar(QWidget):
         room = self._line.width() + (self._more.width() if self._more.isVisible() else 0)
         many = len(self._cards)
         factory.set_button_text(self._more, f"{many} messages" if many > 1 else "More")
-        self._more.setVisible(many > 1 or bool(card.details) or self._line.width_of_all() > room)
+        self._more.setVisible(many > 1 or bool(card.details) or self._line.message_width() > room)
 
     @Slot()
     def _open_panel(self) -> None:
@@ -211,18 +213,18 @@ class NoticeBar(QWidget):
     @Slot()
     def _act_on_shown(self) -> None:
         if self._cards:
-            self._cards[-1].act()
+            self._cards[-1].click()
 
     @Slot()
     def _want_fix(self) -> None:
         sender = self.sender()
         if isinstance(sender, NoticeCard):
-            self.fix_wanted.emit(sender.fix)
+            self.fix_requested.emit(sender.fix)
 
     @Slot()
     def _act_otherwise_on_shown(self) -> None:
         if self._cards:
-            self._cards[-1].act_otherwise()
+            self._cards[-1].click_other()
 
     @Slot()
     def _close_shown(self) -> None:
@@ -232,8 +234,8 @@ class NoticeBar(QWidget):
     def _make_room(self, new: NoticeCard) -> None:
         """What stays is not driven out by what passes: beside all that stays there is room for one of those."""
         while len(self._cards) > _MOST_CARDS:
-            passing = [card for card in self._cards if card.passes and card is not new]
-            if not passing and new.passes:
+            passing = [card for card in self._cards if card.expires and card is not new]
+            if not passing and new.expires:
                 return
             self._remove((passing or self._cards)[0])
 

@@ -26,7 +26,7 @@ _DOING: Mapping[State, str] = {
 }
 
 
-class StatusLine(QStatusBar):
+class StatusBar(QStatusBar):
     """Shows the newest job that is not the training, else the training."""
 
     def __init__(self, session: Session) -> None:
@@ -127,7 +127,7 @@ class StatusLine(QStatusBar):
 
     def _show_training(self) -> None:
         training = self._session.training
-        words = [f"{_DOING[training.state] if training.has_own_run() else 'Watching'} '{training.title}'"]
+        words = [f"{_DOING[training.state] if training.owns_run() else 'Watching'} '{training.title}'"]
         chunk = training.chunk
         if chunk is not None:
             words.append(f"step {chunk.first_step + len(chunk.losses):,}")

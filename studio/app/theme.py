@@ -166,7 +166,7 @@ def level_colours(c: Colours) -> dict[str, str]:
     return {"info": c.accent, "warning": c.warn, "error": c.error}
 
 
-def strip_of(c: Colours, level: str) -> str:
+def notice_background(c: Colours, level: str) -> str:
     """The ground of a message of this level."""
     return mix(c.surface, level_colours(c)[level], 0.1)
 
@@ -211,7 +211,7 @@ def _stylesheet(c: Colours, points: float) -> str:
         "scroll": mix(c.window, c.text, 0.25),
         "disabled": mix(c.muted, c.window, 0.4),
         "selection": mix(c.surface, c.accent, 0.28 if c.dark else 0.16),
-        **{f"{level}_strip": strip_of(c, level) for level in level_colours(c)},
+        **{f"{level}_strip": notice_background(c, level) for level in level_colours(c)},
         "accent_fill": mix(c.accent, "#2a2f8f", 0.35) if c.dark else c.accent,  # a white check mark lies on it
         "accent_hover": mix(c.accent, "#ffffff", 0.12),
         "accent_pressed": mix(c.accent, "#000000", 0.12),

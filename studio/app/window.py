@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from studio.app.actions import Commands, Menus, Rail
+from studio.app.actions import Commands, Menus, NavigationRail
 from studio.app.background.job_events import StateNotice
 from studio.app.close_guard import CloseGuard
 from studio.app.notifications import NoticeBar
@@ -28,7 +28,7 @@ from studio.app.pages.runs.page import RunsPage
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.pages.train.page import TrainPage
 from studio.app.state.session import Session
-from studio.app.status_bar import StatusLine
+from studio.app.status_bar import StatusBar
 from studio.app.theme import Theme
 from studio.app.widgets import factory
 from studio.core.events import Notice
@@ -54,7 +54,7 @@ class Window(QMainWindow):
         self.setWindowTitle("Sprite Training Studio")
         self.setAcceptDrops(True)
         self.notices = NoticeBar()
-        self.rail = Rail()
+        self.rail = NavigationRail()
         self.sprites = SpritesPage(session)
         self.train = TrainPage(session)
         self.generate = GeneratePage(session)
@@ -76,7 +76,7 @@ class Window(QMainWindow):
         self.setCentralWidget(factory.panel(body))
         self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._stack.setFocus()
-        self.status = StatusLine(session)
+        self.status = StatusBar(session)
         self.setStatusBar(self.status)
         self.menus = Menus(self.menuBar(), session)
         self._commands = Commands(self, self.menus, session, theme)
@@ -91,14 +91,14 @@ class Window(QMainWindow):
         self._was_warned = False  # on closing, about the error
         self._keeper = QTimer(self)
         self._keeper.setInterval(_KEEP_MS)
-        self._keeper.timeout.connect(self.keep)
-        self._keeper.timeout.connect(self.notices.review)
+        self._keeper.timeout.connect(self.store)
+        self._keeper.timeout.connect(self.notices.remove_outdated)
         self._keeper.start()
 
     def _connect(self) -> None:
         session, menus = self.session, self.menus
         self._theme.changed.connect(self._dress)
-        self._commands.open_wanted.connect(self.open_paths)
+        self._commands.open_requested.connect(self.open_paths)
         menus.page_requested.connect(self.show_page)
         menus.save.triggered.connect(self._save)
         menus.export.triggered.connect(self._export)
@@ -106,21 +106,21 @@ class Window(QMainWindow):
         menus.quit.triggered.connect(self.close)
         session.failed.connect(self.notices.show_failure)
         session.noticed.connect(self.notices.show_notice)
-        session.training.halt_withdrawn.connect(self.notices.withdraw)
-        self.notices.retry_wanted.connect(session.training.resume)
-        self.notices.end_wanted.connect(session.training.give_up)
+        session.training.unblocked.connect(self.notices.withdraw)
+        self.notices.retry_requested.connect(session.training.resume)
+        self.notices.end_requested.connect(session.training.give_up)
         session.runs.withdrawn.connect(self.notices.withdraw)
         session.job_queue.withdrawn.connect(self.notices.withdraw)
-        self.notices.undo_wanted.connect(session.runs.undo)
-        self.notices.fix_wanted.connect(session.doctor.mend)
-        session.editing.put_away.connect(self._offer_sprite)
+        self.notices.undo_requested.connect(session.runs.undo)
+        self.notices.fix_requested.connect(session.doctor.apply)
+        session.editing.undo_offered.connect(self._offer_sprite)
         session.editing.withdrawn.connect(self.notices.withdraw)
         session.run_offered.connect(self._offer_run)
         session.queue_offered.connect(self._offer_queue)
         session.queue.changed.connect(self._withdraw_queue_offer)
         session.training.state_changed.connect(self._withdraw_offer)
         self.close_guard.ready.connect(self._close_now)
-        self.close_guard.stayed.connect(self.notices.show_notice)
+        self.close_guard.cancelled.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_requested.connect(self._use_run)
         self.train.model_requested.connect(self._use_model)
@@ -156,7 +156,7 @@ class Window(QMainWindow):
     @Slot(object, object)
     def _offer_run(self, path: Path, offer: Notice) -> None:
         self._offered = path, offer
-        self.notices.add("info", offer.title, offer.hint, button="Resume").acted.connect(self._resume_offered)
+        self.notices.add("info", offer.title, offer.hint, button="Resume").clicked.connect(self._resume_offered)
 
     @Slot()
     def _resume_offered(self) -> None:
@@ -174,7 +174,9 @@ class Window(QMainWindow):
     @Slot(str)
     def _offer_queue(self, sentence: str) -> None:
         offer = self._queue_offer = Notice("info", sentence, "They are trained one after the other when you say so.")
-        self.notices.add("info", offer.title, offer.hint, button="Start queue").acted.connect(self.session.queue.start)
+        self.notices.add("info", offer.title, offer.hint, button="Start queue").clicked.connect(
+            self.session.queue.start
+        )
 
     @Slot()
     def _withdraw_queue_offer(self) -> None:
@@ -186,8 +188,8 @@ class Window(QMainWindow):
 
     @Slot(object)
     def _offer_sprite(self, offer: Notice) -> None:
-        card = self.notices.add(offer.level, offer.title, offer.hint, button="Undo", passes=True)
-        card.acted.connect(self.session.editing.undo)
+        card = self.notices.add(offer.level, offer.title, offer.hint, button="Undo", expires=True)
+        card.clicked.connect(self.session.editing.undo)
 
     @Slot(object)
     def _use_run(self, path: Path) -> None:
@@ -253,12 +255,12 @@ class Window(QMainWindow):
         self.closed.emit()
 
     @Slot()
-    def keep(self) -> None:
+    def store(self) -> None:
         """Store changes before a crash can lose them; report an error once until storing works again."""
         self._store(leaving=False)
 
     def _store(self, *, leaving: bool) -> None:
-        self.session.settings.keep_layout("window", self.saveGeometry())
+        self.session.settings.set_layout("window", self.saveGeometry())
         failed: OSError | None = None
         for page in self.pages.values():
             try:
@@ -317,7 +319,7 @@ class Window(QMainWindow):
         """Space that no control wanted pauses the training; held down it does so once."""
         if event.key() == Qt.Key.Key_Space and self.menus.pause.isEnabled():
             if not event.isAutoRepeat():
-                self._commands.pause_or_go_on()
+                self._commands.toggle_pause()
         else:
             super().keyPressEvent(event)
 

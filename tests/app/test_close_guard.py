@@ -69,7 +69,7 @@ def test_fault_28_keep_training_keeps_the_window_and_stop_and_save_leaves_a_run_
 
 def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window, training: CurrentTraining) -> None:
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.close_guard.insist()
+        opened.close_guard.force_close()
     assert saved(training)
 
 
@@ -85,7 +85,7 @@ def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
     monkeypatch.setattr("studio.engine.training.maintenance.save", hang)
     opened.close_guard._deadline.setInterval(50)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.close_guard.insist()
+        opened.close_guard.force_close()
     assert training.is_busy()
     answers_again.set()
     wait_idle(qtbot, opened.session)
@@ -139,7 +139,7 @@ def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
 ) -> None:
     monkeypatch.setattr("studio.engine.training.maintenance.save", no_space)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.close_guard.insist()
+        opened.close_guard.force_close()
     assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"
 
 
@@ -149,7 +149,7 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
 ) -> None:
     disk.fill()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.close_guard.insist()
+        opened.close_guard.force_close()
     assert f"Can't write to {training.path}." in capsys.readouterr().err
 
 

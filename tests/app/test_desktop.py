@@ -109,14 +109,14 @@ def test_a_queues_end_is_told_in_numbers_and_nothing_is_where_the_user_wants_it_
     window = QWidget()
     qtbot.addWidget(window)
     announcer = RunAnnouncer(training, Settings(), window, heard)
-    announcer.say_queue_ended(3, 0)
-    announcer.say_queue_ended(1, 2)
+    announcer.on_queue_emptied(3, 0)
+    announcer.on_queue_emptied(1, 2)
     assert heard.said == [
         ("The queue is empty", "3 runs finished."),
         ("The queue is empty", "1 run finished, 2 runs ended with an error."),
     ]
     Settings().notify(False)
-    announcer.say_queue_ended(1, 0)
+    announcer.on_queue_emptied(1, 0)
     assert len(heard.said) == 2
 
 

@@ -23,7 +23,7 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.actions import RunActions
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
-from studio.app.status_bar import StatusLine
+from studio.app.status_bar import StatusBar
 from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Progress
@@ -68,7 +68,7 @@ def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypa
         return [], ""
 
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", choose)
-    assert dialogs.for_files(parent, Settings(), "Open sprites") == []
+    assert dialogs.choose_files(parent, Settings(), "Open sprites") == []
     assert offered[0].startswith("Pictures (") and "*.png" in offered[0] and "*.aseprite" in offered[0]
     assert offered[1:] == ["All files (*)"]
 
@@ -91,9 +91,9 @@ def test_a_name_gets_the_ending_of_its_kind(
     (tmp_path / "loss.png").write_text("old")
     answer(monkeypatch, tmp_path / typed, kind)
     reply(monkeypatch, "No")
-    chosen = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}")
+    chosen = dialogs.choose_save_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}")
     assert chosen == (tmp_path / expected if expected else None)
-    free = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}", replaces=False)
+    free = dialogs.choose_save_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}", replaces=False)
     assert free is not None and not free.exists()
 
 
@@ -116,12 +116,14 @@ def test_files_that_go_with_a_new_one_are_asked_about(
     (tmp_path / "orcs.json").write_text("of the game")
     answer(monkeypatch, tmp_path / "orcs.png", f"{sheet.title} (*.png)")
     asked = reply(monkeypatch, "No")
-    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") is None and "orcs.json is there" in asked[0]
+    assert dialogs.choose_save_sprites(parent, Settings(), "Save", "orcs") is None and "orcs.json is there" in asked[0]
     reply(monkeypatch, "Yes")
-    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet)
+    assert dialogs.choose_save_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet)
     (tmp_path / "orcs.png").write_text("old")  # the dialog has asked about the pair
     asked = reply(monkeypatch, "No")
-    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet) and not asked
+    assert (
+        dialogs.choose_save_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet) and not asked
+    )
 
 
 def test_a_sheet_that_was_asked_about_is_replaced_with_its_list(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_sprites_get_the_format_that_was_chosen_or_typed(
 ) -> None:
     form = sprite_exports()[chosen]
     answer(monkeypatch, tmp_path / typed, f"{form.title} (*{form.suffix})")
-    found = dialogs.for_new_sprites(parent, Settings(), "Save", "a/b")
+    found = dialogs.choose_save_sprites(parent, Settings(), "Save", "a/b")
     assert found == (tmp_path / name, sprite_exports()[expected])
 
 
@@ -171,16 +173,16 @@ def test_fault_13_what_is_proposed_stays_in_the_folder(
 
     monkeypatch.setattr(dialogs, "ask_name", take)
     settings = Settings()
-    settings.keep_text("last_save_folder", str(tmp_path))
+    settings.set_text("last_save_folder", str(tmp_path))
     for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
-        assert dialogs.for_new_file(parent, settings, "Save", name, _PNG) is None
+        assert dialogs.choose_save_file(parent, settings, "Save", name, _PNG) is None
     assert proposed == [tmp_path / name for name in ("_.._x.gpl", "_etc_x.png", "swords_long 1.5.png", "model")]
 
 
 def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
-    dialogs.for_new_palette(parent, Settings(), "discs.gpl")
+    dialogs.choose_save_palette(parent, Settings(), "discs.gpl")
     kinds = asked[0].split(";;")
     assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 7
 
@@ -283,7 +285,7 @@ def test_the_status_bar_shows_a_cancelled_export_until_it_ends(
         yield Progress(2, 3, "comparing")
 
     monkeypatch.setattr("studio.app.background.model_jobs.with_model", export)
-    bar = StatusLine(ready)
+    bar = StatusBar(ready)
     qtbot.addWidget(bar)
     shown = dialog(ready, parent, "run")
     with qtbot.waitSignal(ready.inference.progressed, timeout=LONG_MS):

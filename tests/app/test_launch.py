@@ -196,7 +196,7 @@ def test_what_an_import_brings_is_not_walked(monkeypatch: pytest.MonkeyPatch, au
     collector = MainThreadCollector()
     gc.unfreeze()  # whatever ran before
     collector.begin()
-    collector.spare_the_old()
+    collector.skip_oldest()
     brought = [[number] for number in range(10_000)]
     collector.collect_due()
     assert walked == [1]

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from studio.app.notice_panel import NoticePanel
 from studio.app.notifications import NoticeBar, UncaughtErrors
 from studio.app.state.session import Session
-from studio.app.status_bar import StatusLine
+from studio.app.status_bar import StatusBar
 from studio.app.window import Window
 from studio.core.events import Event, JobFailed, Notice
 from tests.app.conftest import LONG_MS, click, endless, open_sprites
@@ -67,7 +67,7 @@ def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hid
     click(close)
     assert bar.cards() == [] and bar.isHidden()
     card = bar.add("info", "A run stopped.", button="Resume")
-    with qtbot.waitSignal(card.acted):
+    with qtbot.waitSignal(card.clicked):
         click(button(card, "Resume"))
     assert bar.cards() == []
     bar.show_notice(Notice("warning", "Careful."))
@@ -192,7 +192,7 @@ def test_what_nobody_caught_is_shown_from_every_thread(
 
 
 def test_the_status_bar_offers_to_cancel_what_the_window_can_do_without(qtbot: QtBot, session: Session) -> None:
-    line, got = StatusLine(session), list[Event]()
+    line, got = StatusBar(session), list[Event]()
     qtbot.addWidget(line)
     for cancellable in (False, True):
         job = session.job_queue.start("files", "Looking for things", endless(), got.append, cancellable=cancellable)

@@ -46,7 +46,7 @@ def test_texts_can_be_read(colours: theme.Colours) -> None:
     assert _contrast(colours.on_accent, colours.accent) >= 4.5
     assert colours.curves[0] == colours.accent
     for level, colour in theme.level_colours(colours).items():
-        strip = theme.strip_of(colours, level)
+        strip = theme.notice_background(colours, level)
         assert _contrast(colours.text, strip) >= 4.5 and _contrast(colours.muted, strip) >= 4.5
         assert _contrast(colour, strip) >= 3  # the sign
 

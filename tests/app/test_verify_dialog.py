@@ -73,11 +73,11 @@ def test_what_can_not_be_verified_is_told_by_the_window(
 
 def test_saved_pictures_can_be_told_to_say_nothing(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:
     window.show_page("generate")
-    window.menus.tells_source.trigger()
+    window.menus.saves_details.trigger()
     path = save_new(qtbot, window, own_run, tmp_path)
     with pytest.raises(BadInputError, match="does not say"):
         png.sources_of(path)
-    assert not window.session.settings.tells_source()
+    assert not window.session.settings.saves_details()
 
 
 def test_a_kept_sprite_still_knows_its_model(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:

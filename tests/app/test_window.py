@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.notice_panel import NoticeLine
+from studio.app.notice_panel import NoticeLabel
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import paths
@@ -45,7 +45,7 @@ def test_the_window_fits_its_screen_at_the_first_start_and_when_its_size_comes_b
     larger = QWidget()
     qtbot.addWidget(larger)
     larger.setGeometry(300, 300, room.width() + 200, room.height() + 100)
-    Settings().keep_layout("window", larger.saveGeometry())
+    Settings().set_layout("window", larger.saveGeometry())
     window.session.settings.sync()
     again = Window(window.session, theme.apply(qapp, "light"))
     qtbot.addWidget(again)
@@ -55,14 +55,14 @@ def test_the_window_fits_its_screen_at_the_first_start_and_when_its_size_comes_b
 def test_a_message_leaves_with_its_state(qtbot: QtBot, window: Window) -> None:
     window.menus.export.trigger()
     assert titles(window) == ["No model to export yet."]
-    window.notices.review()
+    window.notices.remove_outdated()
     assert titles(window) == ["No model to export yet."]
     window.session.training.has_checkpoint = True
     qtbot.waitUntil(lambda: titles(window) == [], timeout=LONG_MS)  # by itself
     window.menus.save.trigger()
     assert titles(window) == ["No samples to save yet."]
     window.show_page("lab")
-    window.notices.review()
+    window.notices.remove_outdated()
     assert titles(window) == []
 
 
@@ -131,7 +131,7 @@ def test_the_long_name_of_a_folder_widens_neither_the_sprites_page_nor_the_train
     "words", ["There are no pictures in 'palettes'.", "'train' and 'test' are splits of a data set."]
 )
 def test_a_title_with_enough_room_is_shown_whole(qtbot: QtBot, words: str) -> None:
-    line = NoticeLine()
+    line = NoticeLabel()
     qtbot.addWidget(line)
     line.say(words, "")
     line.resize(2000, line.sizeHint().height())
@@ -148,16 +148,16 @@ def test_the_title_of_the_train_page_is_whole_in_a_narrow_window(qtbot: QtBot, o
 
 def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
     asked: list[str] = []
-    settled.notices.retry_wanted.connect(lambda: asked.append("again"))
-    settled.notices.end_wanted.connect(lambda: asked.append("end"))
+    settled.notices.retry_requested.connect(lambda: asked.append("again"))
+    settled.notices.end_requested.connect(lambda: asked.append("end"))
     settled.resize(760, 560)
     halt = Blocked("error", f"Can't write to /home/user/{'long name/' * 8}run.", "No space left on device. Waits.")
     for words in ("Try again", "End without saving"):
         settled.notices.show_notice(halt)
         buttons = [each for each in settled.notices.findChildren(QPushButton) if each.isVisible()]
         button = next(each for each in buttons if each.text() == words)
-        line = settled.notices.findChild(NoticeLine)
-        assert isinstance(line, NoticeLine)
+        line = settled.notices.findChild(NoticeLabel)
+        assert isinstance(line, NoticeLabel)
         cause_px = QFontMetrics(line.font()).horizontalAdvance("No space left")
         assert line.width() - line.title_px() > cause_px
         click(button)
@@ -202,7 +202,7 @@ def test_a_sprite_that_the_chosen_model_cannot_edit_is_reported(window: Window) 
     window.session.editing.open(NamedSprite(np.zeros((8, 8, 4), np.uint8), "orc"))
     assert titles(window) == ["orc waits in the editor: the chosen model can't edit sprites."]
     window.session.editing.close()
-    window.notices.review()
+    window.notices.remove_outdated()
     assert titles(window) == []
 
 

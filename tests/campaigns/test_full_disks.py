@@ -197,8 +197,8 @@ def fill_up_settings(place: Path) -> str:
 
     def keep(words: str) -> Settings:
         settings = Settings(file)
-        settings.keep_text("scheme", words)
-        settings.keep_values("forms", {"steps": 5, "name": words * 40})
+        settings.set_text("scheme", words)
+        settings.set_values("forms", {"steps": 5, "name": words * 40})
         settings.sync()
         return settings
 

@@ -148,9 +148,9 @@ class JobQueue(QObject):
         if job in self._running:
             self._workers[self._running[job]].prioritize(job)
 
-    def set_quiet_interval(self, seconds: float) -> None:
+    def set_wakeup_interval(self, seconds: float) -> None:
         """The least time between two wakings of the window for losses: each slows a training on the same cores."""
-        self._workers["engine"].quiet_interval_s = seconds
+        self._workers["engine"].wakeup_interval_s = seconds
 
     def shut_down(self, wait_ms: int) -> bool:
         """Close all jobs and end both threads. False when one is still busy after the wait."""

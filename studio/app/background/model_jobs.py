@@ -333,12 +333,12 @@ def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
     return [path]
 
 
-def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Generator[Event, None, list[Path]]:
+def save_film(run: Path, path: Path, form: SpriteExport, saves_details: bool) -> Generator[Event, None, list[Path]]:
     """Write a timelapse of a run's samples and return the files."""
     from studio.engine.runs.analysis.timelapse import timelapse
 
     film = timelapse(run)
-    return (yield from _write(film if tells_source else dataclasses.replace(film, about={}), path, form))
+    return (yield from _write(film if saves_details else dataclasses.replace(film, about={}), path, form))
 
 
 def save_samples(

@@ -80,7 +80,7 @@ class Job:
     about: str = ""  # the purpose of the job, where the title is not enough
     is_cancelled: bool = False  # the worker closes the generator after the current event
     state: JobState = JobState.READY
-    urged: int = 0  # calls of `resume` and `prioritize`
+    wakeups: int = 0  # calls of `resume` and `prioritize`
 
 
 class Worker(QThread):
@@ -95,7 +95,7 @@ class Worker(QThread):
         super().__init__(parent)
         self.setObjectName(name)
         self.setStackSize(_STACK_BYTES)
-        self.quiet_interval_s = 0.1  # least time between signals for losses and progress of background jobs
+        self.wakeup_interval_s = 0.1  # least time between signals for losses and progress of background jobs
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._closing = False
@@ -125,11 +125,11 @@ class Worker(QThread):
 
     def resume(self, job: Job) -> None:
         """Advance a paused job again."""
-        self._urge(job, JobState.READY)
+        self._wake(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:
         """Advance a job before all others, paused or not."""
-        self._urge(job, JobState.PRIORITIZED)
+        self._wake(job, JobState.PRIORITIZED)
 
     def cancel(self, job: Job) -> None:
         """Close the job's generator after its current event, also while it is paused."""
@@ -174,15 +174,15 @@ class Worker(QThread):
                 job.state = state
                 self._changed.notify()
 
-    def _urge(self, job: Job, state: JobState) -> None:
+    def _wake(self, job: Job, state: JobState) -> None:
         with self._changed:
-            job.urged += 1
+            job.wakeups += 1
         self._set_state(job, state)
 
-    def _pause_unless_urged(self, job: Job, urged: int) -> None:
-        """Pause a job that has halted, unless the user has resumed or stopped the job since `urged` was read."""
+    def _pause_unless_urged(self, job: Job, wakeups: int) -> None:
+        """Pause a job that has halted, unless the user has resumed or stopped the job since `wakeups` was read."""
         with self._changed:
-            if job.urged == urged and job.state in (JobState.READY, JobState.PRIORITIZED):
+            if job.wakeups == wakeups and job.state in (JobState.READY, JobState.PRIORITIZED):
                 job.state = JobState.PAUSING
 
     def _next(self) -> Job | None:
@@ -204,7 +204,7 @@ class Worker(QThread):
             return pausing
 
     def _advance(self, job: Job) -> None:
-        urged = job.urged
+        wakeups = job.wakeups
         try:
             event = next(job.events)
         except StopIteration:
@@ -214,7 +214,7 @@ class Worker(QThread):
             self._end(job, "failed")
         else:
             if isinstance(event, Blocked | JobIdle):  # a halted job waits until the user tries again
-                self._pause_unless_urged(job, urged)
+                self._pause_unless_urged(job, wakeups)
             self._post(job, event)
 
     def _end(self, job: Job, outcome: Outcome) -> None:
@@ -233,12 +233,12 @@ class Worker(QThread):
         self._post(job, failure(error))
 
     def _post(self, job: Job, event: Event) -> None:
-        """Put an event into the mailbox and wake the main thread, for frequent events every `quiet_interval_s` only."""
+        """Put an event into the mailbox and wake the main thread, for frequent events every `wakeup_interval_s` only."""
         logs.log_event(event)
         self._mailbox.put(job, event)
         now = time.monotonic()
         is_frequent = job.background and isinstance(event, LossChunk | Progress)
-        if is_frequent and now - self._announced_at < self.quiet_interval_s:
+        if is_frequent and now - self._announced_at < self.wakeup_interval_s:
             return
         self._announced_at = now
         if self._mailbox.needs_wakeup():

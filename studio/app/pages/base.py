@@ -31,7 +31,7 @@ class Page(QWidget):
 
     def save_plot(self, plot: TimePlot, name: str) -> None:
         """Save a plot, asking where; `name` is proposed."""
-        path = dialogs.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
+        path = dialogs.choose_save_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
         if path is None:
             return
         try:
@@ -43,7 +43,7 @@ class Page(QWidget):
 
     def save_film(self, run: Path) -> None:
         """Save how a run learnt, asking where."""
-        chosen = dialogs.for_new_sprites(
+        chosen = dialogs.choose_save_sprites(
             self, self.session.settings, "Save how it learnt", f"{run.name}.gif", plays=True
         )
         if chosen is not None:

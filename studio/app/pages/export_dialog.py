@@ -157,7 +157,7 @@ class ExportDialog(QDialog):
         form = self.formats.chosen()
         kinds = f"{form.title} (*{form.suffix})" if form is not None else ""
         name = Path(self.path.text()).name
-        chosen = dialogs.for_new_file(self, self._session.settings, "Export to", name, kinds, replaces=False)
+        chosen = dialogs.choose_save_file(self, self._session.settings, "Export to", name, kinds, replaces=False)
         if chosen is not None:
             self.path.setText(str(chosen))
 

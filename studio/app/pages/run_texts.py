@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.app.state.training.trainers import State, Watched
+from studio.app.state.training.trainers import State, WatchedRun
 from studio.app.state.training.training import CurrentTraining
 from studio.core import formatting
 from studio.core.events import LossChunk
@@ -137,7 +137,7 @@ def state(training: CurrentTraining) -> str:
     return text.get(training.state, "")
 
 
-def _watched(watched: Watched, state: State, verdict: str) -> str:
+def _watched(watched: WatchedRun, state: State, verdict: str) -> str:
     """What a training is doing that is not this window's own."""
     if watched.live is not None and watched.silent_s > _LONG_SILENCE_S:
         return f"Nothing has been heard of it for {formatting.duration(watched.silent_s)}"

@@ -62,7 +62,7 @@ class FeatureTraining(QObject):
             self._job_queue.cancel(self._job)
         elif sprites is None or device is None or recipe is None:
             return
-        elif sprites is not self._seen and not self._training.has_own_run() and self._lab.running is None:
+        elif sprites is not self._seen and not self._training.owns_run() and self._lab.running is None:
             self._seen = sprites
             self._job = self._job_queue.start(
                 "engine",

@@ -80,7 +80,7 @@ class Lab(QObject):
         if self.problem(experiment, source):
             return
         operation = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
-        if self._training.is_here() and self._training.state in ("starting", "training"):
+        if self._training.runs_in_window() and self._training.state in ("starting", "training"):
             self._training_goes_on = True
             self._training.pause()
         self.running, self.progress, self.outcome = experiment, None, Outcome()
@@ -176,7 +176,7 @@ class Lab(QObject):
     @Slot()
     def _on_training_changed(self) -> None:
         """A training that goes on would be measured with the experiment, and slowed by it."""
-        goes_on = self._training.has_own_run() and self._training.state in ("starting", "training")
+        goes_on = self._training.owns_run() and self._training.state in ("starting", "training")
         if self.running is not None and goes_on:
             self._training_goes_on = False
             self.cancel()

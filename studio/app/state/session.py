@@ -22,7 +22,7 @@ from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.state.sprites.palettes import PaletteTools
-from studio.app.state.sprites.sheets import SheetReader
+from studio.app.state.sprites.sheets import SheetPreview
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.queue import TrainingQueue
@@ -57,7 +57,7 @@ class Session(QObject):
         self.job_queue = JobQueue(self)
         self.open_sprites = OpenSprites(self.job_queue, settings, self)
         self.doctor = SpriteDoctor(self.job_queue, self.open_sprites, self)
-        self.sheets = SheetReader(self.job_queue, self)
+        self.sheets = SheetPreview(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
@@ -76,8 +76,8 @@ class Session(QObject):
         self.sprite_map = SpriteMap(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
-        self.kept = KeptSprites(self)
-        self.carried = DragFiles(settings)
+        self.kept_sprites = KeptSprites(self)
+        self.drag_files = DragFiles(settings)
         self._offered = False
         self._queue_offered = False
         self._demo_due = False
@@ -136,7 +136,7 @@ class Session(QObject):
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
         """Go on with a run, for so many minutes more if any, and show its settings; say why when it can't be."""
         run = self.runs.at(path)
-        if not self.training.has_own_run():
+        if not self.training.owns_run():
             self.training.withdraw_messages()
         if self._go_on(path, more_min, by_all_cards=True) and run is not None and run.record is not None:
             self.setup.show_run(run.record)
@@ -145,9 +145,9 @@ class Session(QObject):
         """Show a run that others train; says why when that can't be. One that is on show already stays so."""
         if self.training.is_busy() and self.training.path == path:
             return
-        if self.training.has_own_run():
+        if self.training.owns_run():
             title = "This window trains a run: watch others when the training has ended."
-            self.notify(title, holds=self.training.has_own_run)
+            self.notify(title, holds=self.training.owns_run)
             return
         self.training.watch(path)
 
@@ -156,11 +156,11 @@ class Session(QObject):
 
         by_all_cards: where the user wants those and the device is one.
         """
-        if self.training.has_own_run():
+        if self.training.owns_run():
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
             hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
-            self.notify(title, hint, holds=self.training.has_own_run)
+            self.notify(title, hint, holds=self.training.owns_run)
             return False
         run = self.runs.at(path)
         wanted = run.record.device if run is not None and run.record is not None else ""
@@ -187,8 +187,8 @@ class Session(QObject):
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
         self.settings.sync()
-        self.editing.end()
-        self.carried.close()
+        self.editing.release()
+        self.drag_files.close()
         return self.job_queue.shut_down(_LONGEST_FAREWELL_MS)
 
     @Slot(object)
@@ -199,14 +199,14 @@ class Session(QObject):
     @Slot()
     def _cancel_measuring(self) -> None:
         """A training would wait for a measurement to end, which is of no use to it any more; so would an experiment."""
-        if self.training.has_own_run() or self.lab.running is not None:
+        if self.training.owns_run() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
     @Slot()
     def _on_imported(self) -> None:
         paths = self.open_sprites.paths
         if len(paths) == 1 and (paths[0].is_dir() or is_archive(paths[0].name)):
-            self.settings.keep_recent(paths[0])
+            self.settings.add_recent(paths[0])
 
     @Slot()
     def _start_demo_training(self) -> None:

@@ -29,7 +29,7 @@ class Settings:
         value = self._file.value(f"layout/{name}")
         return value if isinstance(value, QByteArray) else QByteArray()
 
-    def keep_layout(self, name: str, state: QByteArray) -> None:
+    def set_layout(self, name: str, state: QByteArray) -> None:
         """Remember the geometry of a window or a splitter."""
         self._store(f"layout/{name}", state)
 
@@ -38,17 +38,17 @@ class Settings:
         value = self._file.value(name, default)
         return value if isinstance(value, str) else default
 
-    def keep_text(self, name: str, value: str) -> None:
+    def set_text(self, name: str, value: str) -> None:
         """Remember a word."""
         self._store(name, value)
 
-    def tells_source(self) -> bool:
+    def saves_details(self) -> bool:
         """Whether saved pictures say which model and seed made them, and from what it learnt."""
         return self.text("tells_source", "yes") == "yes"
 
-    def tell_source(self, tells: bool) -> None:
+    def set_saves_details(self, tells: bool) -> None:
         """Remember whether they are to say it."""
-        self.keep_text("tells_source", "yes" if tells else "no")
+        self.set_text("tells_source", "yes" if tells else "no")
 
     def notifies(self) -> bool:
         """Whether the system is to notify of a run's end while another program is in front."""
@@ -56,7 +56,7 @@ class Settings:
 
     def notify(self, notifies: bool) -> None:
         """Remember whether it is to do that."""
-        self.keep_text("notifies", "yes" if notifies else "no")
+        self.set_text("notifies", "yes" if notifies else "no")
 
     def scheme(self) -> Scheme:
         """Light, dark, or as the system has it."""
@@ -70,9 +70,9 @@ class Settings:
         except ValueError:
             return {}
 
-    def keep_values(self, name: str, values: Mapping[str, Value]) -> None:
+    def set_values(self, name: str, values: Mapping[str, Value]) -> None:
         """Remember the settings of a form."""
-        self.keep_text(f"forms/{name}", json.dumps(dict(values)))
+        self.set_text(f"forms/{name}", json.dumps(dict(values)))
 
     def recent(self) -> list[str]:
         """Folders and archives that were opened, the newest first; those that are gone are left out."""
@@ -82,11 +82,11 @@ class Settings:
             return []
         return [path for path in kept if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises where it may not look
 
-    def keep_recent(self, path: Path) -> None:
+    def add_recent(self, path: Path) -> None:
         """Put a folder or an archive at the head of the recent ones."""
         self.sync()  # first read what other windows stored
         others = [other for other in self.recent() if other != str(path)]
-        self.keep_text("recent", json.dumps([str(path), *others][:_RECENT]))
+        self.set_text("recent", json.dumps([str(path), *others][:_RECENT]))
 
     def sync(self) -> None:
         """Write the file now, and read the values that other windows stored."""

@@ -406,7 +406,7 @@ def test_fault_32_a_job_that_says_more_than_can_be_heard_waits(qtbot: QtBot, job
 
 
 def test_losses_of_a_training_wake_the_window_rarely(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
-    job_queue.set_quiet_interval(0.3)
+    job_queue.set_wakeup_interval(0.3)
     job = job_queue.start("engine", "training", ticks(0.001), log.take, background=True)
     qtbot.waitUntil(lambda: log.count(LossChunk) >= 4)
     begun = time.perf_counter()

@@ -78,8 +78,8 @@ def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
         qtbot.waitUntil(lambda: not opened.is_busy(), timeout=LONG_MS)
         return opened.options.changed()
 
-    opened.change_options(opened.newest.options.replace(size=16))
-    opened.change_options(opened.newest.options.replace(class_levels=1))
+    opened.change_options(opened.latest.options.replace(size=16))
+    opened.change_options(opened.latest.options.replace(class_levels=1))
     assert taken() == {"size": 16, "class_levels": 1} and len(opened.opened.past) == 2
     assert sprites_of(session).size == 16
     opened.undo()
@@ -123,12 +123,12 @@ def test_a_run_that_can_not_be_resumed_beside_another_says_so(
 
 def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "window.ini")
-    settings.keep_layout("window", QByteArray(b"\x01\x02"))
-    settings.keep_values("generator", {"minutes": 2.5, "flip": True})
-    settings.keep_text("scheme", "dark")
+    settings.set_layout("window", QByteArray(b"\x01\x02"))
+    settings.set_values("generator", {"minutes": 2.5, "flip": True})
+    settings.set_text("scheme", "dark")
     for folder in ("a", "b", "a"):
         (tmp_path / folder).mkdir(exist_ok=True)
-        settings.keep_recent(tmp_path / folder)
+        settings.add_recent(tmp_path / folder)
     settings.sync()
     again = Settings(tmp_path / "window.ini")
     assert again.layout("window") == QByteArray(b"\x01\x02")
@@ -157,6 +157,6 @@ def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> Non
 @pytest.mark.parametrize("text", ["[]", "null", '{"minutes": [1]}', '{"minutes": null}', "[" * 100_000])
 def test_remembered_values_of_another_kind_are_as_if_there_were_none(tmp_path: Path, text: str) -> None:
     settings = Settings(tmp_path / "window.ini")
-    settings.keep_text("forms/generator", text)
-    settings.keep_text("recent", text)
+    settings.set_text("forms/generator", text)
+    settings.set_text("recent", text)
     assert settings.values("generator") == {} and settings.recent() == []

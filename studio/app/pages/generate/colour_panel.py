@@ -81,8 +81,8 @@ class ColourPanel(QWidget):
     def save_state(self) -> None:
         """Remember the file and whether to dither."""
         path = str(self._file[0]) if self._file is not None and self._kind == _FILE else ""
-        self._session.settings.keep_text("generate_palette", path)
-        self._session.settings.keep_text("generate_dither", "yes" if self.dither.isChecked() else "")
+        self._session.settings.set_text("generate_palette", path)
+        self._session.settings.set_text("generate_dither", "yes" if self.dither.isChecked() else "")
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A palette file is welcome; all else is for the window."""
@@ -119,7 +119,7 @@ class ColourPanel(QWidget):
         kind = self.box.itemData(index)
         if kind == _OPEN:
             self.box.setCurrentIndex(self.box.findData(self._kind))  # until there is a palette
-            path = dialogs.for_palette(self, self._session.settings)
+            path = dialogs.choose_palette(self, self._session.settings)
             if path is not None:
                 self._session.palettes.load(path)
         elif kind != self._kind:

@@ -76,12 +76,12 @@ class DrawController(QObject):
     def _draw_best(self, settings: GenerateSettings) -> None:
         """Draw more sprites than the page shows, and show the sprites most like the kept ones."""
         record = self._choice.record()
-        kept = self._session.kept.of_size(record.size) if record is not None else []
+        kept = self._session.kept_sprites.of_size(record.size) if record is not None else []
         if len(kept) < MIN_LIKED:
             self._session.notify(
                 f"'Best of' compares with kept sprites: {len(kept)} of this size are too few.",
                 f"Keep {MIN_LIKED} or more with K, or set 'Best of' to 1.",
-                holds=lambda: record is not None and len(self._session.kept.of_size(record.size)) < MIN_LIKED,
+                holds=lambda: record is not None and len(self._session.kept_sprites.of_size(record.size)) < MIN_LIKED,
             )
             return
         liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)

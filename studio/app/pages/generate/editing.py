@@ -145,7 +145,7 @@ class EditorPanel(QWidget):
     @Slot()
     def browse(self) -> None:
         """Ask for a picture file."""
-        paths = dialogs.for_files(self, self._session.settings, "Open a sprite")
+        paths = dialogs.choose_files(self, self._session.settings, "Open a sprite")
         if paths:
             self._session.editing.read_file(paths[0])
 
@@ -187,7 +187,7 @@ class EditorPanel(QWidget):
         editing = self._session.editing
         editing.changed.connect(self._on_sprite_changed)
         editing.read.connect(self._on_picture_read)
-        self.editor.changed.connect(editing.take_step)
+        self.editor.changed.connect(editing.add_step)
         self.shape.toggled.connect(self._refresh)
         self.strength.valueChanged.connect(self._on_strength_changed)
         self.save.clicked.connect(self._on_save_clicked)
@@ -201,11 +201,11 @@ class EditorPanel(QWidget):
     def _on_save_clicked(self) -> None:
         sprite = self.sprite()
         name, kinds = f"{origin_of([sprite])}.png", "PNG picture (*.png)"
-        path = dialogs.for_new_file(self, self._session.settings, "Save the sprite in the editor", name, kinds)
+        path = dialogs.choose_save_file(self, self._session.settings, "Save the sprite in the editor", name, kinds)
         if path is not None:
             picked = SpriteSelection(sprite.rgba[None], [path.stem], {}, sources=[sprite.source])
             self._session.inference.save_file(path, picked)
-            self._session.editing.note_saved()
+            self._session.editing.mark_saved()
 
     @Slot()
     def _on_copy_clicked(self) -> None:

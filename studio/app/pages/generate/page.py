@@ -44,7 +44,7 @@ class GeneratePage(Page):
         self.choice = ModelChoice(session, before=session.settings.text(_MODEL))
         self.request = RequestPanel(session, self.choice)
         self.neighbours = NeighboursPanel(session.inference)
-        self.results = Results(session.kept, session.carried, self.neighbours)
+        self.results = Results(session.kept_sprites, session.drag_files, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.drawing = DrawController(session, self.choice, self.request, self.results, self.editing, self)
@@ -67,11 +67,11 @@ class GeneratePage(Page):
         self.request.save_state()
         model = self.choice.run()
         if model is not None:
-            self.session.settings.keep_text(_MODEL, str(model))
-        self.session.settings.keep_layout("generate", self._splitter.saveState())
-        self.session.settings.keep_layout("generate_editor", self._drawn.saveState())
-        self.session.editing.keep()
-        self.session.kept.keep()
+            self.session.settings.set_text(_MODEL, str(model))
+        self.session.settings.set_layout("generate", self._splitter.saveState())
+        self.session.settings.set_layout("generate_editor", self._drawn.saveState())
+        self.session.editing.store()
+        self.session.kept_sprites.store()
 
     def show_run(self, path: Path, checkpoint: str = "") -> None:
         """Use the model of this run, at this checkpoint if one is named."""
@@ -85,7 +85,7 @@ class GeneratePage(Page):
             return False
         name = f"{self.results.name()}{'.gif' if selection.is_animation else ''}"
         title = f"Save {formatting.count(len(selection.sprites), 'sprite')} in one file"
-        chosen = dialogs.for_new_sprites(self, self.session.settings, title, name)
+        chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
             self.session.inference.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
         return True
@@ -247,12 +247,12 @@ class GeneratePage(Page):
             return
         if len(selection.sprites) == 1:
             kinds, name = "PNG picture (*.png)", f"{selection.names[0]}.png"
-            path = dialogs.for_new_file(self, settings, "Save the sprite", name, kinds)
+            path = dialogs.choose_save_file(self, settings, "Save the sprite", name, kinds)
             if path is not None:
                 inference.save_file(path, selection)
             return
         title = f"A folder for {formatting.count(len(selection.sprites), 'PNG file')}"
-        folder = dialogs.for_new_files(self, settings, title)
+        folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
             inference.save_files(folder, selection)
 

@@ -66,7 +66,7 @@ class PredictPanel(QWidget):
 
     @Slot()
     def _on_browse_clicked(self) -> None:
-        self._predict(dialogs.for_files(self, self._session.settings, "Choose sprites"))
+        self._predict(dialogs.choose_files(self, self._session.settings, "Choose sprites"))
 
     @Slot()
     def _on_open_sprites_clicked(self) -> None:

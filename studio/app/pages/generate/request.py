@@ -178,9 +178,9 @@ class RequestPanel(QWidget):
         """Remember the settings."""
         if not self.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
-            self._session.settings.keep_values("generate", {**values, "class_name": ""})
+            self._session.settings.set_values("generate", {**values, "class_name": ""})
             self.colours.save_state()
-            self._session.settings.keep_text("seed_locked", "yes" if self.lock.isChecked() else "")
+            self._session.settings.set_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
     def _mixture(self) -> str:
         """The two classes with their shares; empty where one is drawn."""

@@ -217,7 +217,7 @@ class Results(QWidget):
     def _mark_kept(self) -> None:
         """New sprites that are kept are marked."""
         result = self.result() if self.new_tab.isChecked() else None
-        self.grid.set_marked(self._kept.among(result.sprites) if result is not None else ())
+        self.grid.set_marked(self._kept.indices_of(result.sprites) if result is not None else ())
 
     def _lay_out(self) -> None:
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -127,7 +127,7 @@ class MapPage(QWidget):
 
     def save_state(self) -> None:
         """Remember the splitter."""
-        self._session.settings.keep_layout("map", self._splitter.saveState())
+        self._session.settings.set_layout("map", self._splitter.saveState())
 
     @Slot(int)
     def select(self, index: int) -> None:

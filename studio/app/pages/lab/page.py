@@ -73,7 +73,7 @@ class LabPage(Page):
 
     def save_state(self) -> None:
         """Remember the splitter."""
-        self.session.settings.keep_layout("lab", self._splitter.saveState())
+        self.session.settings.set_layout("lab", self._splitter.saveState())
         self.map.save_state()
 
     def experiment(self) -> Experiment | None:
@@ -284,7 +284,7 @@ class LabPage(Page):
         if chosen is None:
             return
         name = f"{chosen.created[:10]} {chosen.title}.html"
-        path = dialogs.for_new_file(self, self.session.settings, "Save the report", name, _REPORT_KINDS)
+        path = dialogs.choose_save_file(self, self.session.settings, "Save the report", name, _REPORT_KINDS)
         if path is not None:
             others = [] if compared is None or compared is chosen else [compared]
             self.session.lab.save_report(path, [chosen, *others])

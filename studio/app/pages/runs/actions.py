@@ -157,7 +157,7 @@ class RunActions(QWidget):
     def _why_not_longer(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "training":
             return "This run is being trained."
-        if self._session.training.has_own_run():
+        if self._session.training.owns_run():
             return "Another run is being trained: stop it first."
         return self._why_no_run()
 
@@ -165,7 +165,7 @@ class RunActions(QWidget):
         if len(self._runs) != 1 or self._runs[0].standing not in _WATCHABLE:
             return "Choose one run that is being trained."
         training = self._session.training
-        if training.has_own_run() and training.path != self._runs[0].path:
+        if training.owns_run() and training.path != self._runs[0].path:
             return "This window trains a run: watch others when the training has ended."
         return ""
 
@@ -213,13 +213,15 @@ class RunActions(QWidget):
     def _on_save_html(self) -> None:
         paths = [run.path for run in self._runs]
         name = self._runs[0].title if len(paths) == 1 else count(len(paths), "run")
-        target = dialogs.for_new_file(self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS)
+        target = dialogs.choose_save_file(
+            self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS
+        )
         if target is not None:
             self._session.runs.save_report(paths, target)
 
     @Slot()
     def _on_save_tensorboard(self) -> None:
-        folder = dialogs.for_new_files(self, self._session.settings, "Save for TensorBoard in")
+        folder = dialogs.choose_save_folder(self, self._session.settings, "Save for TensorBoard in")
         if folder is not None:
             self._session.runs.save_event_logs([run.path for run in self._runs if run.record is not None], folder)
 

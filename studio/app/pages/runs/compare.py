@@ -83,7 +83,7 @@ class Comparison(QWidget):
 
     def save_state(self) -> None:
         """Remember the splitter."""
-        self._session.settings.keep_layout("comparison", self.splitter.saveState())
+        self._session.settings.set_layout("comparison", self.splitter.saveState())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show these runs, the first one's samples too; those that have changed are read anew."""

@@ -70,7 +70,7 @@ class RunsPage(Page):
 
     def save_state(self) -> None:
         """Store the splitters."""
-        self.session.settings.keep_layout("runs", self._splitter.saveState())
+        self.session.settings.set_layout("runs", self._splitter.saveState())
         self.comparison.save_state()
 
     def save_before_close(self) -> None:

@@ -81,7 +81,7 @@ class QueuePanel(QWidget):
         queue = self._session.queue
         self.setVisible(bool(queue.runs))
         self._state.setText(
-            run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.has_own_run())
+            run_texts.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.owns_run())
         )
         entries = [(run.path, run_texts.queue_entry(run)) for run in queue.runs]
         if entries != list(zip(self.paths(), self._texts(), strict=True)):

@@ -223,7 +223,7 @@ class DoctorView(QWidget):
         fix = self._finding.fixes[index]
         if fix.changes.get(_THRESHOLD):
             fix = Fix(fix.title, {**fix.changes, _THRESHOLD: self.threshold.slider.value()})
-        self._doctor.mend(fix)
+        self._doctor.apply(fix)
 
     @Slot()
     def _on_preview_clicked(self) -> None:
@@ -235,7 +235,7 @@ class DoctorView(QWidget):
 
     @Slot()
     def _on_exclude_clicked(self) -> None:
-        self._doctor.leave_out([self._names[index] for index in self.grid.selected()])
+        self._doctor.exclude([self._names[index] for index in self.grid.selected()])
 
 
 _HALF, _MOST = 128, 255

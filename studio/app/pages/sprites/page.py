@@ -59,8 +59,8 @@ class SpritesPage(Page):
 
     def save_state(self) -> None:
         """Remember where the splitter is, and the zoom."""
-        self.session.settings.keep_layout("sprites", self._splitter.saveState())
-        self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
+        self.session.settings.set_layout("sprites", self._splitter.saveState())
+        self.session.settings.set_text("sprites_zoom", str(self.grid.zoom()))
         self.summary.save_state()
 
     def _lay_out(self) -> None:
@@ -174,7 +174,7 @@ class Opener(QObject):
     @Slot()
     def browse(self) -> None:
         """Ask for a folder and open it."""
-        path = dialogs.for_folder(self._page, self._session.settings, "Open a folder of sprites")
+        path = dialogs.choose_folder(self._page, self._session.settings, "Open a folder of sprites")
         if path is not None:
             self._session.open_sprites.open_paths([path])
 
@@ -254,4 +254,4 @@ class SelectionBar(QWidget):
         sprites = self._session.open_sprites.sprites
         chosen = self._grid.selected()
         if sprites is not None and chosen:
-            self._session.doctor.leave_out([sprites.names[index] for index in chosen])
+            self._session.doctor.exclude([sprites.names[index] for index in chosen])

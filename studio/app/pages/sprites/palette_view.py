@@ -66,7 +66,7 @@ class PaletteView(QWidget):
 
     def save_state(self) -> None:
         """Remember the order."""
-        self._session.settings.keep_text("palette_order", self.order.currentData())
+        self._session.settings.set_text("palette_order", self.order.currentData())
 
     @Slot()
     def clear(self) -> None:
@@ -151,7 +151,7 @@ class PaletteView(QWidget):
     @Slot()
     def _on_save_clicked(self) -> None:
         assert self._sprites is not None
-        path = dialogs.for_new_palette(self, self._session.settings, f"{self._sprites.title}.gpl")
+        path = dialogs.choose_save_palette(self, self._session.settings, f"{self._sprites.title}.gpl")
         if path is not None:
             self._session.palettes.save(path, Palette(self._palette(), self._sprites.title))
 

@@ -162,20 +162,20 @@ class SliceProposal(QFrame):
 
     @Slot()
     def _on_slice_clicked(self) -> None:
-        options = self._open_sprites.newest.options
+        options = self._open_sprites.latest.options
         fix = slice_fix(options)
         self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _on_larger_clicked(self) -> None:
         """Enlarge the canvas to fit the left-out sprites."""
-        result, options = self._open_sprites.result, self._open_sprites.newest.options
+        result, options = self._open_sprites.result, self._open_sprites.latest.options
         if result is not None and (fix := canvas_fix(result)) is not None:
             self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _on_undo_clicked(self) -> None:
-        if self._open_sprites.newest is self._open_sprites.opened:  # else it would take back what was chosen since
+        if self._open_sprites.latest is self._open_sprites.opened:  # else it would take back what was chosen since
             self._open_sprites.undo()
 
     @Slot()

@@ -94,7 +94,7 @@ class Monitor(QWidget):
 
     def save_state(self) -> None:
         """Remember the splitter."""
-        self._session.settings.keep_layout("monitor", self.splitter.saveState())
+        self._session.settings.set_layout("monitor", self.splitter.saveState())
 
     @property
     def plot(self) -> LossPlot | None:
@@ -136,7 +136,7 @@ class Monitor(QWidget):
 
     def _update_redraw_interval(self, plot: LossPlot) -> None:
         if self._session.training.is_busy():
-            plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
+            plot.set_redraw_interval_ms(round(1000 * self._session.training.wakeup_interval_s()))
 
     def _describe(self, event: RunDescribed) -> None:
         self._class_names, self._target_names = event.record.class_names, event.record.target_names

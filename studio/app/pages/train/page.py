@@ -74,7 +74,7 @@ class TrainPage(Page):
     def save_state(self) -> None:
         """Remember what is chosen, and the splitters."""
         self.session.setup.store()
-        self.session.settings.keep_layout("train", self._splitter.saveState())
+        self.session.settings.set_layout("train", self._splitter.saveState())
         self.monitor.save_state()
 
     @Slot()
@@ -85,7 +85,7 @@ class TrainPage(Page):
         if sprites is None:
             return False
         name = f"{self.session.training.title} step {strip.shown_step()}"
-        chosen = dialogs.for_new_sprites(self, self.session.settings, "Save samples", name)
+        chosen = dialogs.choose_save_sprites(self, self.session.settings, "Save samples", name)
         run, step = self.session.training.path, strip.shown_step()
         if chosen is not None and run is not None:
             names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
@@ -143,7 +143,7 @@ class TrainPage(Page):
         self.controls.set_target(
             f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else ""
         )
-        self.setup.set_locked(training.has_own_run())
+        self.setup.set_locked(training.owns_run())
         is_on_show = training.is_busy() or training.path is not None  # hides a run that failed before its creation
         title = training.title if is_on_show else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
@@ -261,7 +261,7 @@ class TrainingButtons(QWidget):
         self.queue.clicked.connect(self.queue_requested)
         self.pause.clicked.connect(self._on_pause_clicked)
         self.stop.clicked.connect(training.stop)
-        self.let_go.clicked.connect(training.stop_watching)
+        self.let_go.clicked.connect(training.detach)
         training.state_changed.connect(self.refresh)
         self.refresh()
 
@@ -289,7 +289,7 @@ class TrainingButtons(QWidget):
         self.let_go.setVisible(watched is not None and (watched.live is not None or not watched.processes))
         factory.set_enabled(self.start, self._problem, _START)
         factory.set_enabled(self.queue, self._problem, _QUEUE)
-        about_next = _NEXT if training.has_own_run() else _NEXT_HERE
+        about_next = _NEXT if training.owns_run() else _NEXT_HERE
         about_next = "" if self._problem else about_next  # with a problem there is no other run yet
         self._reason.setText(self._problem or self._aim if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))

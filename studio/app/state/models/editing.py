@@ -29,7 +29,7 @@ class SpriteEditing(QObject):
     changed = Signal()
     closed = Signal()
     read = Signal(object, object)
-    put_away = Signal(object)
+    undo_offered = Signal(object)
     withdrawn = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
@@ -59,11 +59,11 @@ class SpriteEditing(QObject):
         self._step(offer)
 
     @Slot()
-    def take_step(self) -> None:
+    def add_step(self) -> None:
         """The history has a new step."""
         self._step()
 
-    def note_saved(self) -> None:
+    def mark_saved(self) -> None:
         """What is in the editor is in a file, too."""
         self._saved = self.current.edit if self.current is not None else None
 
@@ -108,11 +108,11 @@ class SpriteEditing(QObject):
         """Read a picture, to be edited."""
         self._job_queue.run("files", f"Opening {path.name}", lambda: read_picture(path), partial(self.read.emit, path))
 
-    def keep(self) -> None:
+    def store(self) -> None:
         """Remember the sprite in the editor for the next start. Raises OSError."""
         self._file.store(self.current)
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Release this window's file for other windows."""
         self._file.release()
 
@@ -123,7 +123,7 @@ class SpriteEditing(QObject):
             self.withdrawn.emit(before)
         self.changed.emit()
         if offer is not None:
-            self.put_away.emit(offer)
+            self.undo_offered.emit(offer)
 
     def _unsaved(self) -> UndoOffered | None:
         """An offer to come back to what is in the editor; None where nothing of it would be lost."""

@@ -166,14 +166,14 @@ class Inference(QObject):
         self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
     ) -> None:
         """Write live samples of a run in one format."""
-        if self._settings.tells_source():
+        if self._settings.saves_details():
             self._save("Saving samples", lambda: model_jobs.save_samples(run, step, path, form, picked, columns))
         else:
             self.save_sprites(path, form, picked, columns)
 
     def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
         """Write a timelapse of a run's samples."""
-        with_details = self._settings.tells_source()
+        with_details = self._settings.saves_details()
         self._save("Saving timelapse", lambda: model_jobs.save_film(run, path, form, with_details))
 
     def verify(self, path: Path) -> None:
@@ -196,7 +196,7 @@ class Inference(QObject):
 
     def _with_details(self, picked: SpriteSelection) -> SpriteSelection:
         """Return the selection, without its generation details if the user does not want them in files."""
-        return picked if self._settings.tells_source() else picked.without_details()
+        return picked if self._settings.saves_details() else picked.without_details()
 
     def _begin(
         self,

@@ -23,7 +23,7 @@ _Key = bytes  # digest of a square sprite's pixels
 class KeptSprites(QObject):
     """Kept sprites of all sizes, oldest first, each sprite once. changed: a sprite was added or removed.
 
-    All windows share one file. `keep` merges the changes of this window into the sprites that other windows kept.
+    All windows share one file. `store` merges the changes of this window into the sprites that other windows kept.
     """
 
     changed = Signal()
@@ -34,7 +34,7 @@ class KeptSprites(QObject):
         self._lock = paths.home() / ".kept.lock"
         self._stamp: _Stamp | None = None  # of the file when this window last read or wrote it
         self._kept: list[SavedEdit] = []
-        with contextlib.suppress(OSError):  # `keep` reads an unreadable file again before it writes
+        with contextlib.suppress(OSError):  # `store` reads an unreadable file again before it writes
             stamp = self._file_stamp()
             self._kept, self._stamp = self._read(), stamp
         self._stored = [_key(kept) for kept in self._kept]  # the sprites in the file at that time
@@ -56,18 +56,18 @@ class KeptSprites(QObject):
         """Keep these no longer."""
         self._set([each for each in self._kept if each not in kept])
 
-    def places(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
-        """Each of these with its place among all, for `put_back`."""
+    def indexed(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
+        """Each of these with its place among all, for `restore`."""
         return tuple((place, each) for place, each in enumerate(self._kept) if each in kept)
 
-    def put_back(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:
+    def restore(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:
         """Keep these again, in their places, the lowest first."""
         kept = list(self._kept)
         for place, each in removed:
             kept.insert(place, each)
         self._set(kept)
 
-    def among(self, sprites: Rgba) -> list[int]:
+    def indices_of(self, sprites: Rgba) -> list[int]:
         """Which of these, uint8 [N, S, S, 4], are kept."""
         kept = {_pixels(each.edit.sprite) for each in self.of_size(sprites.shape[1])}
         return [number for number, sprite in enumerate(sprites) if _pixels(sprite) in kept] if kept else []
@@ -76,7 +76,7 @@ class KeptSprites(QObject):
         """How many are not so many pixels wide and high."""
         return len(self._kept) - len(self.of_size(size))
 
-    def keep(self) -> None:
+    def store(self) -> None:
         """Write the changes since the last call to the file; do nothing without a change. Raises OSError."""
         if self._is_stored:
             return

@@ -32,7 +32,7 @@ class DragFiles:
         self._times += 1
         folder, written = Path(self._folder.name) / str(self._times), list[Path]()
         folder.mkdir()
-        if not self._settings.tells_source():
+        if not self._settings.saves_details():
             picked = picked.without_details()
         texts = [picked.texts_of(slice(place, place + 1)) for place in range(len(picked.sprites))]
         carried = list(zip(picked.sprites, picked.names, texts, strict=True))

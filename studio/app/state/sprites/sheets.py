@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SheetReader(QObject):
+class SheetPreview(QObject):
     """Reads one sheet at a time and finds its packed sprites, each beside the window.
 
     seen: `sheet` has been read. unseen: (title, hint) why it can't be. packed: `boxes` has an answer, or `trouble` says
@@ -32,7 +32,7 @@ class SheetReader(QObject):
 
     seen = Signal()
     packed = Signal()
-    unseen = Signal(str, str)
+    failed = Signal(str, str)
 
     def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
@@ -102,7 +102,7 @@ class SheetReader(QObject):
 
     def _fail(self, title: str, hint: str = "") -> None:
         if self.sheet is None:
-            self.unseen.emit(title, hint)
+            self.failed.emit(title, hint)
         else:
             self.trouble = f"{title} {hint}".strip()
             self.packed.emit()

@@ -37,7 +37,7 @@ else:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OptionsChange:
     """A change of the options that can be taken back: what it is called, and the options before and after it."""
 
     title: str
@@ -46,13 +46,13 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Opening:
+class ImportState:
     """What is opened and how. past: the choices that hold, the last one last. future: those taken back, next first."""
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
-    past: tuple[Choice, ...] = ()
-    future: tuple[Choice, ...] = ()
+    past: tuple[OptionsChange, ...] = ()
+    future: tuple[OptionsChange, ...] = ()
 
 
 class OpenSprites(QObject):
@@ -76,8 +76,8 @@ class OpenSprites(QObject):
         self._settings = settings
         self._job: Job | None = None
         self._counting: Job | None = None  # of the colours
-        self._asked: Opening | None = None  # that of the job
-        self.opened = Opening()  # that of `result`
+        self._asked: ImportState | None = None  # that of the job
+        self.opened = ImportState()  # that of `result`
         self.result: SpritesImported | None = None
 
     @property
@@ -91,7 +91,7 @@ class OpenSprites(QObject):
         return self.opened.options
 
     @property
-    def newest(self) -> Opening:
+    def latest(self) -> ImportState:
         """What is being opened, else what is open: a choice that is made now changes that."""
         return self._asked or self.opened
 
@@ -111,7 +111,7 @@ class OpenSprites(QObject):
 
     def set_rights(self, rights: Rights) -> None:
         """Remember what the user says, also for when the same files are opened again."""
-        self._settings.keep_values(self._rights_key(), rights.to_json())
+        self._settings.set_values(self._rights_key(), rights.to_json())
 
     def _rights_key(self) -> str:
         return f"rights-{hashlib.sha256(repr(self.paths).encode('utf-8', 'replace')).hexdigest()[:16]}"
@@ -122,7 +122,7 @@ class OpenSprites(QObject):
 
     def open_paths(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
         """Import files and folders; what was open stays until the new sprites are there."""
-        self._begin(Opening(tuple(paths), options or ImportOptions()))
+        self._begin(ImportState(tuple(paths), options or ImportOptions()))
         self.started.emit()
 
     def open_demo(self) -> None:
@@ -131,21 +131,21 @@ class OpenSprites(QObject):
 
     def change_options(self, options: ImportOptions, title: str = "Change of settings") -> None:
         """Import the same files anew, in another way, which `undo` takes back."""
-        now = self.newest
+        now = self.latest
         if now.paths and options != now.options:
-            self._begin(Opening(now.paths, options, (*now.past, Choice(title, now.options, options))))
+            self._begin(ImportState(now.paths, options, (*now.past, OptionsChange(title, now.options, options))))
 
     def undo(self) -> None:
         """Take the last choice back."""
-        now = self.newest
+        now = self.latest
         if now.past:
-            self._begin(Opening(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
+            self._begin(ImportState(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
 
     def redo(self) -> None:
         """Make the choice that was taken back last once more."""
-        now = self.newest
+        now = self.latest
         if now.future:
-            self._begin(Opening(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
+            self._begin(ImportState(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
 
     def cancel(self) -> None:
         """End the import that is under way; what was open stays."""
@@ -154,7 +154,7 @@ class OpenSprites(QObject):
             self._job = self._asked = None
             self.ended.emit()
 
-    def _begin(self, asked: Opening) -> None:
+    def _begin(self, asked: ImportState) -> None:
         self.cancel()
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
@@ -165,7 +165,7 @@ class OpenSprites(QObject):
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
-            self.result, self.opened = event, self.newest
+            self.result, self.opened = event, self.latest
             self.imported.emit(event)
             self._job_queue.abandon(self._counting)
             rgba = event.sprites.rgba
@@ -217,13 +217,13 @@ class SpriteDoctor(QObject):
             self._examined.append(examined)
             self._refresh()
 
-    def mend(self, fix: Fix) -> None:
+    def apply(self, fix: Fix) -> None:
         """Change the import as a fix says."""
-        self._open_sprites.change_options(self._open_sprites.newest.options.replace(**fix.changes), fix.title)
+        self._open_sprites.change_options(self._open_sprites.latest.options.replace(**fix.changes), fix.title)
 
-    def leave_out(self, names: list[str]) -> None:
+    def exclude(self, names: list[str]) -> None:
         """Leave sprites out of the import."""
-        self.mend(exclude_fix(names, self._open_sprites.newest.options))
+        self.apply(exclude_fix(names, self._open_sprites.latest.options))
 
     @Slot()
     def _on_imported(self) -> None:

@@ -53,7 +53,7 @@ class DeviceChoice(QObject):
     def use_all_gpus(self, uses: bool) -> None:
         """Train with all GPUs together, or with the chosen GPU alone."""
         self.uses_all_gpus = uses
-        self._settings.keep_text("all_cards", "yes" if uses else "no")
+        self._settings.set_text("all_cards", "yes" if uses else "no")
         self.changed.emit()
 
     def gpu_count(self, device: Device | None) -> int:
@@ -82,7 +82,7 @@ class DeviceChoice(QObject):
         """Remember the chosen device, but not the fastest, which is chosen by default."""
         device = self.device
         if device is not None:
-            self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
+            self._settings.set_text("device", device.id if device.id != self._catalog.fastest else "")
 
     @Slot(object)
     def _on_measured(self, measured: DeviceMeasured) -> None:
@@ -93,7 +93,7 @@ class DeviceChoice(QObject):
     def _on_measuring_changed(self) -> None:
         """Choose the fastest device when all devices are measured."""
         fastest = self.measurements.fastest()
-        if fastest and not self._catalog.is_measuring() and not self._training.has_own_run():
+        if fastest and not self._catalog.is_measuring() and not self._training.owns_run():
             self.choose(fastest)
 
 

@@ -56,7 +56,7 @@ class ParentChoice:
         self._shown_runs.pop(recipe.name, None)
         self._chosen[recipe.name] = source
         if remember and not isinstance(source, Path):
-            self._settings.keep_text(f"{recipe.name} parent", source or NOTHING)
+            self._settings.set_text(f"{recipe.name} parent", source or NOTHING)
 
     def show_run(self, recipe: Recipe, record: RunRecord) -> None:
         """Show what a run started from, for as long as its sprites are those that matter."""

@@ -89,7 +89,7 @@ class TrainingQueue(QObject):
     def _on_runs_listed(self) -> None:
         self.runs = self._runs.queued
         self.changed.emit()
-        if self.is_on and not self._training.has_own_run() and not self._runs.is_outdated():
+        if self.is_on and not self._training.owns_run() and not self._runs.is_outdated():
             self._go_on()
 
     def _go_on(self) -> None:
@@ -101,7 +101,7 @@ class TrainingQueue(QObject):
             return
         self._passed.add(following.path)
         self.due.emit(following.path)
-        self._taken = following.path if self._training.has_own_run() else None
+        self._taken = following.path if self._training.owns_run() else None
 
     @Slot(object)
     def _on_training_event(self, event: Event) -> None:
@@ -110,7 +110,7 @@ class TrainingQueue(QObject):
             return
         if event.reason == "finished":
             self._finished += event.path == self._taken
-        elif self.has(event.path) and self._training.is_here() and not self._training.is_left:
+        elif self.has(event.path) and self._training.runs_in_window() and not self._training.is_closing:
             self._passed.add(event.path)
             self.remove(event.path)
 
@@ -119,7 +119,7 @@ class TrainingQueue(QObject):
         training = self._training
         if training.is_busy():
             return
-        if training.is_left:
+        if training.is_closing:
             self.pause()
         failure, run = training.failure, self._taken or training.path
         self._failed += failure is not None and self._taken is not None

@@ -70,6 +70,6 @@ def load_choice(settings: Settings, recipe: Recipe, presets: Presets, source: Pa
 def store_choice(settings: Settings, recipe: Recipe, choice: RecipeChoice) -> None:
     """Remember the choice for the next session, but not settings that follow from a run."""
     if not isinstance(choice.suited, Path):
-        settings.keep_values(recipe.name, choice.config.to_json())
-        settings.keep_text(f"{recipe.name} preset", choice.preset)
-        settings.keep_text(f"{recipe.name} suited", choice.suited or NOTHING)
+        settings.set_values(recipe.name, choice.config.to_json())
+        settings.set_text(f"{recipe.name} preset", choice.preset)
+        settings.set_text(f"{recipe.name} suited", choice.suited or NOTHING)

@@ -206,7 +206,7 @@ class TrainingSetup(QObject):
         choice = None if recipe is None else self._choices.get(recipe.name)
         if self._unready() or recipe is None or choice is None:
             return
-        self._settings.keep_text("recipe", recipe.name)
+        self._settings.set_text("recipe", recipe.name)
         store_choice(self._settings, recipe, choice)
         self._devices.store()
 

@@ -33,7 +33,7 @@ _CANT_WAIT = "Another window trains this run, and only that one can pause it."
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedRun:
     """What is known of a training that is not this window's own.
 
     live: what it says; None: nothing was heard of it yet. silent_s: how long it has said nothing new. processes: how
@@ -49,7 +49,7 @@ class Trainer(Protocol):
     """What is asked of it returns how the training stands then. watched: None where the window trains by itself."""
 
     @property
-    def watched(self) -> Watched | None: ...
+    def watched(self) -> WatchedRun | None: ...
 
     def pause(self) -> State:
         """Hold the training after its current tick."""
@@ -82,7 +82,7 @@ class Trainer(Protocol):
 class WindowTrainer:
     """This window, in the engine's thread."""
 
-    watched: Watched | None = None
+    watched: WatchedRun | None = None
 
     def __init__(
         self, job_queue: JobQueue, title: str, events: Events, control: Control, receive: Callable[[Event], None]
@@ -150,7 +150,7 @@ class ProcessTrainer(QObject):
         self._kind = ""  # of the devices that they are to train on
         self._run: Path | None = None  # None until it is made
         self._is_pause_requested = self._is_stop_requested = self._has_ended = False
-        self.watched = Watched()
+        self.watched = WatchedRun()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_POLL_MS)
@@ -163,13 +163,13 @@ class ProcessTrainer(QObject):
 
     def launch(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
         """Have so many processes train a run, each on a device of that kind, and watch it."""
-        self._run, self.watched = run, Watched(processes=count)
+        self._run, self.watched = run, WatchedRun(processes=count)
         self._processes = TrainingProcesses(run, count, kind, more_min)
         self._start_watching(watch_jobs.launch(self._processes), run.name)
 
     def prepare_and_launch(self, title: str, request: TrainingRequest) -> None:
         """Create a run, then launch the processes that train it."""
-        self.watched, self._kind = Watched(processes=request.processes), request.device.kind
+        self.watched, self._kind = WatchedRun(processes=request.processes), request.device.kind
         self._job = self._job_queue.run(
             "engine", f"Preparing {title}", lambda: jobs.prepare_run(request), self._on_prepared, self._on_prepare_event
         )
@@ -262,7 +262,7 @@ class ProcessTrainer(QObject):
 
     def _on_watch_event(self, event: Event) -> None:
         if isinstance(event, TrainingSeen):
-            self.watched = Watched(event.live, event.silent_s, self.watched.processes)
+            self.watched = WatchedRun(event.live, event.silent_s, self.watched.processes)
             if event.live is None or event.live.is_paused:  # that was heeded, or forgotten
                 self._is_pause_requested = False
         elif isinstance(event, RunFinished):

@@ -14,7 +14,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.jobs import TrainingRequest
 from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import JobEnded
-from studio.app.state.training.trainers import TRAINING, ProcessTrainer, State, Trainer, Watched, WindowTrainer
+from studio.app.state.training.trainers import TRAINING, ProcessTrainer, State, Trainer, WatchedRun, WindowTrainer
 from studio.core.events import (
     Advised,
     Blocked,
@@ -50,7 +50,7 @@ class CurrentTraining(QObject):
 
     state_changed = Signal()
     event_received = Signal(object)
-    halt_withdrawn = Signal(object)
+    unblocked = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -70,7 +70,7 @@ class CurrentTraining(QObject):
         self.halted: Blocked | None = None  # why it is paused, if nobody wanted that
         self.failure: JobFailed | None = None  # what ended the run
         self.end: RunFinished | None = None  # how it has ended otherwise
-        self.is_left = False  # it is being ended because the window closes
+        self.is_closing = False  # it is being ended because the window closes
         self._stop_poll = QTimer(self)  # active while the run is paused
         self._stop_poll.setInterval(_STOP_POLL_MS)
         self._stop_poll.timeout.connect(self._on_stop_poll)
@@ -79,36 +79,36 @@ class CurrentTraining(QObject):
         """Whether a run is open."""
         return self.state != "idle"
 
-    def is_here(self) -> bool:
+    def runs_in_window(self) -> bool:
         """Whether the open run is trained in this process: what ends the window ends it."""
         return self.is_busy() and self.watched is None
 
-    def has_own_run(self) -> bool:
+    def owns_run(self) -> bool:
         """Whether the open run is this window's, trained here or by processes that it has started: no other is begun
         meanwhile. One that is only watched is let go when another begins.
         """
-        return self.is_here() or (self.watched is not None and self.watched.processes > 0)
+        return self.runs_in_window() or (self.watched is not None and self.watched.processes > 0)
 
     @property
-    def watched(self) -> Watched | None:
+    def watched(self) -> WatchedRun | None:
         """What is known of the processes that train the open run; None where this one does, and where none is open."""
         return self._trainer.watched if self._trainer is not None else None
 
     def is_live(self) -> bool:
         """Whether there is a live model to use."""
-        return self.is_here() and self.state in ("training", "paused") and self.record is not None
+        return self.runs_in_window() and self.state in ("training", "paused") and self.record is not None
 
     def model(self) -> SavedModel | Control | None:
         """The model to use: the live one, the newest checkpoint of a run that is watched, the best of one that has
         ended; None: there is none yet.
         """
-        if self.is_here():
+        if self.runs_in_window():
             return self.control if self.is_live() else None
         if self.path is None or not self.has_checkpoint or not self.path.is_dir():
             return None
         return SavedModel(self.path, "last" if self.is_busy() else "best")
 
-    def quiet_s(self) -> float:
+    def wakeup_interval_s(self) -> float:
         """Shortest time between two wakings of the window: each holds up a training on the same cores."""
         return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
 
@@ -122,7 +122,7 @@ class CurrentTraining(QObject):
 
     def start(self, request: TrainingRequest) -> None:
         """Train a new run; do nothing while the window has a run."""
-        if self.has_own_run():
+        if self.owns_run():
             return
         self.withdraw_messages()
         title = f"{request.sprites.title} {request.recipe.name}"
@@ -137,7 +137,7 @@ class CurrentTraining(QObject):
         """Go on with a run, for so many minutes more if any, by so many processes as in `start`; nothing happens while
         the window has one.
         """
-        if self.has_own_run():
+        if self.owns_run():
             return
         if processes > 1:
             self._fresh_processes(path.name, device).launch(path, processes, device.kind, more_min)
@@ -148,7 +148,7 @@ class CurrentTraining(QObject):
 
     def watch(self, path: Path) -> None:
         """Show a run that others train; nothing happens while the window has one."""
-        if not self.has_own_run():
+        if not self.owns_run():
             self._fresh_processes(path.name, None).watch(path)
             self._set_state("starting")
             self.path = path  # not before, as with any other run
@@ -158,7 +158,7 @@ class CurrentTraining(QObject):
         self._job_queue.withdraw(TRAINING)
 
     @Slot()
-    def stop_watching(self) -> None:
+    def detach(self) -> None:
         """Show no more of a run that others train: it goes on."""
         if self.watched is not None and self._trainer is not None:
             self._trainer.detach()
@@ -180,7 +180,7 @@ class CurrentTraining(QObject):
 
         It is 'paused' again, and `halted` says why, when that can't be done for now.
         """
-        self.is_left = False
+        self.is_closing = False
         if self._trainer is not None and not self.why_no_stop():
             self._set_state(self._trainer.stop())
 
@@ -194,7 +194,7 @@ class CurrentTraining(QObject):
         """End the run, as `give_up` does if the user `insists`: the window closes. A queued one keeps its place."""
         end = self.give_up if insists else self.stop
         end()
-        self.is_left = True
+        self.is_closing = True
 
     def sample_now(self) -> None:
         """Ask for live samples at the next tick."""
@@ -207,13 +207,13 @@ class CurrentTraining(QObject):
             self._trainer.save_now()
 
     def _fresh(self, title: str, device: Device | None) -> None:
-        self.stop_watching()
+        self.detach()
         self.device, self.title = device, title
         self.control = None
         self.path = self.record = self.chunk = self.samples = self.advice = None
         self.heldout = {}
         self.halted = self.failure = self.end = None
-        self.has_checkpoint = self.is_left = False
+        self.has_checkpoint = self.is_closing = False
 
     def _fresh_control(self, title: str, device: Device) -> Control:
         self._fresh(title, device)
@@ -226,7 +226,7 @@ class CurrentTraining(QObject):
         return trainer
 
     def _train_here(self, control: Control, events: Events) -> None:
-        self._job_queue.set_quiet_interval(self.quiet_s())
+        self._job_queue.set_wakeup_interval(self.wakeup_interval_s())
         self._trainer = WindowTrainer(self._job_queue, self.title, events, control, self._receive)
 
     def _receive(self, event: Event) -> None:
@@ -290,7 +290,7 @@ class CurrentTraining(QObject):
     def _set_state(self, state: State, *, is_news: bool = False) -> None:
         """is_news: it is told also where it is the same."""
         if self.halted is not None and state != "paused":
-            self.halt_withdrawn.emit(self.halted)
+            self.unblocked.emit(self.halted)
             self.halted = None
         if state != self.state or is_news:
             self.state = state

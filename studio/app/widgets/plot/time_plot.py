@@ -89,7 +89,7 @@ class TimePlot(QWidget):
         return self._tabs[self.bar.tabText(self.bar.currentIndex())]
 
     @Slot()
-    def show_lines(self, *, keep_values: bool = False) -> None:
+    def show_lines(self, *, set_values: bool = False) -> None:
         """Show the lines of the tab; the visible steps stay, the values are fitted unless they are to stay too."""
         tab = self.tab()
         with QSignalBlocker(self._log):
@@ -99,7 +99,7 @@ class TimePlot(QWidget):
         lines = tab.lines()
         self.canvas.set_lines(lines)
         self.crosshair.set_lines(lines)
-        self._view.set_lines(lines, keep_values=keep_values)
+        self._view.set_lines(lines, set_values=set_values)
 
     @Slot(bool)
     def set_log(self, log: bool) -> None:

@@ -40,10 +40,10 @@ class PlotView(QObject):
         canvas.moved_by_user.connect(self._moved)
         canvas.view_changed.connect(self.changed)
 
-    def set_lines(self, lines: Sequence[PlotLine], *, keep_values: bool) -> None:
+    def set_lines(self, lines: Sequence[PlotLine], *, set_values: bool) -> None:
         """Show these; the visible steps stay, the values are fitted unless they are to stay too."""
         self._lines = tuple(lines)
-        self.fits = self.fits or not keep_values
+        self.fits = self.fits or not set_values
         self.changed.emit()
 
     def steps(self) -> Range:

@@ -268,7 +268,7 @@ def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, m
     QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=paths[1])
     assert len(dragged) == 1 and len(results.grid.selected()) > 1
     results.grid.select(list(range(64)))
-    carried = mime_data(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}), page.session.carried)
+    carried = mime_data(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}), page.session.drag_files)
     (sheet,) = [Path(url.toLocalFile()) for url in carried.urls()]
     assert Image.open(sheet).size == (8 * SIZE, 9 * SIZE)
 
@@ -451,7 +451,7 @@ def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
     page.session.editing.redo()  # there is nothing to be seen of it
     assert not editing.is_open()
     undo.trigger()
-    page.session.editing.note_saved()
+    page.session.editing.mark_saved()
     click(editing.close_editor)
     assert not notices.cards()
 
@@ -481,7 +481,7 @@ def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
     assert not undo.isEnabled()
     data = sprites_of(page.session)
     with qtbot.waitSignal(page.session.open_sprites.imported, timeout=LONG_MS):
-        page.session.doctor.leave_out([data.names[0]])
+        page.session.doctor.exclude([data.names[0]])
     assert undo.isEnabled()
     opened.show_page("generate")
     undo.trigger()

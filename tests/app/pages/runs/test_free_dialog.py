@@ -190,7 +190,7 @@ def test_a_run_goes_to_the_systems_trash_and_comes_back(
     bar = NoticeBar(page)  # a window of its own would take the keyboard
     page.session.noticed.connect(bar.show_notice)
     page.session.runs.withdrawn.connect(bar.withdraw)
-    bar.undo_wanted.connect(page.session.runs.undo)
+    bar.undo_requested.connect(page.session.runs.undo)
     change_notes(runs[0], name="Fire")
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         page.before_show()
@@ -201,7 +201,7 @@ def test_a_run_goes_to_the_systems_trash_and_comes_back(
             QTest.keyClick(page.table, Qt.Key.Key_Delete)
     assert _names(page) == [] and {path.name for path in (own_trash / "files").iterdir()} == {"a", "b", "c"}
     (card,) = bar.cards()  # for the newest alone
-    assert card.words[0] == "2 runs are in the trash." and card.passes
+    assert card.words[0] == "2 runs are in the trash." and card.expires
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
     assert _names(page) == ["b", "c"] and sorted(run.title for run in page.selected()) == ["b", "c"]

@@ -165,7 +165,7 @@ def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) 
     open_sprites = looked_over.session.open_sprites
     result, opened = open_sprites.result, open_sprites.opened
     with qtbot.waitSignal(looked_over.session.job_queue.failed, timeout=LONG_MS):
-        looked_over.session.doctor.leave_out(["unknown.png"])
+        looked_over.session.doctor.exclude(["unknown.png"])
         open_sprites.change_options(open_sprites.options.replace(leave_out="*"))
     qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
     assert open_sprites.result is result and open_sprites.opened == opened

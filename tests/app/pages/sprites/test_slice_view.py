@@ -493,17 +493,17 @@ def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
     line, open_sprites, doctor = page.proposal, page.session.open_sprites, page.session.doctor
     fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.slice_button.text()]
     with qtbot.waitSignal(open_sprites.ended):
-        doctor.mend(fixes[0])
+        doctor.apply(fixes[0])
     assert line.text.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
     by_doctor = open_sprites.opened
     open_sprites.undo()
     line.slice_button.click()
-    assert (open_sprites.newest.options, open_sprites.newest.past) == (by_doctor.options, by_doctor.past)
+    assert (open_sprites.latest.options, open_sprites.latest.past) == (by_doctor.options, by_doctor.past)
     qtbot.waitUntil(lambda: not open_sprites.is_busy())
     open_sprites.change_options(open_sprites.options.replace(class_levels=1))
-    chosen = open_sprites.newest
+    chosen = open_sprites.latest
     line.undo.click()
-    assert open_sprites.newest is chosen
+    assert open_sprites.latest is chosen
     qtbot.waitUntil(lambda: not open_sprites.is_busy())
     assert open_sprites.opened is chosen and not line.isVisible()
 

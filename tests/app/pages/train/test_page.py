@@ -15,7 +15,7 @@ from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobPaused
 from studio.app.state.feature_training import _TITLE
 from studio.app.state.session import Session
-from studio.app.status_bar import StatusLine
+from studio.app.status_bar import StatusBar
 from studio.app.widgets.factory import ElidedLabel
 from studio.app.window import Window
 from studio.core import paths
@@ -249,7 +249,7 @@ def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
 def test_getting_to_know_them_says_how_far_it_is_and_can_be_cancelled_for_good(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = StatusLine(ready)
+    line = StatusBar(ready)
     qtbot.addWidget(line)
     line.resize(1200, 32)
     line.show()

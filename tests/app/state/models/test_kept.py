@@ -34,7 +34,7 @@ def names_on_disk() -> list[str]:
 
 def test_work_and_choices_are_on_disk_without_closing(qtbot: QtBot, own_run: Path, opened: Window) -> None:
     qtbot.waitUntil(lambda: bool(opened.session.runs.runs), timeout=LONG_MS)
-    opened.session.kept.add([sprite(1), sprite(2)])
+    opened.session.kept_sprites.add([sprite(1), sprite(2)])
     opened.session.editing.open(sprite(3))
     opened.generate.request.lock.setChecked(True)
     qtbot.waitUntil(lambda: names_on_disk() == ["grey 1", "grey 2"], timeout=LONG_MS)
@@ -57,34 +57,34 @@ def test_work_and_choices_are_on_disk_without_closing(qtbot: QtBot, own_run: Pat
 def test_windows_merge_their_kept_sprites() -> None:
     first, second = KeptSprites(), KeptSprites()
     first.add([sprite(1), sprite(2)])
-    first.keep()
-    second.keep()  # the second window kept nothing and deletes nothing
+    first.store()
+    second.store()  # the second window kept nothing and deletes nothing
     assert names_on_disk() == ["grey 1", "grey 2"]
     second.add([sprite(2), sprite(3)])
-    second.keep()
+    second.store()
     assert names_on_disk() == ["grey 1", "grey 2", "grey 3"]
     assert [kept.name for kept in second.of_size(SIZE)] == names_on_disk()
     first.remove(first.of_size(SIZE)[:1])
-    first.keep()
+    first.store()
     second.add([sprite(4)])
-    second.keep()
+    second.store()
     assert names_on_disk() == ["grey 2", "grey 3", "grey 4"]
     second.remove(second.of_size(SIZE))
-    second.keep()
+    second.store()
     assert names_on_disk() == []
 
 
 def test_kept_sprites_survive_a_torn_line_and_a_file_of_an_older_version() -> None:
     first = KeptSprites()
     first.add([sprite(1)])
-    first.keep()
+    first.store()
     path = paths.home() / "kept.jsonl"
     path.write_bytes(path.read_bytes().strip())
     for number, torn in enumerate((b"", b'\n{"size": 8, "na'), 2):
         path.write_bytes(path.read_bytes() + torn)
         later = KeptSprites()
         later.add([sprite(number)])
-        later.keep()
+        later.store()
     assert names_on_disk() == ["grey 1", "grey 2", "grey 3"]
 
 
@@ -99,13 +99,13 @@ def test_a_failed_write_is_reported_once_and_repeated(
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_atomic", refuse)
-        window.session.kept.add([sprite(1)])
+        window.session.kept_sprites.add([sprite(1)])
         for _ in range(3):
-            window.keep()
+            window.store()
     assert [notice.title for notice in told] == ["Can't write kept.jsonl."]
     assert [card.words[0] for card in window.notices.cards()] == ["Can't write kept.jsonl."]
-    window.keep()
-    window.notices.review()
+    window.store()
+    window.notices.remove_outdated()
     assert names_on_disk() == ["grey 1"] and window.notices.cards() == []
 
 
@@ -116,7 +116,7 @@ def test_closing_while_the_disk_is_full_keeps_the_window_once(
         raise OSError(28, "No space left on device", "kept.jsonl")
 
     monkeypatch.setattr(files, "write_atomic", refuse)
-    window.session.kept.add([sprite(1)])
+    window.session.kept_sprites.add([sprite(1)])
     window.close()
     assert window.isVisible()
     shown = window.notices.shown()
@@ -129,19 +129,19 @@ def test_closing_while_the_disk_is_full_keeps_the_window_once(
 def test_each_window_has_an_editor_file_of_its_own(job_queue: JobQueue) -> None:
     first, second = SpriteEditing(job_queue), SpriteEditing(job_queue)
     first.open(sprite(1))
-    first.keep()
-    second.keep()
+    first.store()
+    second.store()
     second.open(sprite(2))
-    second.keep()
+    second.store()
     for editing in (first, second):
-        editing.end()
+        editing.release()
     later = [SpriteEditing(job_queue) for _ in range(3)]
     found = [editing.current.name if editing.current is not None else "" for editing in later]
     assert found == ["grey 1", "grey 2", ""]
     later[0].close()
-    later[0].keep()
+    later[0].store()
     for editing in later:
-        editing.end()
+        editing.release()
     last = SpriteEditing(job_queue)
     assert last.current is not None and last.current.name == "grey 2"
-    last.end()
+    last.release()

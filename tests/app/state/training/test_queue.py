@@ -134,7 +134,7 @@ def test_after_a_restart_the_queue_is_offered_and_an_interrupted_run_of_it_with_
     assert [card.words[0] for card in cards()] == ["3 runs wait in the queue."] and not session.training.is_busy()
     flip(three["b"] / "data.safetensors")
     with qtbot.waitSignal(session.queue.emptied, timeout=LONG_MS) as emptied:
-        cards()[0].acted.emit()
+        cards()[0].clicked.emit()
         assert "3 runs wait in the queue." not in [card.words[0] for card in cards()]
     assert emptied.args == [2, 1]
     wait_for(qtbot, session)

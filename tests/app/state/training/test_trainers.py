@@ -222,11 +222,11 @@ def test_a_training_of_the_windows_own_ends_the_watching(qtbot: QtBot, ready: Se
     wait_for_state(qtbot, ready, "training")
     start_tiny(ready, steps=1_000_000)
     training = ready.training
-    assert training.is_here() and training.state == "starting"
+    assert training.runs_in_window() and training.state == "starting"
     wait_for_state(qtbot, ready, "training")
     assert training.path is not None and training.path != far.run
     ready.watch(far.run)  # the other way round it is said why not
-    assert training.is_here()
+    assert training.runs_in_window()
     training.stop()
     wait_idle(qtbot, ready)
     assert RunDir(far.run).is_busy() and not far.control.stop
@@ -363,13 +363,13 @@ def test_processes_train_a_run_that_the_window_makes(qtbot: QtBot, ready: Sessio
     start_processes(ready, steps=1_000_000)
     training = ready.training
     assert training.state == "starting" and run_texts.state(training) == "Starting 2 processes…"
-    assert training.has_own_run() and not training.is_here()
+    assert training.owns_run() and not training.runs_in_window()
     wait_for_state(qtbot, ready, "training")
     qtbot.waitUntil(lambda: training.chunk is not None, timeout=LONG_MS)
     assert training.path == paths.runs() / "discs generator" and not ready.queue.runs
     assert run_texts.state(training).startswith("Training by 2 processes")
     start_tiny(ready)  # the window has a run
-    assert not training.is_here()
+    assert not training.runs_in_window()
     training.stop()
     wait_idle(qtbot, ready)
     assert of_kind(events, RunFinished)[-1].reason == "stopped" and training.failure is None
