@@ -57,7 +57,7 @@ def reply(monkeypatch: pytest.MonkeyPatch, button: str) -> list[str]:
 
 def answer(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> None:
     """What the user types into the system's dialog."""
-    monkeypatch.setattr(dialogs, "ask_name", lambda *args, **more: (path, kind))
+    monkeypatch.setattr(dialogs, "run_save_dialog", lambda *args, **more: (path, kind))
 
 
 def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_fault_13_what_is_proposed_stays_in_the_folder(
         proposed.append(start)
         return None, ""
 
-    monkeypatch.setattr(dialogs, "ask_name", take)
+    monkeypatch.setattr(dialogs, "run_save_dialog", take)
     settings = Settings()
     settings.set_text("last_save_folder", str(tmp_path))
     for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
@@ -181,7 +181,7 @@ def test_fault_13_what_is_proposed_stays_in_the_folder(
 
 def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
+    monkeypatch.setattr(dialogs, "choose_save_file", lambda *args: asked.append(args[-1]))
     dialogs.choose_save_palette(parent, Settings(), "discs.gpl")
     kinds = asked[0].split(";;")
     assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 7

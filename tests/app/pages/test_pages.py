@@ -146,7 +146,7 @@ def test_training_from_start_to_new_sprites_on_disk(
     gif, films = sprite_exports()["gif"], (opened.train.monitor.filmstrip, opened.runs.comparison.filmstrip)
     for name, strip in zip(("train", "runs"), films, strict=True):
         target = tmp_path / name
-        monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args, target=target, **more: (target, gif))
+        monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *args, target=target, **more: (target, gif))
         opened.show_page(name)
         qtbot.waitUntil(strip.save.isEnabled, timeout=LONG_MS)
         with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
@@ -163,14 +163,14 @@ def test_training_from_start_to_new_sprites_on_disk(
         click(opened.generate.generate)
     qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
-    monkeypatch.setattr(dialogs, "for_new_files", lambda *args: tmp_path / "out")
+    monkeypatch.setattr(dialogs, "choose_save_folder", lambda *args: tmp_path / "out")
     with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
         click(opened.generate.results.buttons.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
     sheet = sprite_exports()["sheet"]
-    monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args: (tmp_path / "sheet.png", sheet))
+    monkeypatch.setattr(dialogs, "choose_save_sprites", lambda *args: (tmp_path / "sheet.png", sheet))
     with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)
@@ -285,7 +285,7 @@ def test_presets_follow_the_sprites_and_own_settings_unmark_them(
     opened: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     panel, setup = opened.train.setup, opened.session.setup
-    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
+    monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(24, 500.0))
     setup._update_presets()
     usual, best = [button for button in panel.presets.findChildren(QPushButton) if not button.isHidden()]
     assert setup.config is not None
@@ -304,7 +304,7 @@ def test_minutes_that_are_typed_count_instead_of_the_epochs_of_a_preset(
     opened: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form, setup = opened.train.setup.forms, opened.session.setup
-    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
+    monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(24, 500.0))
     setup._update_presets()
     assert setup.config is not None and setup.config.epochs
     setup.edit_config(form.config().replace(minutes=3.0))
@@ -316,7 +316,7 @@ def test_minutes_that_are_typed_count_instead_of_the_epochs_of_a_preset(
 
 def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = opened.session.setup
-    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(100_000, 500.0))
+    monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(100_000, 500.0))
     setup._update_presets()
     assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0
 
@@ -335,7 +335,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     chosen.append(sprite_folder / "twin.png")
     shutil.copy(__file__, sprite_folder / "text.png")
     chosen.append(sprite_folder / "text.png")
-    monkeypatch.setattr(dialogs, "for_files", lambda *args: chosen)
+    monkeypatch.setattr(dialogs, "choose_files", lambda *args: chosen)
     noticed: list[Notice] = []
     opened.session.noticed.connect(noticed.append)
     with qtbot.waitSignal(opened.session.inference.predicted, timeout=LONG_MS) as answered:

@@ -105,7 +105,7 @@ def test_sprites_between_two_and_more_like_several(
         asked.append(args[-1])
         return tmp_path / "film", gif
 
-    monkeypatch.setattr(dialogs, "for_new_sprites", name)
+    monkeypatch.setattr(dialogs, "choose_save_sprites", name)
     results.grid.select([])
     assert results.buttons.save_sheet.text() == "Save 6 sprites as…"
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
@@ -319,7 +319,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     sprite = sprites_of(page.session).rgba[0]
     Image.fromarray(sprite).save(tmp_path / "fits.png")
     Image.fromarray(sprite[:6, :5]).save(tmp_path / "small.png")
-    monkeypatch.setattr(dialogs, "for_files", lambda *args: [tmp_path / "fits.png"])
+    monkeypatch.setattr(dialogs, "choose_files", lambda *args: [tmp_path / "fits.png"])
     with qtbot.waitSignal(page.session.editing.changed, timeout=LONG_MS):
         click(page.results.buttons.open)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
@@ -346,7 +346,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     np.testing.assert_array_equal(editing.sprite()[0], pixels)
     click(editing.copy)
     assert QGuiApplication.clipboard().image().size().toTuple() == (SIZE, SIZE)
-    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: tmp_path / "out.png")
+    monkeypatch.setattr(dialogs, "choose_save_file", lambda *args: tmp_path / "out.png")
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
         click(editing.save)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)

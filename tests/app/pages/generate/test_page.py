@@ -157,7 +157,7 @@ def test_one_sprite_is_saved_under_a_name_of_its_own(
         asked.append(proposed)
         return tmp_path / "mine.png"
 
-    monkeypatch.setattr(dialogs, "for_new_file", name)
+    monkeypatch.setattr(dialogs, "choose_save_file", name)
     (tmp_path / "mine.png").write_text("old")
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS) as saved:
         click(page.results.buttons.save_files)

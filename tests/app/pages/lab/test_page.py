@@ -13,7 +13,6 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
-from studio.app.background import jobs
 from studio.app.pages.lab.page import _ROLE, LabPage
 from studio.app.pages.lab.result_view import PictureStrip
 from studio.app.state.session import Session
@@ -94,7 +93,7 @@ def test_an_experiment_is_run_kept_and_reported(
     assert "batch_size" in page.findings.code.toPlainText()
     assert page.result.count() == 1 and "classifier, discs" in page.result.currentText()
     target = tmp_path / "report.html"
-    monkeypatch.setattr(dialogs, "for_new_file", lambda *_: target)
+    monkeypatch.setattr(dialogs, "choose_save_file", lambda *_: target)
     with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS):
         click(page.report)
     assert found.outcome.sentences[0] in target.read_text(encoding="utf-8")
@@ -112,7 +111,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Start:
         session.lab.start(Toy())
         qtbot.waitUntil(lambda: session.lab.progress is not None, timeout=LONG_MS)
 
-    monkeypatch.setattr(jobs, "experiment", experiment)
+    monkeypatch.setattr("studio.lab.running.run_experiment", experiment)
     return start
 
 

@@ -233,7 +233,7 @@ def test_a_report_of_the_chosen_runs_is_saved(
     qtbot: QtBot, session: Session, run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(train_generator(run_path, make_sprites(), steps=2))
-    monkeypatch.setattr(dialogs, "for_new_file", lambda *_: tmp_path / "report.html")
+    monkeypatch.setattr(dialogs, "choose_save_file", lambda *_: tmp_path / "report.html")
     actions = RunActions(session)
     qtbot.addWidget(actions)
     assert not actions.report.isEnabled() and "Choose" in actions.report.toolTip()
@@ -242,7 +242,7 @@ def test_a_report_of_the_chosen_runs_is_saved(
         actions.report.menu().actions()[0].trigger()
     assert saved.args[0] == [tmp_path / "report.html"]
     assert run_path.name in (tmp_path / "report.html").read_text()
-    monkeypatch.setattr(dialogs, "for_new_files", lambda *_: tmp_path / "logs")
+    monkeypatch.setattr(dialogs, "choose_save_folder", lambda *_: tmp_path / "logs")
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
         actions.report.menu().actions()[1].trigger()
     assert saved.args[0] == [tmp_path / "logs" / run_path.name]

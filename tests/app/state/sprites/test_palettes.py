@@ -166,12 +166,12 @@ def test_the_palette_is_saved_as_what_its_name_says(
     view, session = page.summary.palette_view, page.session
     for suffix in (".gpl", ".hex", ".pal", ".json", ".png", ".act"):
         path = tmp_path / f"discs{suffix}"
-        monkeypatch.setattr(dialogs, "for_new_palette", lambda *args, path=path: path)
+        monkeypatch.setattr(dialogs, "choose_save_palette", lambda *args, path=path: path)
         with qtbot.waitSignal(session.noticed, timeout=LONG_MS) as said:
             click(view.save)
         assert said.args[0].title == f"Saved as {path.name}."
         assert np.array_equal(load_palette(path).colours, view._palette())
-    monkeypatch.setattr(dialogs, "for_new_palette", lambda *args: tmp_path / "discs.doc")
+    monkeypatch.setattr(dialogs, "choose_save_palette", lambda *args: tmp_path / "discs.doc")
     with qtbot.waitSignal(session.failed, timeout=LONG_MS) as said:
         click(view.save)
     assert "'discs.doc'" in said.args[0].title and ".gpl" in said.args[0].hint
@@ -218,7 +218,7 @@ def test_a_broken_palette_is_told_and_the_choice_stays(
 ) -> None:
     path = tmp_path / "bad.gpl"
     path.write_text("GIMP Palette\nName: Bad\n#\n10 20 30\n10 twenty 30\n")
-    monkeypatch.setattr(dialogs, "for_palette", lambda *args: path)
+    monkeypatch.setattr(dialogs, "choose_palette", lambda *args: path)
     with qtbot.waitSignal(session.job_queue.failed, timeout=LONG_MS) as said:
         choose(panel, "open")
     failure = said.args[0]

@@ -319,7 +319,7 @@ def test_a_run_in_any_folder_is_watched_and_listed_from_then_on(
 ) -> None:
     """As one on a drive that another machine shares."""
     far = begin(begun, tmp_path / "shared" / "far")
-    monkeypatch.setattr(dialogs, "for_folder", lambda *asked: far.run)
+    monkeypatch.setattr(dialogs, "choose_folder", lambda *asked: far.run)
     window.menus.watch.trigger()
     assert window.page() is window.train
     wait_for_state(qtbot, window.session, "training")
