@@ -22,7 +22,7 @@ from studio.app.state.runs.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites.drag_files import DragFiles
 from studio.app.state.sprites.palettes import PaletteTools
-from studio.app.state.sprites.sheets import SheetPreview
+from studio.app.state.sprites.sheets import SheetLoader
 from studio.app.state.sprites.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training.device_choice import DeviceChoice
 from studio.app.state.training.queue import TrainingQueue
@@ -57,7 +57,7 @@ class Session(QObject):
         self.job_queue = JobQueue(self)
         self.open_sprites = OpenSprites(self.job_queue, settings, self)
         self.doctor = SpriteDoctor(self.job_queue, self.open_sprites, self)
-        self.sheets = SheetPreview(self.job_queue, self)
+        self.sheets = SheetLoader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)

@@ -145,7 +145,7 @@ class RejectionHistory:
 
     def reject_kept(self, kept: list[SavedEdit]) -> None:
         """Keep these no longer."""
-        self._done.append(Rejection(None, (), self._kept.places(kept)))
+        self._done.append(Rejection(None, (), self._kept.indexed(kept)))
         self._kept.remove(kept)
 
     def undo(self) -> Rejection:
@@ -154,7 +154,7 @@ class RejectionHistory:
         if last.batch is not None:
             last.batch.rejected -= set(last.numbers)
         else:
-            self._kept.put_back(last.kept)
+            self._kept.restore(last.kept)
         return last
 
 

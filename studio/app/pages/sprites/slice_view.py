@@ -16,7 +16,7 @@ from studio.app.pages.sprites.slice_texts import (
     grid_outcome,
     with_fitting_canvas,
 )
-from studio.app.state.sprites.sheets import SheetPreview
+from studio.app.state.sprites.sheets import SheetLoader
 from studio.app.state.sprites.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
@@ -39,7 +39,7 @@ class SliceView(QWidget):
 
     closed = Signal()
 
-    def __init__(self, open_sprites: OpenSprites, reader: SheetPreview) -> None:
+    def __init__(self, open_sprites: OpenSprites, reader: SheetLoader) -> None:
         super().__init__()
         self._open_sprites, self._reader = open_sprites, reader
         self._sheets = SheetsToSlice((), (), ImportOptions())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SheetPreview(QObject):
+class SheetLoader(QObject):
     """Reads one sheet at a time and finds its packed sprites, each beside the window.
 
     seen: `sheet` has been read. unseen: (title, hint) why it can't be. packed: `boxes` has an answer, or `trouble` says
