@@ -11,7 +11,7 @@ from studio.app import theme
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.events import Check, Verified
-from studio.exports.cards import LIMITS
+from studio.exports.model_cards import LIMITS
 
 _MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Not known")}
 _ICON_PX = 20

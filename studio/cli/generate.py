@@ -27,7 +27,7 @@ from studio.data.colour.recolouring import ColourMode, recolour_sprites
 from studio.data.palettes.files import load_palette
 from studio.data.pixels import corner_tiles
 from studio.engine.sampling.settings import GenerateSettings
-from studio.exports.cards import provenance
+from studio.exports.model_cards import provenance_metadata
 from studio.exports.png import save_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.formats import sprite_export_for, sprite_exports
@@ -100,12 +100,18 @@ def to_sprite_set(
     """Return generated sprites with their names, classes and metadata, for saving. palette: uint8 [K, 3]."""
     from studio.engine.models.provenance import provenance_json
 
+    origin = provenance_metadata([provenance_json(model)])
     return SpriteSet(
         made.sprites,
         made.titles,
         classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
         palette=palette,
-        about={"model": made.model, "recipe": model.recipe.name, **about, **provenance([provenance_json(model)])},
+        about={
+            "model": made.model,
+            "recipe": model.recipe.name,
+            **about,
+            **origin,
+        },
         columns=columns,
     )
 

@@ -13,7 +13,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events
 from studio.core.formatting import count, number, percent
 from studio.engine.devices.types import MapReady
-from studio.exports.png import encoded
+from studio.exports.png import encode_png
 
 _MOST_PX = 16_384
 _MOST_OUTLIERS = 5  # printed
@@ -31,7 +31,7 @@ def draw_map(args: argparse.Namespace) -> int:
         raise UsageError(f"--size must be from {2 * model.spec.size} to {_MOST_PX} pixels, not {args.size}.", "")
     sprite_map = _run_map_job(make_map(model, path), reporter)
     picture, drawn = picture_of(sprite_map, args.size)
-    files.export_together({target: encoded(picture, {"model": sprite_map.model})})
+    files.export_together({target: encode_png(picture, {"model": sprite_map.model})})
     _write_json(sprite_map, reporter)
     reporter.write_json({"type": "FilesSaved", "paths": [target]})
     total = f" of {number(sprite_map.total)}" if sprite_map.total > len(sprite_map.sprites) else ""

@@ -8,7 +8,7 @@ from studio.cli.inputs import find_run
 from studio.cli.messages import DONE, FAILED
 from studio.cli.reporting import reporter_for, run_job
 from studio.core.events import Verified
-from studio.exports.cards import LIMITS
+from studio.exports.model_cards import LIMITS
 
 _MARKS = {True: "ok ", False: "NO ", None: "-  "}
 

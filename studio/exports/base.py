@@ -22,7 +22,7 @@ from typing_extensions import TypeVar
 from studio.core import former_names
 from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import ExportError
-from studio.exports.cards import Source
+from studio.exports.model_cards import ModelSource
 
 Makes = Literal["sprites", "labels", "numbers"]
 ReadBack = Tensor | Generator[float, None, Tensor]
@@ -65,8 +65,8 @@ class TrainingCode:
 
     config: the settings. data: the file of the run that holds its sprites, see `data.store.packed`; None: not known.
     portable: classes and functions whose sources, with what they need, train a network with torch and numpy: the
-        recipe's `arguments`, `loss` and, if it has its own, `statistics`, with `sampled` if they are of so many sprites
-        that not all are looked at; and the loop's parts, whatever the recipe.
+        recipe's `arguments`, `loss` and, if it has its own, `statistics`, with `subsample` if they are of so many
+        sprites that not all are looked at; and the loop's parts, whatever the recipe.
     loss: of a network for x [B, 4, S, S], y [B] and targets [B, T] as in `Batch`, its randomness from a seed.
     """
 
@@ -117,7 +117,7 @@ class ExportableModel:
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]
     predict: Callable[[nn.Module, Tensor], Tensor]
     training: TrainingCode
-    source: Source | None
+    source: ModelSource | None
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
 
@@ -142,7 +142,7 @@ class ExportableModel:
             "architecture": json.dumps(dict(self.architecture)),
             "step": str(self.step),
             "started_from": json.dumps(self.ancestors),
-            **({} if self.source is None else self.source.sums()),
+            **({} if self.source is None else self.source.checksums()),
         }
 
     def weights(self) -> dict[str, Tensor]:

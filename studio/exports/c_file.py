@@ -21,10 +21,10 @@ from studio.exports.base import (
     RecipeTraits,
     check_finite,
 )
-from studio.exports.c import comparing, source
-from studio.exports.c.comparing import CConfig
+from studio.exports.c import source, verification
 from studio.exports.c.compose import COMMENT, compose, prefix_of
-from studio.exports.processes import run_program
+from studio.exports.c.verification import CConfig
+from studio.exports.subprocesses import run_program
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
@@ -47,7 +47,7 @@ class CFile(ModelExport[CConfig]):
         return "Install a C compiler, such as gcc or clang: the file is compiled and run before it counts as done."
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return comparing.problem(recipe)
+        return verification.problem(recipe)
 
     def companions(self, target: Path, config: CConfig) -> tuple[Path, ...]:
         return target.with_suffix(".h"), target.with_suffix(".bin")
@@ -69,7 +69,7 @@ class CFile(ModelExport[CConfig]):
     ) -> Generator[float, None, Tensor]:
         target = paths[0]
         try:
-            if not comparing.is_whole(target.read_text(encoding="utf-8"), *COMMENT):
+            if not verification.checksum_matches(target.read_text(encoding="utf-8"), *COMMENT):
                 raise ExportError(f"{target.name} is damaged.", "It is not as it was written.")
             with tempfile.TemporaryDirectory(prefix="studio-") as folder:
                 (Path(folder) / _GIVEN).mkdir()
@@ -80,10 +80,10 @@ class CFile(ModelExport[CConfig]):
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:
-        return comparing.live(model, config)
+        return verification.live(model, config)
 
     def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
-        return comparing.largest_difference(config)
+        return verification.largest_difference(config)
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         target = paths[0]
@@ -101,7 +101,7 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
 
     Raises ExportError if the file can't be compiled or run.
     """
-    draws, probe = model.makes == "sprites", comparing.probe_for(config)
+    draws, probe = model.makes == "sprites", verification.probe_for(config)
     check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
     (folder / "check.c").write_text(f'#include "{_GIVEN}/{name}"\n\n{check}', encoding="utf-8")
     yield from compiled(folder, name)
@@ -110,7 +110,9 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
     if draws:
         settings = (str(float(probe.guidance)), str(probe.steps))
         asked[2:] = [
-            text for label, seed in comparing.drawn_at(model, config) for text in (str(label), str(seed), *settings)
+            text
+            for label, seed in verification.probe_labels_and_seeds(model, config)
+            for text in (str(label), str(seed), *settings)
         ]
     yield from _call([str(folder / "check.exe"), *asked], folder, f"{name} does not run with its weights.", 0.5)
     found = np.fromfile(folder / "out", "<f4")

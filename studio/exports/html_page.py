@@ -41,13 +41,13 @@ def html_page(title: str, body: str, style: str, width_rem: int) -> str:
     return _PAGE.format(title=html.escape(title), body=body, style=style, width_rem=width_rem)
 
 
-def named_rows(rows: Iterable[tuple[str, str]]) -> str:
+def key_value_table(rows: Iterable[tuple[str, str]]) -> str:
     """A table of two columns: names and texts."""
     cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
     return f"<table>{''.join(cells)}</table>"
 
 
-def figures_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table with headings; a column whose heading begins with '>' stands to the right."""
     sides = ["right" if column.startswith(">") else "left" for column in columns]
     heads = zip(sides, columns, strict=True)
@@ -66,7 +66,7 @@ def plot_image(title: str, svg: bytes) -> str:
     return f'<img class="plot" alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def pixel_picture(title: str, png: str, width_px: int, most_px: int, about: str = "") -> str:
+def pixel_image(title: str, png: str, width_px: int, most_px: int, about: str = "") -> str:
     """A PNG file, in base64, under its title, at a whole number of the page's pixels for each of its own, at most so
     many wide. about: what is to be seen, for who can't see it.
     """

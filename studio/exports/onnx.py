@@ -17,7 +17,7 @@ from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports import onnx_graph
 from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.onnx_graph import Graph, Sampler, graph_of
+from studio.exports.onnx_graph import ExportGraph, SamplerModule, graph_of
 from studio.exports.onnx_snippets import snippets_of
 
 if TYPE_CHECKING:
@@ -62,10 +62,10 @@ class Onnx(ModelExport[OnnxConfig]):
         return f"Install {', '.join(absent)}: pip install {' '.join(absent)}." if absent else ""
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return onnx_graph.problem(recipe)
+        return onnx_graph.graph_problem(recipe)
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
-        return onnx_graph.unused(recipe)
+        return onnx_graph.unused_settings(recipe)
 
     def write(self, model: ExportableModel, target: Path, config: OnnxConfig) -> list[Path]:
         check_finite(model.weights(), target)
@@ -74,11 +74,11 @@ class Onnx(ModelExport[OnnxConfig]):
 
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: OnnxConfig) -> Tensor:
         graph = _graph(model, config)
-        return _seen(_run(paths[0], graph, _metadata(model, config)), graph)
+        return _mask_transparent(_run(paths[0], graph, _metadata(model, config)), graph)
 
     def live(self, model: ExportableModel, config: OnnxConfig) -> Tensor:
         graph = _graph(model, config)
-        return _seen(graph.live(), graph)
+        return _mask_transparent(graph.live(), graph)
 
     def largest_difference(self, model: ExportableModel, config: OnnxConfig) -> float:
         if config.precision == "fp16":
@@ -94,26 +94,26 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
 
     Of a sampler the network is traced once, and the steps around it apart: together they would take minutes.
     """
-    from studio.exports.protos import rewriting
+    from studio.exports import onnx_rewriting
 
     graph = _graph(model, config)
-    if not (isinstance(graph.module, Sampler) and "flow" in model.capabilities):
+    if not (isinstance(graph.module, SamplerModule) and "flow" in model.capabilities):
         proto = translated(graph)
         if config.precision == "fp16":
-            rewriting.to_half(proto)
+            onnx_rewriting.to_half(proto)
     else:
         network = translated(graph_of(model, "step", config.steps))
         if config.precision == "fp16":
-            rewriting.to_half(network)
-        around = Sampler(model, config.steps, _Opaque(model.network.classes))
-        proto = translated(Graph(around, graph.inputs, graph.output))
-        rewriting.inline(proto, network.graph, _DOMAIN)
-    rewriting.drop_defaults(proto)
-    rewriting.name_batch(proto)
+            onnx_rewriting.to_half(network)
+        around = SamplerModule(model, config.steps, _NetworkPlaceholder(model.network.classes))
+        proto = translated(ExportGraph(around, graph.inputs, graph.output))
+        onnx_rewriting.inline(proto, network.graph, _DOMAIN)
+    onnx_rewriting.drop_defaults(proto)
+    onnx_rewriting.name_batch(proto)
     return proto
 
 
-class _Opaque:
+class _NetworkPlaceholder:
     """In place of a network, in a trace: one node that stands for all of its own."""
 
     def __init__(self, classes: Any) -> None:
@@ -129,28 +129,28 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
     """The file's bytes. Raises ExportError for a graph that can't be had in this opset."""
     from onnx import checker, shape_inference
 
-    from studio.exports.protos import rewriting
+    from studio.exports import onnx_rewriting
 
     if config.graph == "step" and "flow" not in model.capabilities and model.makes == "sprites":
         raise ExportError(
             f"A model of the recipe {model.recipe} draws at once: it has no steps.", "Export the sampler."
         )
     try:
-        proto = rewriting.in_opset(_traced(model, config), config.opset)
-        rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
-        return rewriting.checked(proto)
+        proto = onnx_rewriting.in_opset(_traced(model, config), config.opset)
+        onnx_rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
+        return onnx_rewriting.serialize(proto)
     except (checker.ValidationError, shape_inference.InferenceError, RuntimeError) as error:
-        hint = f"{str(error).splitlines()[0]} Try opset {rewriting.WRITTEN_OPSET}."
+        hint = f"{str(error).splitlines()[0]} Try opset {onnx_rewriting.WRITTEN_OPSET}."
         raise ExportError(f"This model can't be written with opset {config.opset}.", hint) from error
 
 
-def _graph(model: ExportableModel, config: OnnxConfig) -> Graph:
+def _graph(model: ExportableModel, config: OnnxConfig) -> ExportGraph:
     return graph_of(model, "step" if config.graph == "step" else "sampler", config.steps)
 
 
-def translated(graph: Graph) -> ModelProto:
-    """A graph in the operators of `protos.rewriting.WRITTEN_OPSET`."""
-    from studio.exports.protos.rewriting import WRITTEN_OPSET
+def translated(graph: ExportGraph) -> ModelProto:
+    """A graph in the operators of `onnx_rewriting.WRITTEN_OPSET`."""
+    from studio.exports.onnx_rewriting import WRITTEN_OPSET
 
     program = torch.onnx.export(
         graph.traced(),
@@ -174,7 +174,7 @@ def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
     }
 
 
-def _run(path: Path, graph: Graph, metadata: Mapping[str, str]) -> Tensor:
+def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
     """What the file gives for the graph's inputs. Raises ExportError."""
     import onnxruntime as ort
     from onnxruntime.capi import onnxruntime_pybind11_state as state
@@ -196,7 +196,7 @@ def _run(path: Path, graph: Graph, metadata: Mapping[str, str]) -> Tensor:
     return torch.from_numpy(found)
 
 
-def _seen(output: Tensor, graph: Graph) -> Tensor:
+def _mask_transparent(output: Tensor, graph: ExportGraph) -> Tensor:
     """What can be compared of an output. Of pixels that are hardly there the colour says nothing."""
     if graph.output != "sprites":
         return output

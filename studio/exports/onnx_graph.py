@@ -15,7 +15,7 @@ GraphKind = Literal["sampler", "step"]
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class ExportGraph:
     """A module of tensors by name, at `PROBE`. The first axis of each is the batch, but for guidance's [1]."""
 
     module: nn.Module
@@ -39,7 +39,7 @@ class Graph:
             return torch.export.export(self.module, tuple(self.inputs.values()), dynamic_shapes=shapes)
 
 
-class Sampler(nn.Module):
+class SamplerModule(nn.Module):
     """Sprites from noise. With `network` in place of the model's own, it is that which is asked."""
 
     def __init__(self, model: ExportableModel, steps: int, network: Any = None) -> None:
@@ -53,7 +53,7 @@ class Sampler(nn.Module):
         return self._model.straight(x).permute(0, 2, 3, 1)
 
 
-class Step(nn.Module):
+class VelocityModule(nn.Module):
     """The network of a flow; any class is -1 here as well."""
 
     def __init__(self, model: ExportableModel) -> None:
@@ -65,7 +65,7 @@ class Step(nn.Module):
         return self._network(x, t, torch.where(label < 0, self._network.classes, label)).float()  # type: ignore[no-any-return]
 
 
-class Predictor(nn.Module):
+class PredictorModule(nn.Module):
     """What a network says of sprites."""
 
     def __init__(self, model: ExportableModel) -> None:
@@ -77,27 +77,29 @@ class Predictor(nn.Module):
         return self._model.predict(self._network, self._model.premultiplied(sprites.permute(0, 3, 1, 2)))
 
 
-def problem(recipe: RecipeTraits) -> str:
+def graph_problem(recipe: RecipeTraits) -> str:
     """Why models of a recipe have no graph, in a sentence; empty when they have one."""
     if recipe.makes == "sprites" and "from_noise" not in recipe.capabilities:
         return f"The recipe {recipe.title} can't be given its noise, which a graph takes."
     return ""
 
 
-def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> Graph:
+def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph:
     """The graph of a model. `kind` and `steps` make a difference for those that draw."""
     if model.makes != "sprites":
         output = "probabilities" if model.makes == "labels" else "numbers"
-        return Graph(Predictor(model), {"sprites": PROBE.pixels(model.size)}, output)
+        return ExportGraph(PredictorModule(model), {"sprites": PROBE.pixels(model.size)}, output)
     labels = PROBE.labels(len(model.class_names))
     if kind == "step":
-        return Graph(Step(model), {"x": PROBE.sprites(model.size), "t": _times(), "label": labels}, "velocity")
+        return ExportGraph(
+            VelocityModule(model), {"x": PROBE.sprites(model.size), "t": _times(), "label": labels}, "velocity"
+        )
     assert model.noise is not None
     inputs = {"noise": model.noise, "labels": labels, "guidance": torch.tensor([PROBE.guidance])}
-    return Graph(Sampler(model, steps), inputs, "sprites")
+    return ExportGraph(SamplerModule(model, steps), inputs, "sprites")
 
 
-def unused(recipe: RecipeTraits) -> Collection[str]:
+def unused_settings(recipe: RecipeTraits) -> Collection[str]:
     """The settings `graph` and `steps`, as far as they make no difference to a model of the recipe."""
     if recipe.makes != "sprites":
         return ("graph", "steps")

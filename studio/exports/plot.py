@@ -72,12 +72,12 @@ def draw_lines(
     """The picture that `save_plot` saves."""
     figure, axes = new_axes()
     named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # its name is in the title
-    _Drawing(axes, named, smoothing_steps, log=log, dots=dots).draw()
-    dress(axes, title, "step", axis)
+    _CurvePainter(axes, named, smoothing_steps, log=log, dots=dots).draw()
+    style_axes(axes, title, "step", axis)
     return figure
 
 
-def svg_of(figure: Figure, salt: str) -> bytes:
+def to_svg(figure: Figure, salt: str) -> bytes:
     """A picture as SVG: the same one is the same bytes, and by its salt it shares a page with others."""
     import matplotlib
 
@@ -98,7 +98,7 @@ def new_axes(height: float = 4.5) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def dress(axes: Axes, title: str, x: str, y: str) -> None:
+def style_axes(axes: Axes, title: str, x: str, y: str) -> None:
     """The title and the names of the axes, in the look that all plots share."""
     axes.set_title(title, loc="left", color=_TEXT, fontsize=11, pad=10, parse_math=False)
     axes.set_xlabel(x, color=_MUTED)
@@ -110,7 +110,7 @@ def dress(axes: Axes, title: str, x: str, y: str) -> None:
         spine.set_visible(False)
 
 
-class _Drawing:
+class _CurvePainter:
     """The curves in their axes."""
 
     def __init__(self, axes: Axes, lines: Sequence[PlotLine], smoothing_steps: float, *, log: bool, dots: bool) -> None:
@@ -130,26 +130,26 @@ class _Drawing:
         alone = len(self._lines) == 1
         for line, tint in zip(self._lines, CURVE_COLOURS, strict=False):
             if alone and self._smoothing > 0:
-                self._draw_one(line, tint)
+                self._draw_single_run(line, tint)
             elif len(line.steps):
                 values = curves.smooth_curve(line.steps, line.values, self._smoothing)
                 thin, width = (curves.decimate, 1.6) if self._smoothing > 0 else (curves.envelope, 1.0)
-                points, label = self._thinned(thin, line.steps, values), _named(line.label, values)
+                points, label = self._downsample(thin, line.steps, values), _legend_label(line.label, values)
                 marker = "o" if self._dots and len(values) <= _MOST_DOTS else ""
                 self._line(*points, label, color=tint, linewidth=width, marker=marker, markersize=3)
         for line, tint in zip(self._lines, CURVE_COLOURS, strict=False):
             if len(line.heldout_steps):
-                points = self._thinned(curves.envelope, line.heldout_steps, line.heldout_values)
+                points = self._downsample(curves.envelope, line.heldout_steps, line.heldout_values)
                 colour = CURVE_COLOURS[1] if alone else tint
-                label = _named("held-out sprites", line.heldout_values) if alone else ""
+                label = _legend_label("held-out sprites", line.heldout_values) if alone else ""
                 self._line(*points, label, color=colour, **_HELDOUT)
         if not alone and any(len(line.heldout_steps) for line in self._lines):
             (dashed,) = self._axes.plot([], [], color=_MUTED, **_HELDOUT)
             self._legend.append((dashed, "held-out sprites"))
-        self._fit()
-        self._dress_legend()
+        self._set_limits()
+        self._draw_legend()
 
-    def _dress_legend(self) -> None:
+    def _draw_legend(self) -> None:
         if self._legend:
             handles, labels = zip(*self._legend, strict=True)
             legend = self._axes.legend(
@@ -158,15 +158,15 @@ class _Drawing:
             for text in legend.get_texts():
                 text.set_parse_math(False)
 
-    def _draw_one(self, line: PlotLine, tint: str) -> None:
+    def _draw_single_run(self, line: PlotLine, tint: str) -> None:
         if not len(line.steps):
             return
         mean = curves.smooth_curve(line.steps, line.values, self._smoothing)
-        raw = self._thinned(curves.envelope, line.steps, line.values)
+        raw = self._downsample(curves.envelope, line.steps, line.values)
         self._line(*raw, line.label, color=tint, alpha=_FAINT, linewidth=0.7)
-        self._axes.plot(*self._thinned(curves.decimate, line.steps, mean), color=tint, linewidth=1.8)
+        self._axes.plot(*self._downsample(curves.decimate, line.steps, mean), color=tint, linewidth=1.8)
         label = f"mean of about {formatting.count(round(self._smoothing), 'step')}"
-        self._legend.append((self._axes.lines[-1], _named(label, mean)))
+        self._legend.append((self._axes.lines[-1], _legend_label(label, mean)))
 
     def _line(self, steps: Values, values: Values, label: str, **look: Any) -> None:
         (line,) = self._axes.plot(steps, values, **look)
@@ -174,13 +174,13 @@ class _Drawing:
         if label:
             self._legend.append((line, label))
 
-    def _thinned(self, thin: Any, steps: Values, values: Values) -> tuple[Values, Values]:
+    def _downsample(self, thin: Any, steps: Values, values: Values) -> tuple[Values, Values]:
         steps, values = thin(steps, values, *self._steps, _COLUMNS)
         if self._log:  # what is not above 0 has no place
             values = np.where(values > 0, values, np.nan)
         return steps, np.where(np.isfinite(values), values, np.nan)
 
-    def _fit(self) -> None:
+    def _set_limits(self) -> None:
         """The same part of the data as the window shows."""
         from matplotlib import ticker
 
@@ -205,7 +205,7 @@ class _Drawing:
             self._axes.set_ylim(low, high)
 
 
-def _named(label: str, values: Values) -> str:
+def _legend_label(label: str, values: Values) -> str:
     """A curve's label with its newest value, no longer than a legend has room."""
     known = values[np.isfinite(values)]
     half = _LONGEST_LABEL // 2

@@ -23,8 +23,8 @@ from studio.core import files, pictures
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError, ExportError
 from studio.exports import sheets
-from studio.exports.cards import PROVENANCE, Source
-from studio.exports.notes import parse_sources
+from studio.exports.model_cards import PROVENANCE, ModelSource
+from studio.exports.provenance_note import parse_sources
 
 LARGEST_SCALE = 64
 _SEAL = b"SHA-256"  # of the text that is the sum of all that comes before it
@@ -43,7 +43,7 @@ def save_files(
     written = []
     for pixels, name in zip(sprites, sheets.sprite_names(names, (), len(sprites)), strict=True):
         target = files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png")
-        files.export_together({target: encoded(pixels, metadata)})
+        files.export_together({target: encode_png(pixels, metadata)})
         written.append(target)
     return written
 
@@ -66,7 +66,7 @@ def save_sheet(
         raise ExportError("There are no sprites to save.", "Generate some first.")
     path = path if path.suffix.lower() == ".png" else path.with_name(f"{path.name}.png")
     target = files.free_path(path, (".json",))
-    contents = sheet_contents(target, sprites, columns, names, classes, metadata or {}, [_FRAME_MS] * len(sprites))
+    contents = sheet_files(target, sprites, columns, names, classes, metadata or {}, [_FRAME_MS] * len(sprites))
     files.export_together(contents)
     return list(contents)
 
@@ -82,11 +82,11 @@ def save_enlarged(
     scale = max(1, min(scale, LARGEST_SCALE))
     picture = pictures.tile(sprites, max(1, min(columns, len(sprites)))).repeat(scale, 0).repeat(scale, 1)
     target = files.free_path(path)
-    files.export_together({target: encoded(picture, metadata)})
+    files.export_together({target: encode_png(picture, metadata)})
     return target
 
 
-def sheet_contents(
+def sheet_files(
     target: Path,
     sprites: Rgba,
     columns: int,
@@ -96,17 +96,17 @@ def sheet_contents(
     durations_ms: Sequence[int],
 ) -> dict[Path, bytes]:
     """The PNG that belongs to `target` and the JSON beside it, of sprites, uint8 [N, H, W, 4]. Raises ExportError."""
-    grid = grid_of(sprites, columns)
+    grid = sheet_layout(sprites, columns)
     named = sheets.sprite_names(names, classes, len(sprites))
     picture = pictures.tile(sprites, grid.columns)
-    about = sheets.description(target.name, grid, named, classes, metadata, durations_ms)
-    return {target: encoded(picture, metadata), target.with_suffix(".json"): about}
+    about = sheets.sheet_json(target.name, grid, named, classes, metadata, durations_ms)
+    return {target: encode_png(picture, metadata), target.with_suffix(".json"): about}
 
 
-def grid_of(sprites: Rgba, columns: int) -> sheets.Grid:
+def sheet_layout(sprites: Rgba, columns: int) -> sheets.SheetLayout:
     """How sprites, uint8 [N, H, W, 4], lie in a sheet that is no wider than it must be."""
     count, height, width = sprites.shape[:3]
-    return sheets.Grid(count, width, height, max(1, min(columns, count)))
+    return sheets.SheetLayout(count, width, height, max(1, min(columns, count)))
 
 
 def _text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
@@ -119,23 +119,23 @@ def _text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
     return chunks
 
 
-def encoded(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
+def encode_png(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
     """A picture, uint8 [H, W, 4], as a PNG file, sealed if there is something to say of it."""
-    png = unsealed(pixels, metadata)
-    return sealed(png) if metadata else png
+    png = encode_without_checksum(pixels, metadata)
+    return add_checksum(png) if metadata else png
 
 
-def unsealed(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
+def encode_without_checksum(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
     """The same before it is sealed, for who puts more chunks into it."""
     return _packed(Image.fromarray(np.ascontiguousarray(pixels)), metadata)
 
 
-def encoded_indices(indices: NDArray[np.uint8], table: Rgba, metadata: Mapping[str, Any]) -> bytes:
-    """Colour numbers, uint8 [H, W], with the colours that they stand for, as a PNG file: see `encoded`."""
+def encode_indexed_png(indices: NDArray[np.uint8], table: Rgba, metadata: Mapping[str, Any]) -> bytes:
+    """Colour numbers, uint8 [H, W], with the colours that they stand for, as a PNG file: see `encode_png`."""
     image = Image.fromarray(np.ascontiguousarray(indices))
     image.putpalette(table[:, :3].tobytes())
     png = _packed(image, metadata, transparency=table[:, 3].tobytes())
-    return sealed(png) if metadata else png
+    return add_checksum(png) if metadata else png
 
 
 def _packed(image: Image.Image, metadata: Mapping[str, Any] | None, **options: Any) -> bytes:
@@ -144,14 +144,14 @@ def _packed(image: Image.Image, metadata: Mapping[str, Any] | None, **options: A
     return packed.getvalue()
 
 
-def sealed(png: bytes) -> bytes:
+def add_checksum(png: bytes) -> bytes:
     """A PNG file with one chunk more, before its end: the SHA-256 of all others."""
     return png[:-_END_BYTES] + _seal_of(png) + png[-_END_BYTES:]
 
 
-def _is_whole(data: bytes) -> bool:
+def _checksum_matches(data: bytes) -> bool:
     """Whether a file is as it was sealed."""
-    return data == sealed(data[: -_SEAL_BYTES - _END_BYTES] + data[-_END_BYTES:])
+    return data == add_checksum(data[: -_SEAL_BYTES - _END_BYTES] + data[-_END_BYTES:])
 
 
 def _seal_of(png: bytes) -> bytes:
@@ -159,7 +159,7 @@ def _seal_of(png: bytes) -> bytes:
     return struct.pack(">I", len(body)) + b"tEXt" + body + struct.pack(">I", zlib.crc32(b"tEXt" + body))
 
 
-def sources_of(path: Path) -> tuple[list[Source], bool]:
+def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
     """What a picture says that it comes from, and whether it is as it was saved. Raises BadInputError."""
     try:
         data = path.read_bytes()
@@ -174,4 +174,4 @@ def sources_of(path: Path) -> tuple[list[Source], bool]:
         raise BadInputError(f"{path.name} is no PNG file, or damaged.", "Choose another file.") from error
     except pictures.PILLOW_ERRORS as error:
         raise BadInputError(f"{path.name} is no PNG file, or damaged.", "Choose another file.") from error
-    return parse_sources(path.name, said), _is_whole(data)
+    return parse_sources(path.name, said), _checksum_matches(data)

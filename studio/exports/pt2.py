@@ -19,7 +19,7 @@ from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports import onnx_graph
 from studio.exports.base import ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.onnx_graph import Graph, graph_of
+from studio.exports.onnx_graph import ExportGraph, graph_of
 
 _ABOUT = "about.json"
 _TENSORS = ("weight_", "tensor_")  # files of plain numbers, in an archive that may hold pickled objects, too
@@ -35,7 +35,7 @@ class ExportedProgram(ModelExport[Config]):
     opened_by = "PyTorch (torch.export.load), Unity's Sentis from 2.5 on"
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return onnx_graph.problem(recipe)
+        return onnx_graph.graph_problem(recipe)
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         check_finite(model.weights(), target)
@@ -67,7 +67,7 @@ class ExportedProgram(ModelExport[Config]):
         return {"Python": head + textwrap.dedent(lines).replace("<CLASSES>", str(max(1, len(model.class_names))))}
 
 
-def program_of(graph: Graph) -> torch.export.ExportedProgram:
+def program_of(graph: ExportGraph) -> torch.export.ExportedProgram:
     """A graph in Core ATen operators."""
     program: torch.export.ExportedProgram = graph.traced().run_decompositions()
     program.example_inputs = None  # else they are in the file, pickled
@@ -78,7 +78,7 @@ def program_of(graph: Graph) -> torch.export.ExportedProgram:
     return program
 
 
-def _graph(model: ExportableModel) -> Graph:
+def _graph(model: ExportableModel) -> ExportGraph:
     return graph_of(model, "step" if "flow" in model.capabilities else "sampler", _DRAWN_IN_ONE)
 
 

@@ -21,8 +21,8 @@ from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill
-from studio.exports.processes import run_program
-from studio.exports.scripts.composing import as_notebook, as_python, compose_cells, weights_path
+from studio.exports.scripts.compose import as_notebook, as_python, compose_cells, weights_path
+from studio.exports.subprocesses import run_program
 
 _CHECKED_S = 300.0  # the longest that a check may take
 # Run by a Python of its own, in which nothing of the studio is loaded: says what the script makes of the probe.
@@ -89,10 +89,10 @@ class Script(ModelExport[Config]):
         cells = compose_cells(model, script)
         for path, text in ((script, as_python(cells)), (notebook, as_notebook(cells))):
             try:
-                is_whole = path.read_bytes() == text.encode()
+                checksum_matches = path.read_bytes() == text.encode()
             except OSError as error:
                 raise ExportError(f"{path.name} can't be read.", str(error)) from error
-            if not is_whole:
+            if not checksum_matches:
                 raise ExportError(f"{path.name} is not what was written.", "Export again.")
         found = yield from run_probe(script, _question(model))
         try:

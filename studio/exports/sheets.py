@@ -14,7 +14,7 @@ COLUMNS = 8  # sprites side by side
 
 
 @dataclass(frozen=True)
-class Grid:
+class SheetLayout:
     """Where the sprites of a sheet lie: row by row, `count` cells of `width` x `height` pixels."""
 
     count: int
@@ -22,13 +22,13 @@ class Grid:
     height: int
     columns: int
 
-    def places(self) -> list[tuple[int, int]]:
+    def positions(self) -> list[tuple[int, int]]:
         """x and y of every sprite, in pixels."""
         cells = (divmod(number, self.columns) for number in range(self.count))
         return [(column * self.width, row * self.height) for row, column in cells]
 
 
-def checked(names: Sequence[str], count: int) -> Sequence[str]:
+def check_names(names: Sequence[str], count: int) -> Sequence[str]:
     """`names` if there are none or one for each sprite. Raises ExportError."""
     if names and len(names) != count:
         raise ExportError(f"There are {len(names):,} names for {count:,} sprites.", "Give one name for each sprite.")
@@ -39,16 +39,16 @@ def sprite_names(names: Sequence[str], classes: Sequence[str], count: int) -> li
     """`names`, or without them 'sword 001', 'sword 002', ...: each class counts for itself. Raises ExportError."""
     used: dict[str, int] = {}
     found = []
-    for label in checked(classes, count) or ["sprite"] * count:
+    for label in check_names(classes, count) or ["sprite"] * count:
         stem = label.rpartition("/")[2] or "sprite"
         used[stem] = used.get(stem, 0) + 1
         found.append(f"{stem} {used[stem]:03d}")
-    return list(checked(names, count)) or found
+    return list(check_names(names, count)) or found
 
 
-def description(
+def sheet_json(
     image: str,
-    grid: Grid,
+    grid: SheetLayout,
     names: Sequence[str],
     classes: Sequence[str],
     metadata: Mapping[str, Any],
@@ -62,7 +62,7 @@ def description(
     """
     frames = []
     size = {"w": grid.width, "h": grid.height}
-    for name, (x, y), duration_ms in zip(_in_classes(names, classes), grid.places(), durations_ms, strict=True):
+    for name, (x, y), duration_ms in zip(_in_classes(names, classes), grid.positions(), durations_ms, strict=True):
         frames.append(
             {
                 "filename": name,

@@ -22,8 +22,8 @@ from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
-from studio.exports.sources import standalone
-from studio.exports.templates import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
+from studio.exports.loader_code import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
+from studio.exports.source_code import standalone
 
 _OWN_IMPORTS = {
     "sprites": ("import argparse", "import struct", "import zlib"),
@@ -63,7 +63,7 @@ class StateDict(ModelExport[Config]):
         if model.source is not None:
             dateless = zipfile.ZipInfo(_SOURCE)  # one model is to be one file
             with zipfile.ZipFile(packed, "a") as archive:  # torch does not look at what it has not put there
-                archive.writestr(dateless, json.dumps(model.source.sums()))
+                archive.writestr(dateless, json.dumps(model.source.checksums()))
         write_atomic(target, packed.getvalue())
         try:
             write_atomic(loader_path(target), loader.encode())

@@ -21,10 +21,10 @@ from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.core.formatting import count, number
 from studio.exports.base import PROBE, ExportableModel, ModelExport, RecipeTraits, check_finite
-from studio.exports.c import comparing
-from studio.exports.c.comparing import CConfig
+from studio.exports.c import verification
 from studio.exports.c.packing import pack_model
-from studio.exports.web.running import Engine
+from studio.exports.c.verification import CConfig
+from studio.exports.web.wasm_engine import WasmEngine
 
 _PARTS = Path(__file__).with_name("web")
 _ABOUT = re.compile(r'<script id="about" type="application/json">(.*?)</script>')
@@ -47,7 +47,7 @@ class WebPage(ModelExport[CConfig]):
         return "Install wasmtime, which runs the page's engine before it counts as done: pip install wasmtime"
 
     def problem(self, recipe: RecipeTraits) -> str:
-        return comparing.problem(recipe)
+        return verification.problem(recipe)
 
     def write(self, model: ExportableModel, target: Path, config: CConfig) -> list[Path]:
         check_finite(model.weights(), target)
@@ -62,30 +62,30 @@ class WebPage(ModelExport[CConfig]):
             text = page.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{page.name} can't be read back.", str(error)) from error
-        if not comparing.is_whole(text, *_COMMENT):
+        if not verification.checksum_matches(text, *_COMMENT):
             raise ExportError(f"{page.name} is damaged.", "It is not as it was written.")
         if _about_in(text) != about_of(model):
             raise ExportError(f"{page.name} says that it holds another model.", "Export again.")
         inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
-        engine = Engine(inside["engine"], inside["model"])
-        probe = comparing.probe_for(config)
+        engine = WasmEngine(inside["engine"], inside["model"])
+        probe = verification.probe_for(config)
         if model.makes == "sprites":
             parts = [
                 partial(engine.draw, label, seed, float(probe.guidance), probe.steps)
-                for label, seed in comparing.drawn_at(model, config)
+                for label, seed in verification.probe_labels_and_seeds(model, config)
             ]
         else:
             parts = [partial(engine.predict, pixels) for pixels in PROBE.pixels(model.size).numpy()]
         found = []
         for done, part in enumerate(parts):
-            found.append((yield from engine.interruptible(part, done / len(parts))))
+            found.append((yield from engine.run_in_thread(part, done / len(parts))))
         return torch.from_numpy(np.stack(found))
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:
-        return comparing.live(model, config)
+        return verification.live(model, config)
 
     def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
-        return comparing.largest_difference(config)
+        return verification.largest_difference(config)
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         use = (
@@ -126,7 +126,7 @@ def compose(model: ExportableModel, packed: bytes) -> str:
         "CODE": _read(f"{kind}.js"),
     }
     filled = re.sub(r"@([A-Z_]+)@", lambda found: parts[found[1]], _read("page.html"))
-    return comparing.sealed(filled.encode("utf-8", "replace").decode().rstrip("\n"), *_COMMENT)
+    return verification.add_checksum(filled.encode("utf-8", "replace").decode().rstrip("\n"), *_COMMENT)
 
 
 def about_of(model: ExportableModel) -> dict[str, Any]:

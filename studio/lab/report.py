@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from studio.core import files
 from studio.core.curves import CURVE_COLOURS
 from studio.core.formatting import count, decimal, duration, number
-from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
-from studio.exports.plot import dress, new_axes, svg_of
+from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
+from studio.exports.plot import new_axes, style_axes, to_svg
 from studio.lab.outcome import Picture, Plot
 from studio.lab.results import Result
 
@@ -48,9 +48,9 @@ def _section(result: Result) -> str:
         *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
         *(plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots),
         *(_sprites(picture) for picture in outcome.pictures),
-        *(figures_table(table.columns, table.rows) for table in outcome.tables),
+        *(numeric_table(table.columns, table.rows) for table in outcome.tables),
         "<h2>What was measured</h2>",
-        named_rows(_circumstances(result)),
+        key_value_table(_circumstances(result)),
         "<h2>The same in plain PyTorch</h2>",
         f"<pre><code>{html.escape(result.code)}</code></pre>",
     ]
@@ -76,7 +76,7 @@ def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
 
 def _sprites(picture: Picture) -> str:
     width = picture.pixels().shape[1]
-    return pixel_picture(picture.title, picture.png, width, _SPRITES_WIDTH, picture.about)
+    return pixel_image(picture.title, picture.png, width, _SPRITES_WIDTH, picture.about)
 
 
 def draw_plot(plot: Plot) -> bytes:
@@ -93,10 +93,10 @@ def draw_plot(plot: Plot) -> bytes:
             va="top", fontsize=9, color="#22262b",
         )  # fmt: skip
     _scale(axes, plot)
-    dress(axes, plot.title, plot.x.title, plot.y.title)
+    style_axes(axes, plot.title, plot.x.title, plot.y.title)
     if len(plot.lines) > 1:
         axes.legend(fontsize=9, edgecolor="none")
-    return svg_of(figure, plot.title)
+    return to_svg(figure, plot.title)
 
 
 def _scale(axes: Axes, plot: Plot) -> None:

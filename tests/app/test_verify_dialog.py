@@ -76,7 +76,7 @@ def test_saved_pictures_can_be_told_to_say_nothing(qtbot: QtBot, own_run: Path, 
     window.menus.saves_details.trigger()
     path = save_new(qtbot, window, own_run, tmp_path)
     with pytest.raises(BadInputError, match="does not say"):
-        png.sources_of(path)
+        png.read_provenance(path)
     assert not window.session.settings.saves_details()
 
 
@@ -91,7 +91,7 @@ def test_a_kept_sprite_still_knows_its_model(qtbot: QtBot, own_run: Path, window
     assert picked is not None
     with qtbot.waitSignal(inference.saved, timeout=LONG_MS) as saved:
         inference.save_files(tmp_path, picked)
-    assert saved.args and png.sources_of(saved.args[0][0]) == png.sources_of(path)
+    assert saved.args and png.read_provenance(saved.args[0][0]) == png.read_provenance(path)
 
 
 def test_rights_are_remembered_with_the_files_and_kept_with_the_run(

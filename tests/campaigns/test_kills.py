@@ -29,7 +29,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import list_runs, summarise
-from studio.exports import cards
+from studio.exports import model_cards
 from tests.campaigns import tell
 from tests.campaigns.apart import server
 from tests.campaigns.works import INTERVAL, KINDS, STEPS, live, make_folder, plain
@@ -255,9 +255,9 @@ def test_fault_20_exporting_and_generating(name: str, kills: int, count: int, tm
             if path.suffix in _RESULTS:
                 first = path.stem if path.stem in expected else path.stem.rpartition(" ")[0]  # 'sheet 2'
                 assert _read(path) == expected[first]
-            elif path.name.endswith(cards.JSON_ENDING):
-                assert cards.read_card(path).files  # refuses one that is not whole
-            elif path.name.endswith(cards.PAGE_ENDING):
+            elif path.name.endswith(model_cards.JSON_ENDING):
+                assert model_cards.read_card(path).files  # refuses one that is not whole
+            elif path.name.endswith(model_cards.PAGE_ENDING):
                 assert path.read_text().endswith("</html>\n")
             elif path.suffix == ".json":
                 assert len(json.loads(path.read_text())["frames"]) == 6

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from studio.exports.c.program import Program
-    from studio.exports.onnx_graph import Graph
+    from studio.exports.onnx_graph import ExportGraph
 
 _translations: dict[str, bytes] = {}
 _exported: dict[str, ExportedProgram] = {}
@@ -35,18 +35,18 @@ def made_once() -> Iterator[None]:
     from studio.exports import onnx as onnx_export
     from studio.exports.c import compose
     from studio.exports.c.tracing import trace
-    from studio.exports.scripts.composing import weights_path
+    from studio.exports.scripts.compose import weights_path
 
     translate, export, compiled, ask = onnx_export.translated, pt2.program_of, c_file.compiled, script.run_probe
 
-    def translated_once(graph: Graph) -> ModelProto:
+    def translated_once(graph: ExportGraph) -> ModelProto:
         key, proto = _key_of_graph(graph), onnx.ModelProto()
         if key not in _translations:
             _translations[key] = translate(graph).SerializeToString()
         proto.ParseFromString(_translations[key])
         return proto
 
-    def exported_once(graph: Graph) -> ExportedProgram:
+    def exported_once(graph: ExportGraph) -> ExportedProgram:
         key = _key_of_graph(graph)
         if key not in _exported:
             _exported[key] = export(graph)
@@ -82,7 +82,7 @@ def made_once() -> Iterator[None]:
         yield
 
 
-def _key_of_graph(graph: Graph) -> str:
+def _key_of_graph(graph: ExportGraph) -> str:
     module, shapes = graph.module, {name: value.shape for name, value in graph.inputs.items()}
     networks = [type(part).__qualname__ for part in module.modules()]
     return _key(module, (networks, getattr(module, "steps", 0), shapes, graph.output))

@@ -18,7 +18,7 @@ from studio.data.colour.pixel_art import PixelStyle, to_pixel_art
 from studio.engine import catalog
 from studio.engine.models.exporting import export
 from studio.engine.steps.batches import to_rgba
-from studio.exports.c.comparing import CConfig
+from studio.exports.c.verification import CConfig
 from studio.exports.c_file import CFile
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
 from tests.exports.tools import read_back, small_exportable, small_model, with_most_slow

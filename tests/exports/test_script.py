@@ -25,8 +25,8 @@ from studio.engine import catalog
 from studio.engine.runs.split import split_by_group
 from studio.exports.base import ExportableModel, TrainingCode
 from studio.exports.script import Script
-from studio.exports.scripts.composing import as_python, compose_cells, weights_path
-from studio.exports.sources import brief
+from studio.exports.scripts.compose import as_python, compose_cells, weights_path
+from studio.exports.source_code import first_paragraphs
 from tests.conftest import make_sprites, with_numbers
 from tests.exports.tools import ANCESTOR, read_back, small_exportable
 
@@ -56,7 +56,7 @@ def _trained(model: ExportableModel, **changes: Any) -> ExportableModel:
 def _of_a_run(recipe: str, **changes: Any) -> ExportableModel:
     """A model of a run of so few sprites that its statistics are of all, with other settings."""
     model = small_exportable(recipe)
-    portable = tuple(item for item in model.training.portable if item.__name__ != "sampled")
+    portable = tuple(item for item in model.training.portable if item.__name__ != "subsample")
     return _trained(model, config=model.training.config.replace(**changes), portable=portable)
 
 
@@ -187,7 +187,9 @@ def test_what_can_not_be_the_same_is_said() -> None:
 
 def test_only_the_first_paragraphs_of_docstrings_stay() -> None:
     code = 'def f():\n    """One\n    more.\n\n    Two.\n    """\n    return 1\n\ndef g():\n    """One."""\n'
-    assert brief(code) == 'def f():\n    """One\n    more.\n    """\n    return 1\n\ndef g():\n    """One."""'
+    assert (
+        first_paragraphs(code) == 'def f():\n    """One\n    more.\n    """\n    return 1\n\ndef g():\n    """One."""'
+    )
 
 
 def test_training_code_is_that_of_the_recipe() -> None:

@@ -31,12 +31,12 @@ from studio.engine.models.model import TrainedModel
 from studio.engine.steps.batches import to_rgba
 from studio.exports import web_page
 from studio.exports.base import ExportableModel
-from studio.exports.c.comparing import CConfig
 from studio.exports.c.packing import operations, pack_model
 from studio.exports.c.source import read
-from studio.exports.onnx_graph import Predictor
-from studio.exports.web import running
-from studio.exports.web.running import Engine
+from studio.exports.c.verification import CConfig
+from studio.exports.onnx_graph import PredictorModule
+from studio.exports.web import wasm_engine
+from studio.exports.web.wasm_engine import WasmEngine
 from studio.exports.web_page import WebPage, compose
 from tests.exports.browser import acted
 from tests.exports.c.tools import STYLE
@@ -78,7 +78,7 @@ def test_the_engine_has_every_function_of_the_c_file() -> None:
 
 @pytest.mark.parametrize(("guidance", "steps"), [(1.0, 1), (1.5, 6)])
 def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes, guidance: float, steps: int) -> None:
-    labels, engine = (0, 1, 2, -1), Engine(ENGINE.read_bytes(), packed)
+    labels, engine = (0, 1, 2, -1), WasmEngine(ENGINE.read_bytes(), packed)
     with torch.no_grad():
         *_, expected = model.recipe.draw(model.network, torch.tensor(labels), guidance, steps, seed=5)
     pixels = to_pixel_art(to_rgba(expected).numpy(), np.array(labels), model.style)
@@ -93,10 +93,10 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes
 @pytest.mark.parametrize("recipe", ["classifier", pytest.param("regression", marks=pytest.mark.slow)])
 def test_what_is_predicted_is_what_the_model_says(recipe: str) -> None:
     model = small_exportable(recipe)
-    engine = Engine(ENGINE.read_bytes(), pack_model(model, "fp32"))
+    engine = WasmEngine(ENGINE.read_bytes(), pack_model(model, "fp32"))
     pixels = torch.rand(3, 8, 8, 4, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
-        expected = Predictor(model)(pixels).numpy()
+        expected = PredictorModule(model)(pixels).numpy()
     found = np.stack([engine.predict(one) for one in pixels.numpy()])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
@@ -108,7 +108,7 @@ def test_the_page_finds_its_numbers_where_the_engine_has_them() -> None:
     assert set(re.findall(r"engine\.(engine_\w+)", script)) == exports - {"memory"}
     assert "DataView" not in script  # what a file begins with, the engine alone knows
     model = small_exportable("classifier")
-    engine = Engine(ENGINE.read_bytes(), pack_model(model, "fp32"))
+    engine = WasmEngine(ENGINE.read_bytes(), pack_model(model, "fp32"))
     assert (engine.size, engine.outputs) == (8, len(model.class_names))
 
 
@@ -134,12 +134,12 @@ def test_without_wasmtime_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 
 def test_another_engine_is_refused(packed: bytes) -> None:
     with pytest.raises(ExportError, match="engine can't be run"):
-        Engine(ENGINE.read_bytes()[:-9], packed)
+        WasmEngine(ENGINE.read_bytes()[:-9], packed)
 
 
 def test_the_engine_calls_python_for_no_number_of_a_layer(exportable: ExportableModel, packed: bytes) -> None:
     """A call of Python costs 8 microseconds: 260,000 calls made each step of a usual network take two seconds."""
-    engine, calls = Engine(ENGINE.read_bytes(), packed), 0
+    engine, calls = WasmEngine(ENGINE.read_bytes(), packed), 0
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal calls
@@ -159,7 +159,7 @@ def test_exp_is_that_of_libm() -> None:
     with np.errstate(over="ignore"):
         expected = np.exp(points.astype(np.float64)).astype(np.float32)
     store = wasmtime.Store()
-    functions = wasmtime.Instance(store, wasmtime.Module(store.engine, running.FUNCTIONS.read_text("utf-8")), [])
+    functions = wasmtime.Instance(store, wasmtime.Module(store.engine, wasm_engine.FUNCTIONS.read_text("utf-8")), [])
     expf: Any = functions.exports(store)["expf"]
     found = np.array([expf(store, float(point)) for point in points], np.float32)
     np.testing.assert_array_equal(found, expected)
@@ -172,8 +172,8 @@ def test_a_check_tells_how_far_it_is(exportable: ExportableModel, tmp_path: Path
 
 
 def test_closing_the_check_stops_the_engine(packed: bytes) -> None:
-    engine = Engine(ENGINE.read_bytes(), packed)
-    running = engine.interruptible(lambda: engine.draw(0, 0, 2.0, 1_000_000), 0.0)  # which takes hours
+    engine = WasmEngine(ENGINE.read_bytes(), packed)
+    running = engine.run_in_thread(lambda: engine.draw(0, 0, 2.0, 1_000_000), 0.0)  # which takes hours
     assert next(running) == 0
     running.close()
     with pytest.raises(wasmtime.Trap):
@@ -194,7 +194,7 @@ def test_a_browser_draws_at_a_click(exportable: ExportableModel, tmp_path: Path,
         ],
     )  # fmt: skip
     assert tiles == 16
-    engine = Engine(ENGINE.read_bytes(), pack_model(exportable, weights))
+    engine = WasmEngine(ENGINE.read_bytes(), pack_model(exportable, weights))
     for place, rgba in enumerate(sums):
         engine.draw(place % 3, APART * place, 1.5, 10)
         found = np.array(rgba, np.uint8).reshape(SIZE, SIZE, 4)
@@ -212,7 +212,7 @@ def test_the_snippet_draws_in_a_page_of_ones_own(exportable: ExportableModel, tm
     own.write_text(f'<body><canvas></canvas>{"".join(taken)}<script type="module">{lines}{done}</script>')
     read = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 12, 12).data"
     _, rgba = acted(own, [("until", "done"), ("script", f"Array.from({read})")])
-    engine = Engine(ENGINE.read_bytes(), pack_model(exportable, "fp32"))
+    engine = WasmEngine(ENGINE.read_bytes(), pack_model(exportable, "fp32"))
     engine.draw(0, 1, 1.5, 10)
     shown, expected = np.array(rgba, np.uint8).reshape(SIZE, SIZE, 4), engine.finish(0)
     opaque = expected[..., 3] == 255  # a canvas rounds colours that are half transparent
@@ -245,7 +245,7 @@ def test_a_browser_names_a_sprite(tmp_path: Path) -> None:
         ],
     )  # fmt: skip
     with torch.no_grad():
-        expected = Predictor(model)(torch.from_numpy(rgba[None] / np.float32(255)))[0].numpy()
+        expected = PredictorModule(model)(torch.from_numpy(rgba[None] / np.float32(255)))[0].numpy()
     assert [name for name, _ in rows] == [model.class_names[place] for place in np.argsort(-expected)]
     for name, share in rows:
         assert abs(float(share.removesuffix(" %")) / 100 - expected[model.class_names.index(name)]) < 0.001

@@ -20,7 +20,7 @@ from studio.engine import catalog
 from studio.engine.models.exporting import export, exportable_copy
 from studio.engine.models.loading import load_model
 from studio.exports.onnx import OnnxConfig
-from studio.exports.scripts.composing import as_python, compose_cells
+from studio.exports.scripts.compose import as_python, compose_cells
 from studio.recipes.base import Batch, BatchRng, Recipe, Spec
 from studio.recipes.predictors import OWN, TORCHVISION, TUTORIAL, Perceptron
 from tests.conftest import make_sprites, with_numbers

@@ -18,7 +18,7 @@ from studio.core.arrays import Rgba
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Event, Events, Notice, Progress, SpritesGenerated
 from studio.engine.control.control import Control
-from studio.exports.cards import provenance
+from studio.exports.model_cards import provenance_metadata
 
 if TYPE_CHECKING:
     from studio.data.colour.constraints import Constraints
@@ -156,7 +156,7 @@ class SpriteSelection:
 
     def texts_of(self, chosen: slice) -> dict[str, str]:
         """What to say in a file of some of them."""
-        return {**self.about, **provenance(self.sources[chosen])}
+        return {**self.about, **provenance_metadata(self.sources[chosen])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,9 +327,9 @@ def save_files(folder: Path, picked: SpriteSelection) -> Generator[Event, None, 
 
 def save_file(path: Path, picked: SpriteSelection) -> list[Path]:
     """Write the first sprite as the PNG file `path`."""
-    from studio.exports.png import encoded
+    from studio.exports.png import encode_png
 
-    files.export_together({path: encoded(picked.sprites[0], picked.texts_of(slice(0, 1)))})
+    files.export_together({path: encode_png(picked.sprites[0], picked.texts_of(slice(0, 1)))})
     return [path]
 
 

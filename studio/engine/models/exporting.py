@@ -25,7 +25,7 @@ from studio.engine.runs.split import heldout_groups
 from studio.engine.steps import batches, optim
 from studio.engine.steps.batches import premultiply, to_input, to_rgba, unpremultiply
 from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
-from studio.exports.cards import Source, card_paths
+from studio.exports.model_cards import ModelSource, card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
 from studio.recipes.capabilities import DrawsFromNoise
 
@@ -137,7 +137,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
     )
 
 
-def _training_code(model: TrainedModel, source: Source | None) -> TrainingCode:
+def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingCode:
     recipe, config = model.recipe, model.config
     own = [recipe.arguments, recipe.loss]
     if type(recipe).statistics is not Recipe.statistics:

@@ -24,14 +24,14 @@ from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, list_runs, remembered_runs
 from studio.engine.runs.source import provenance_at
-from studio.exports import cards, notes, png
-from studio.exports.cards import Card, Copies, Source
+from studio.exports import model_cards, png, provenance_note
+from studio.exports.model_cards import Card, Copies, ModelSource
 from studio.exports.sprites.formats import sprite_exports
 
 _PNG_SUFFIXES = (".png", ".apng")
 
 
-def model_provenance(model: TrainedModel) -> Source | None:
+def model_provenance(model: TrainedModel) -> ModelSource | None:
     """What a model comes from; None for one of no run. Raises RunError."""
     if model.run is None:
         return None
@@ -73,8 +73,8 @@ def model_card(model: TrainedModel) -> Card | None:
 
 def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
     """Write the card of these files, the main one first, beside it: the JSON and the page. Raises ExportError."""
-    (target, page_path), sums = cards.card_paths(paths[0]), _file_hashes(paths)
-    page = cards.page_of(dataclasses.replace(card, files=sums))
+    (target, page_path), sums = model_cards.card_paths(paths[0]), _file_hashes(paths)
+    page = model_cards.card_page(dataclasses.replace(card, files=sums))
     whole = dataclasses.replace(card, files={**sums, page_path.name: hashlib.sha256(page).hexdigest()})
     files.export_together({target: whole.to_json(), page_path: page})
     return target, page_path
@@ -82,7 +82,7 @@ def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
 
 def _file_hashes(paths: tuple[Path, ...]) -> dict[str, str]:
     try:
-        return {path.name: cards.sha256_of(path) for path in paths}
+        return {path.name: model_cards.sha256_of(path) for path in paths}
     except OSError as error:
         raise ExportError("What was exported can't be read again.", str(error)) from error
 
@@ -106,42 +106,44 @@ def verify(path: Path, run: Path | None = None) -> Events:
     yield Verified(path, tuple(checks))
 
 
-def _find_run(source: Source) -> Path | None:
+def _find_run(source: ModelSource) -> Path | None:
     """The run that is meant, where the studio knows it."""
     for listed in list_runs(remembered_runs()):
         assert isinstance(listed, RunsListed)
         for summary in listed.runs:
             with contextlib.suppress(OSError):  # one that can't be read is not the one
-                if cards.sha256_of(summary.path / RECORD_FILE) == source.run_sha256:
+                if model_cards.sha256_of(summary.path / RECORD_FILE) == source.run_sha256:
                     return summary.path
     return None
 
 
-def _read_origin(path: Path) -> tuple[list[Source], list[Check]]:
+def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
     """Return the sources that a file names, and the checks of its bytes. Raises BadInputError."""
     suffix = path.suffix.lower()
     form = next((form for form in sprite_exports().values() if form.has_note and form.suffix == suffix), None)
     if suffix in _PNG_SUFFIXES:
-        return _check_sprite_file(path, *png.sources_of(path))
+        return _check_sprite_file(path, *png.read_provenance(path))
     if form is None:
         return _check_export(path)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise BadInputError(f"{path.name} can't be read.", f"{error.strerror or error}.") from error
-    told = notes.provenance_in(form.note_in(data))
-    return _check_sprite_file(path, notes.parse_sources(path.name, told), notes.is_whole(data))
+    told = provenance_note.provenance_in(form.note_in(data))
+    return _check_sprite_file(
+        path, provenance_note.parse_sources(path.name, told), provenance_note.checksum_matches(data)
+    )
 
 
-def _check_sprite_file(path: Path, sources: list[Source], is_whole: bool) -> tuple[list[Source], list[Check]]:
+def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -> tuple[list[ModelSource], list[Check]]:
     said = "is as it was saved" if is_whole else "was changed after it was saved"
     return sources, [Check(f"{path.name} {said}.", is_whole)]
 
 
-def _check_export(path: Path) -> tuple[list[Source], list[Check]]:
+def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
     card_path = _find_card(path)
     try:
-        card = cards.read_card(card_path)
+        card = model_cards.read_card(card_path)
     except DamagedError as error:
         return [], [Check(f"{error.title} {error.hint}", False)]
     except OSError as error:
@@ -149,7 +151,7 @@ def _check_export(path: Path) -> tuple[list[Source], list[Check]]:
     checks = [Check(f"{card_path.name} is as it was written.", True)]
     for name, sha256 in card.files.items():
         try:
-            is_same = cards.sha256_of(card_path.with_name(name)) == sha256
+            is_same = model_cards.sha256_of(card_path.with_name(name)) == sha256
         except FileNotFoundError:
             checks.append(Check(f"{name} is not there.", False))
             continue
@@ -161,20 +163,20 @@ def _check_export(path: Path) -> tuple[list[Source], list[Check]]:
 
 def _find_card(path: Path) -> Path:
     """The card that a file is, or that names it. Raises BadInputError."""
-    if path.name.endswith(cards.JSON_ENDING):
+    if path.name.endswith(model_cards.JSON_ENDING):
         return path
     if not path.exists():
         raise BadInputError(f"{path} is not there.", "Name a file that was exported or saved by the studio.")
-    own = cards.card_paths(path)[0]
+    own = model_cards.card_paths(path)[0]
     if own.exists():
         return own
-    for card_path in sorted(path.parent.glob(f"*{cards.JSON_ENDING}")):
+    for card_path in sorted(path.parent.glob(f"*{model_cards.JSON_ENDING}")):
         with contextlib.suppress(BadInputError, DamagedError, OSError):  # another file's
-            if path.name in cards.read_card(card_path).files:
+            if path.name in model_cards.read_card(card_path).files:
                 return card_path
     if path.suffix.lower() in {form.suffix for form in catalog.model_exports().values()}:
         title = f"{path.name} has no card beside it."
-        raise BadInputError(title, f"Its card is {path.name}{cards.JSON_ENDING}: keep the two together.")
+        raise BadInputError(title, f"Its card is {path.name}{model_cards.JSON_ENDING}: keep the two together.")
     *others, last = sorted({*_PNG_SUFFIXES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
     raise BadInputError(
         f"Files such as {path.name} hold no note of their origin.",
@@ -182,7 +184,7 @@ def _find_card(path: Path) -> Path:
     )
 
 
-def _check_run(source: Source, run: RunDir) -> Iterator[Check]:
+def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
     """Whether something comes from this run. Raises RunError, BadInputError."""
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
@@ -197,7 +199,7 @@ def _check_run(source: Source, run: RunDir) -> Iterator[Check]:
         yield _check_weights(source, run)
 
 
-def _check_weights(source: Source, run: RunDir) -> Check:
+def _check_weights(source: ModelSource, run: RunDir) -> Check:
     at = f"the checkpoint at step {number(source.step)}"
     try:
         _, _, weights, _ = load_average_weights(run, str(source.step), catalog.recipe(run.record().recipe))

@@ -7,16 +7,16 @@ import dataclasses
 import studio
 from studio.data.rights import Rights
 from studio.engine.runs.folder import RECORD_FILE, RunDir, wrap_read_errors
-from studio.exports.cards import Source, sha256_of
+from studio.exports.model_cards import ModelSource, sha256_of
 
 
-def provenance_at(run: RunDir, step: int, weights_sha256: str = "") -> Source:
+def provenance_at(run: RunDir, step: int, weights_sha256: str = "") -> ModelSource:
     """What was made by a run at a step. Raises RunError."""
     record = run.record()
     rights = Rights.from_origin(record.data_origin)
     with wrap_read_errors(run.path / RECORD_FILE):
         run_sha256 = sha256_of(run.path / RECORD_FILE)
-    return Source(
+    return ModelSource(
         made_by=f"Sprite Training Studio {studio.__version__}",
         run=record.name,
         recipe=record.recipe,

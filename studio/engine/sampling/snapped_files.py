@@ -27,7 +27,7 @@ from studio.data.importing.importing import list_files
 from studio.data.reading.finding import resolve_roots, title_of_roots
 from studio.data.reading.read import all_sources
 from studio.data.sources.base import Source
-from studio.exports.png import encoded
+from studio.exports.png import encode_png
 from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
 
@@ -84,7 +84,7 @@ class _Snapper:
             packed = io.BytesIO()
             Image.fromarray(rgba[0]).save(packed, kind, **_LOSSLESS[kind])
             return _file_name(file, kind), packed.getvalue()
-        return _file_name(file, "PNG"), encoded(rgba[0])
+        return _file_name(file, "PNG"), encode_png(rgba[0])
 
     def _aseprite(self, ase: AseFile) -> bytes:
         """Return an Aseprite file with all layers merged into one. Raises Refused."""
@@ -105,7 +105,7 @@ class _Snapper:
         """Write each picture inside a file as a PNG, in a folder named after the file."""
         for item in source.read(file):
             if isinstance(item, SourceImage):
-                data = encoded(self._snapped(item.rgba[None])[0])
+                data = encode_png(self._snapped(item.rgba[None])[0])
                 self._write(file, f"{item.part or file.stem}.png", data, inside=[file.stem] if item.part else [])
 
     def _copy_descriptions(self, file: SourceFile, source: Source) -> None:

@@ -11,11 +11,11 @@ import torch
 from studio.core.errors import ExportError
 from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel
-from studio.exports.c import comparing, source
+from studio.exports.c import source, verification
 from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
-from studio.exports.onnx_graph import Predictor
+from studio.exports.onnx_graph import PredictorModule
 
 _SMALLEST = 2  # pixels a side: from 16 numbers on, torch draws noise in blocks
 COMMENT = ("/*", "*/")
@@ -59,7 +59,7 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
     ]
     api = source.read(f"{kind}.h", prefix, WHAT=said)
     header = source.header(about, prefix, {"SIZE": model.size, **constants}, lists, api)
-    return CFiles(header, comparing.sealed("\n".join(parts), *COMMENT), packed)
+    return CFiles(header, verification.add_checksum("\n".join(parts), *COMMENT), packed)
 
 
 def prefix_of(target: Path) -> str:
@@ -77,7 +77,7 @@ def step_of(model: ExportableModel) -> tuple[Program, list[str]]:
 
 def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
     """What a model says of pixels, and its arguments in C."""
-    return trace(Predictor(model).eval(), [PROBE.pixels(model.size)[:1]], ["x"]), ["const float *x"]
+    return trace(PredictorModule(model).eval(), [PROBE.pixels(model.size)[:1]], ["x"]), ["const float *x"]
 
 
 def _drawing_tables(model: ExportableModel) -> list[str]:

@@ -12,7 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.errors import ExportError
-from studio.exports.c.program import Argument, Buffer, Call, Grid, Literal, Part, Program, View, contiguous
+from studio.exports.c.program import (
+    Argument,
+    Buffer,
+    Call,
+    Constant,
+    Program,
+    StridedLoop,
+    TensorView,
+    WeightTensor,
+    contiguous,
+)
 
 Lowering = Callable[..., Any]
 
@@ -35,33 +45,33 @@ class Builder:
     def call(self, function: str, *arguments: Argument) -> None:
         self.program.calls.append(Call(function, arguments))
 
-    def new(self, shape: Sequence[int]) -> View:
+    def new(self, shape: Sequence[int]) -> TensorView:
         """A tensor in memory that is yet to be written."""
         layout = contiguous(shape)
-        return View(Buffer(layout.numel()), layout)
+        return TensorView(Buffer(layout.numel()), layout)
 
-    def copy(self, out: View, value: View) -> None:
+    def copy(self, out: TensorView, value: TensorView) -> None:
         self.call("aten_copy", out, value, self.grid(out, value, value))
 
-    def grid(self, out: View, a: View, b: View) -> Grid:
-        grid = Grid.over(out, a, b)
+    def grid(self, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
+        grid = StridedLoop.over(out, a, b)
         if len(grid.size) > _MOST_AXES:
             raise unsupported(f"This network has tensors of more than {_MOST_AXES} axes.")
         return grid
 
-    def view(self, value: View | Tensor | float) -> View:
+    def view(self, value: TensorView | Tensor | float) -> TensorView:
         """A constant tensor becomes one of the weights, a number stands in the source."""
-        if isinstance(value, View):
+        if isinstance(value, TensorView):
             if value.layout.dtype != torch.float32:
                 raise unsupported(f"This network computes in {value.layout.dtype}.")
             return value
         if not isinstance(value, Tensor):
-            return View(Literal(float(value)), contiguous(()))
+            return TensorView(Constant(float(value)), contiguous(()))
         if value.is_complex():
             raise unsupported(f"This network computes in {value.dtype}.")
-        return View(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
+        return TensorView(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 
-    def dense(self, value: View | Tensor) -> View:
+    def dense(self, value: TensorView | Tensor) -> TensorView:
         """The same numbers in a row, from the first."""
         view = self.view(value)
         if view.layout.is_contiguous():
@@ -70,22 +80,22 @@ class Builder:
         self.copy(out, view)
         return out
 
-    def planes(self, value: View | Tensor) -> View:
+    def planes(self, value: TensorView | Tensor) -> TensorView:
         """The channels of one picture, [1, channels, height, width]."""
         view = self.dense(value)
         if view.layout.dim() != 4 or view.shape[0] != 1:
             raise unsupported("This network works on more than one picture at once.")
         return view
 
-    def part(self, values: Tensor, *, is_matrix: bool) -> Part:
-        part = Part(values.detach().contiguous(), is_matrix)
+    def part(self, values: Tensor, *, is_matrix: bool) -> WeightTensor:
+        part = WeightTensor(values.detach().contiguous(), is_matrix)
         self.program.parts.append(part)
         return part
 
-    def matrix(self, values: View | Tensor) -> View:
+    def matrix(self, values: TensorView | Tensor) -> TensorView:
         """A matrix [rows, columns], or many of them, to multiply by."""
         if isinstance(values, Tensor) and values.dim() == 2:
-            return View(self.part(values.float(), is_matrix=True), contiguous(values.shape))
+            return TensorView(self.part(values.float(), is_matrix=True), contiguous(values.shape))
         return self.dense(values)
 
 
@@ -105,7 +115,7 @@ def _binary(function: str, commutes: bool) -> Lowering:
             raise unsupported(f"This network needs {function} with a factor.")
         a, b = builder.view(a), builder.view(b)
         out = builder.new(torch.broadcast_shapes(a.shape, b.shape))
-        if isinstance(b.source, Literal) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
+        if isinstance(b.source, Constant) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
             return a
         grid = builder.grid(out, a, b)
         if commutes and grid.a[-1] == 0 < grid.b[-1]:  # the C function is made for dense numbers first
@@ -152,7 +162,7 @@ def _cat(builder: Builder, values: Sequence[Any], axis: int = 0) -> Any:
     joined = torch.cat([view.layout for view in views], axis)
     out, start = builder.new(joined.shape), 0
     for view in views:
-        builder.copy(out.laid_out(out.layout.narrow(axis, start, view.shape[axis])), view)
+        builder.copy(out.with_layout(out.layout.narrow(axis, start, view.shape[axis])), view)
         start += view.shape[axis]
     return out
 
@@ -168,13 +178,18 @@ def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> A
     for number, start in enumerate(border[::2]):
         axis = inner.dim() - 1 - number
         inner = inner.narrow(axis, start, a.shape[axis])
-    builder.copy(out.laid_out(inner), a)
+    builder.copy(out.with_layout(inner), a)
     return out
 
 
 @_lowers("aten.embedding.default")
 def _embedding(
-    builder: Builder, table: Any, rows: View, padding: int = -1, by_frequency: bool = False, is_sparse: bool = False
+    builder: Builder,
+    table: Any,
+    rows: TensorView,
+    padding: int = -1,
+    by_frequency: bool = False,
+    is_sparse: bool = False,
 ) -> Any:
     """padding, by_frequency, is_sparse: used by gradients only."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
@@ -184,7 +199,7 @@ def _embedding(
     return out
 
 
-def _last(a: View, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
+def _last(a: TensorView, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
     """The layout with these axes last, and the order that this takes."""
     chosen = sorted(axis % a.layout.dim() for axis in axes)
     order = [axis for axis in range(a.layout.dim()) if axis not in chosen] + chosen
@@ -195,10 +210,10 @@ def _last(a: View, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
 def _softmax(builder: Builder, a: Any, axis: int, half_to_float: bool) -> Any:
     a = builder.view(a)
     layout, order = _last(a, [axis])
-    a = builder.dense(a.laid_out(layout))
+    a = builder.dense(a.with_layout(layout))
     out = builder.new(a.shape)
     builder.call("aten_softmax", out, a, a.layout.numel() // a.shape[-1], a.shape[-1])
-    return out.laid_out(out.layout.permute([order.index(place) for place in range(len(order))]))
+    return out.with_layout(out.layout.permute([order.index(place) for place in range(len(order))]))
 
 
 def _reduction(function: str) -> Lowering:
@@ -210,7 +225,7 @@ def _reduction(function: str) -> Lowering:
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape
         layout, _order = _last(a, axes)
-        a = builder.dense(a.laid_out(layout))
+        a = builder.dense(a.with_layout(layout))
         out = builder.new(shape)
         builder.call(function, out, a, out.layout.numel(), a.layout.numel() // out.layout.numel())
         return out
@@ -285,13 +300,13 @@ def _avg_pool(
     return out
 
 
-def _rows(builder: Builder, weight: View | Tensor) -> View:
+def _rows(builder: Builder, weight: TensorView | Tensor) -> TensorView:
     """Return a convolution's weight [outputs, inputs, height, width] as a matrix [taps, outputs] of even height."""
     outputs, taps = weight.shape[0], math.prod(weight.shape[1:])
     if isinstance(weight, Tensor):
         return builder.matrix(nn.functional.pad(weight.permute(1, 2, 3, 0).reshape(taps, outputs), (0, 0, 0, taps % 2)))
-    turned = builder.dense(weight.laid_out(weight.layout.permute(1, 2, 3, 0)))
-    rows = turned.laid_out(contiguous((taps, outputs)))
+    turned = builder.dense(weight.with_layout(weight.layout.permute(1, 2, 3, 0)))
+    rows = turned.with_layout(contiguous((taps, outputs)))
     return LOWERINGS["aten.constant_pad_nd.default"](builder, rows, (0, 0, 0, 1)) if taps % 2 else rows
 
 

@@ -14,7 +14,7 @@ from studio.core.errors import ExportError
 from studio.exports.base import ExportableModel
 from studio.exports.c import source
 from studio.exports.c.compose import prediction_of, step_of
-from studio.exports.c.program import Argument, Buffer, Call, Grid, Literal, Part, View, aligned
+from studio.exports.c.program import Argument, Buffer, Call, Constant, StridedLoop, TensorView, WeightTensor, aligned
 from studio.exports.c.weights import MAGIC, int8_parts, pack
 
 _HEADER = struct.Struct("<3d14i")  # as `header` in engine.c
@@ -35,7 +35,7 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
     style = source.Style.of(model.palette, model.style)
     if len(style.palette) > _MOST_COLOURS:
         raise ExportError(f"The engine has room for {_MOST_COLOURS:,} colours, not {len(style.palette):,}.")
-    (places, memory), (offsets, weights) = program.places(), program.offsets()
+    (places, memory), (offsets, weights) = program.memory_offsets(), program.weight_offsets()
     words = _Words(places, offsets, [])
     code = np.array([*(word for call in program.calls for word in words.of(call)), len(operations())], "<u4")
     rounded = int8_parts(program, precision)
@@ -77,8 +77,8 @@ def operations() -> dict[str, tuple[int, int]]:
 class _Words:
     """Writes calls as words, given where buffers and weights begin; numbers in the source become constants."""
 
-    places: Mapping[Buffer, int]
-    offsets: Mapping[Part, int]
+    memory_offsets: Mapping[Buffer, int]
+    weight_offsets: Mapping[WeightTensor, int]
     constants: list[float]
 
     def of(self, call: Call) -> list[int]:
@@ -89,9 +89,9 @@ class _Words:
         return [number, *words]
 
     def _argument(self, argument: Argument) -> Iterator[int]:
-        if isinstance(argument, View):
+        if isinstance(argument, TensorView):
             yield self._view(argument)
-        elif isinstance(argument, Grid):
+        elif isinstance(argument, StridedLoop):
             yield len(argument.size)
             for values in (argument.size, argument.out, argument.a, argument.b):
                 yield from (*values, *(0,) * (_AXES - len(values)))
@@ -103,17 +103,17 @@ class _Words:
             assert isinstance(argument, int)
             yield argument
 
-    def _view(self, view: View) -> int:
+    def _view(self, view: TensorView) -> int:
         lies_in, offset = view.source, int(view.layout.storage_offset())
-        if isinstance(lies_in, Literal):
+        if isinstance(lies_in, Constant):
             self.constants.append(lies_in.value)
             kind, offset = _CONSTANTS, len(self.constants) - 1
-        elif isinstance(lies_in, Part):
-            kind, offset = _WEIGHTS, offset + self.offsets[lies_in]
+        elif isinstance(lies_in, WeightTensor):
+            kind, offset = _WEIGHTS, offset + self.weight_offsets[lies_in]
         elif lies_in.name:
             kind = _INPUTS[lies_in.name]
         else:
-            kind, offset = _MEMORY, offset + self.places[lies_in]
+            kind, offset = _MEMORY, offset + self.memory_offsets[lies_in]
         if offset >= _LARGEST_OFFSET:
             raise ExportError("The model is too large for a web page.", "Export it as another format.")
         return kind << 28 | offset

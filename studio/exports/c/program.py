@@ -20,7 +20,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class WeightTensor:
     """Numbers of the weights file: float32 [rows, columns]. A matrix may be held as int8, with a scale a column."""
 
     values: Tensor
@@ -28,29 +28,29 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Literal:
+class Constant:
     """A number in the source."""
 
     value: float
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class TensorView:
     """A tensor: how `layout`, which has no data, lies in what holds the numbers."""
 
-    source: Buffer | Part | Literal
+    source: Buffer | WeightTensor | Constant
     layout: Tensor
 
     @property
     def shape(self) -> torch.Size:
         return self.layout.shape
 
-    def laid_out(self, layout: Tensor) -> View:
-        return View(self.source, layout)
+    def with_layout(self, layout: Tensor) -> TensorView:
+        return TensorView(self.source, layout)
 
 
 @dataclass(frozen=True)
-class Grid:
+class StridedLoop:
     """Extents of the axes, and the strides along them of an output and two inputs."""
 
     size: tuple[int, ...]
@@ -59,7 +59,7 @@ class Grid:
     b: tuple[int, ...]
 
     @classmethod
-    def over(cls, out: View, a: View, b: View) -> Grid:
+    def over(cls, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
         """Axes that can be walked as one are one; there is at least one."""
         layouts = (out.layout, a.layout.expand(out.shape), b.layout.expand(out.shape))
         axes: list[tuple[int, tuple[int, ...]]] = []
@@ -76,7 +76,7 @@ class Grid:
         return cls(tuple(extent for extent, _ in axes), *by_layout)
 
 
-Argument = View | Grid | int | float | tuple[int, ...] | None
+Argument = TensorView | StridedLoop | int | float | tuple[int, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class Call:
     function: str
     arguments: tuple[Argument, ...]
 
-    def views(self) -> list[View]:
+    def views(self) -> list[TensorView]:
         """The tensors that it touches, the one it writes first."""
-        return [argument for argument in self.arguments if isinstance(argument, View)]
+        return [argument for argument in self.arguments if isinstance(argument, TensorView)]
 
     def buffers(self) -> Iterator[Buffer]:
         """Those in memory that it touches."""
@@ -101,9 +101,9 @@ class Program:
     """Calls in order, and the weights that they use."""
 
     calls: list[Call] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[WeightTensor] = field(default_factory=list)
 
-    def places(self) -> tuple[dict[Buffer, int], int]:
+    def memory_offsets(self) -> tuple[dict[Buffer, int], int]:
         """Where in memory each buffer begins, and how many floats there are; those that live at once don't overlap.
 
         The largest are placed first, each as low as it can be.
@@ -128,25 +128,25 @@ class Program:
             places[buffer] = start
         return places, max((place + buffer.count for buffer, place in places.items()), default=0)
 
-    def outermost(self) -> set[Part]:
+    def boundary_matrices(self) -> set[WeightTensor]:
         """The matrices that are the first or the last on a way from an input to the output, but for tables of rows."""
-        found = set[Part]()
+        found = set[WeightTensor]()
         for calls in (self.calls, self.calls[::-1]):
             beyond = set[Buffer]()  # what has a matrix behind it
             for call in calls:
                 out, *inputs = call.views()
                 sources, goal = {view.source for view in inputs}, {out.source}
                 before, after = (sources, goal) if calls is self.calls else (goal, sources)
-                matrices = {source for source in sources if isinstance(source, Part) and source.is_matrix}
+                matrices = {source for source in sources if isinstance(source, WeightTensor) and source.is_matrix}
                 if matrices and not before & beyond and call.function != "aten_embedding":
                     found |= matrices
                 if matrices or before & beyond:
                     beyond |= {source for source in after if isinstance(source, Buffer)}
         return found
 
-    def offsets(self) -> tuple[dict[Part, int], int]:
+    def weight_offsets(self) -> tuple[dict[WeightTensor, int], int]:
         """Where among the weights each part begins, and how many floats there are."""
-        offsets, end = dict[Part, int](), 0
+        offsets, end = dict[WeightTensor, int](), 0
         for part in self.parts:
             offsets[part] = end
             end += aligned(part.values.numel())

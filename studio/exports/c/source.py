@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.exports.c.program import ALIGNMENT, Argument, Buffer, Call, Grid, Literal, Part, Program, View
+from studio.exports.c.program import (
+    ALIGNMENT,
+    Argument,
+    Buffer,
+    Call,
+    Constant,
+    Program,
+    StridedLoop,
+    TensorView,
+    WeightTensor,
+)
 from studio.exports.c.weights import MAGIC, checksum, int8_parts
 
 _SOURCES = Path(__file__).with_name("sources")
@@ -84,7 +94,7 @@ def weight_table(program: Program, packed: bytes, precision: str) -> str:
     rows = [_braced((*part.values.shape, int(part in rounded))) for part in program.parts]
     magic = ", ".join(str(byte) for byte in MAGIC)
     constants = {
-        "WEIGHTS": program.offsets()[1], "MEMORY": max(1, program.places()[1]), "ALIGNMENT": ALIGNMENT,
+        "WEIGHTS": program.weight_offsets()[1], "MEMORY": max(1, program.memory_offsets()[1]), "ALIGNMENT": ALIGNMENT,
         "WEIGHTS_BYTES": len(packed), "WEIGHTS_CRC": f"UINT32_C(0x{checksum(packed):08x})", "MAGIC": f"{{{magic}}}",
     }  # fmt: skip
     return (
@@ -135,8 +145,8 @@ def comment(text: str) -> str:
 
 def network(program: Program, inputs: Sequence[str]) -> str:
     """The function that computes the program: its calls, one after the other."""
-    places, _ = program.places()
-    offsets, _ = program.offsets()
+    places, _ = program.memory_offsets()
+    offsets, _ = program.weight_offsets()
     writer = _Writer(places, offsets)
     lines = [f"    {writer.call(call)}\n" for call in program.calls]
     declared = ", ".join(["const float *w", "float *m", *inputs, "float *out"])
@@ -150,31 +160,31 @@ def network(program: Program, inputs: Sequence[str]) -> str:
 class _Writer:
     """Writes calls, given where buffers and weights begin."""
 
-    places: Mapping[Buffer, int]
-    offsets: Mapping[Part, int]
+    memory_offsets: Mapping[Buffer, int]
+    weight_offsets: Mapping[WeightTensor, int]
 
     def call(self, call: Call) -> str:
         return f"{call.function}({', '.join(map(self.argument, call.arguments))});"
 
     def argument(self, argument: Argument) -> str:
-        if isinstance(argument, View):
+        if isinstance(argument, TensorView):
             return self._view(argument)
-        if isinstance(argument, Grid):
+        if isinstance(argument, StridedLoop):
             axes = (argument.size, argument.out, argument.a, argument.b)
             return f"(grid){{{len(argument.size)}, {', '.join(map(_braced, axes))}}}"
         if isinstance(argument, tuple):
             return f"(convolution){_braced(argument)}"
         return number(argument) if isinstance(argument, float) else str(argument)
 
-    def _view(self, view: View) -> str:
+    def _view(self, view: TensorView) -> str:
         source, offset = view.source, int(view.layout.storage_offset())
-        if isinstance(source, Literal):
+        if isinstance(source, Constant):
             return f"(const float[]){{{number(source.value)}}}"
-        if isinstance(source, Part):
-            return f"w + {self.offsets[source] + offset}"
+        if isinstance(source, WeightTensor):
+            return f"w + {self.weight_offsets[source] + offset}"
         if source.name:
             return f"{source.name} + {offset}" if offset else source.name
-        return f"m + {self.places[source] + offset}"
+        return f"m + {self.memory_offsets[source] + offset}"
 
 
 def number(value: float) -> str:

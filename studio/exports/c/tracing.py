@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from studio.core.errors import ExportError
 from studio.exports.c.lowering import LOWERINGS, Builder, unsupported
-from studio.exports.c.program import Buffer, Program, View, contiguous
+from studio.exports.c.program import Buffer, Program, TensorView, contiguous
 
 _IGNORED = frozenset({"aten._assert_tensor_metadata.default"})
 _SAME = frozenset({"aten.alias.default", "aten.clone.default", "aten.detach.default", "aten._to_copy.default"})
@@ -55,7 +55,7 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
                 raise unsupported("This network gives more than one result.")
             (output,) = node.args[0]
             found = builder.view(values[output])
-            builder.copy(View(Buffer(found.layout.numel(), "out"), contiguous(found.shape)), found)
+            builder.copy(TensorView(Buffer(found.layout.numel(), "out"), contiguous(found.shape)), found)
         else:
             arguments: Any = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
             values[node] = _computed(builder, node.target, *arguments)
@@ -65,13 +65,13 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
 
 def _check_dtype(node: Node, value: Any) -> None:
     """Raise ExportError if torch gives a node another dtype than its lowering: lowerings never convert."""
-    if isinstance(value, View) and value.layout.dtype != (wanted := node.meta["val"].dtype):
+    if isinstance(value, TensorView) and value.layout.dtype != (wanted := node.meta["val"].dtype):
         raise unsupported(f"This network converts {value.layout.dtype} to {wanted} ({node.target}).")
 
 
-def _input(node: Node, name: str) -> View:
+def _input(node: Node, name: str) -> TensorView:
     example: Tensor = node.meta["val"]
-    return View(Buffer(example.numel(), name), torch.empty(example.shape, dtype=example.dtype, device="meta"))
+    return TensorView(Buffer(example.numel(), name), torch.empty(example.shape, dtype=example.dtype, device="meta"))
 
 
 def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -79,7 +79,7 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
     name = str(target)
     if target is operator.getitem:
         return positional[0][positional[1]]
-    if not any(isinstance(value, View) for value in pytree.tree_leaves((positional, named))):
+    if not any(isinstance(value, TensorView) for value in pytree.tree_leaves((positional, named))):
         if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
             raise unsupported(f"This network draws random numbers ({name}).")
         return target(*positional, **named)
@@ -108,4 +108,4 @@ def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dic
         found = target(view.layout, *rest, **named)
     if isinstance(found, Tensor) and found.is_neg():
         raise unsupported(f"This network needs the operator {target}, which the C file does not have.")
-    return view.laid_out(found) if isinstance(found, Tensor) else tuple(map(view.laid_out, found))
+    return view.with_layout(found) if isinstance(found, Tensor) else tuple(map(view.with_layout, found))

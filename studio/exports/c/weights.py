@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from studio.exports.c.program import Part, Program
+from studio.exports.c.program import Program, WeightTensor
 
 MAGIC = b"\x93sprite\n"
 _LARGEST = 127
@@ -30,11 +30,11 @@ def checksum(packed: bytes) -> int:
     return int.from_bytes(packed[len(MAGIC) :][:4], "little")
 
 
-def int8_parts(program: Program, precision: str) -> set[Part]:
+def int8_parts(program: Program, precision: str) -> set[WeightTensor]:
     """The parts that are held as int8: matrices, but for the outermost, on which most depends."""
     if precision != "int8":
         return set()
-    return {part for part in program.parts if part.is_matrix} - program.outermost()
+    return {part for part in program.parts if part.is_matrix} - program.boundary_matrices()
 
 
 def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,7 +44,7 @@ def quantised(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return scales, (matrix / scales).round().to(torch.int8)
 
 
-def _rounded(part: Part) -> bytes:
+def _rounded(part: WeightTensor) -> bytes:
     scales, numbers = quantised(part.values)
     return _bytes(scales) + numbers.numpy().tobytes()
 

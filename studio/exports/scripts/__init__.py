@@ -1,1 +1,1 @@
-"""Compose the exported training script from the studio's own source code. Start with composing.py."""
+"""Compose the exported training script from the studio's own source code. Start with compose.py."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from studio.core.config import TrainingConfig
 from studio.exports.base import ExportableModel
-from studio.exports.sources import collect
+from studio.exports.source_code import collect
 
 PACKAGES = ("torch", "numpy")  # that the sources may import
 _OF_A_BATCH = ("Batch", "BatchRng")
@@ -377,7 +377,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             _SPLIT,
         ),
         _batches(config, used),
-        Cell("Network", "", (network, "arguments", "statistics", "sampled"), _network(model)),
+        Cell("Network", "", (network, "arguments", "statistics", "subsample"), _network(model)),
         Cell("Loss", "What training makes smaller.", ("loss",), _LOSS + random),
         Cell(
             "Optimizer, schedule, average",

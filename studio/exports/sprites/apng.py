@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
-from studio.exports.png import sealed, unsealed
+from studio.exports.png import add_checksum, encode_without_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _MAGIC_BYTES = 8
@@ -30,7 +30,7 @@ class Apng(SpriteExport):
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         height, width = sprites.sprites.shape[1:3]
-        first = unsealed(sprites.sprites[0], sprites.about)
+        first = encode_without_checksum(sprites.sprites[0], sprites.about)
         before = [(kind, body) for kind, body in _chunks(first) if kind not in (b"IDAT", b"IEND")]
         parts = [first[:_MAGIC_BYTES], *(_chunk(kind, body) for kind, body in before)]
         parts.append(_chunk(b"acTL", struct.pack(">II", len(sprites), 0)))
@@ -38,12 +38,12 @@ class Apng(SpriteExport):
         for place, (rgba, duration_ms) in enumerate(zip(sprites.sprites, sprites.durations_ms(), strict=True)):
             about = struct.pack(">5IHHBB", next(numbered), width, height, 0, 0, duration_ms, 1000, _KEEP, _REPLACE)
             parts.append(_chunk(b"fcTL", about))
-            for kind, body in _chunks(unsealed(rgba)):
+            for kind, body in _chunks(encode_without_checksum(rgba)):
                 if kind == b"IDAT":
                     later = struct.pack(">I", next(numbered)) + body if place else b""
                     parts.append(_chunk(b"fdAT", later) if place else _chunk(kind, body))
         whole = b"".join([*parts, _chunk(b"IEND", b"")])
-        return {target: sealed(whole) if sprites.about else whole}
+        return {target: add_checksum(whole) if sprites.about else whole}
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -18,9 +18,16 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.core.errors import ExportError
 from studio.core.formatting import count
-from studio.exports.notes import HEADING, note_of, sealed
+from studio.exports.provenance_note import HEADING, add_checksum, format_note
 from studio.exports.sprites.base import SpriteExport, SpriteSet
-from studio.exports.sprites.indexing import MOST_COLOURS, Indexed, as_rgba, colours_of, indexed, opaque
+from studio.exports.sprites.indexing import (
+    MOST_COLOURS,
+    IndexedSprites,
+    add_opaque_alpha,
+    index_colours,
+    unpack_colours,
+    visible_colours,
+)
 
 _MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
 _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
@@ -55,7 +62,7 @@ class Aseprite(SpriteExport):
                 chunks = [_profile(), _palette(table), *_about(sprites.about), _layer(), _tags(sprites), *chunks]
             frames.append(_frame(chunks, durations[place]))
         body = b"".join(frames)
-        return {target: sealed(_header(sprites, len(body), 32 if found is None else 8, len(table)) + body)}
+        return {target: add_checksum(_header(sprites, len(body), 32 if found is None else 8, len(table)) + body)}
 
     def note_in(self, data: bytes) -> str:
         place = data.find(HEADING.encode())
@@ -67,21 +74,21 @@ class Aseprite(SpriteExport):
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         if soft := sprites.soft_pixels():
             return (f"Saved as RGBA, not indexed: {count(soft, 'half-transparent pixel')}.",)
-        if (colours := len(colours_of(sprites.sprites))) > MOST_COLOURS:
+        if (colours := len(visible_colours(sprites.sprites))) > MOST_COLOURS:
             return (f"Saved as RGBA, not indexed: there are {colours:,} colours.",)
         return ()
 
 
-def _as_indexed(sprites: SpriteSet) -> Indexed | None:
-    return None if sprites.soft_pixels() else indexed(sprites.sprites, sprites.palette)
+def _as_indexed(sprites: SpriteSet) -> IndexedSprites | None:
+    return None if sprites.soft_pixels() else index_colours(sprites.sprites, sprites.palette)
 
 
 def _swatches(sprites: SpriteSet) -> Rgba:
     """The colours to draw with beside RGBA pixels, after the transparent one: the palette or the most used."""
     clear = np.zeros((1, 4), np.uint8)
     if sprites.palette is not None:
-        return np.concatenate([clear, opaque(sprites.palette)])
-    return np.concatenate([clear, as_rgba(colours_of(sprites.sprites)[:MOST_COLOURS])])
+        return np.concatenate([clear, add_opaque_alpha(sprites.palette)])
+    return np.concatenate([clear, unpack_colours(visible_colours(sprites.sprites)[:MOST_COLOURS])])
 
 
 def _header(sprites: SpriteSet, body_bytes: int, depth: int, colours: int) -> bytes:
@@ -114,7 +121,7 @@ def _palette(table: Rgba) -> bytes:
 
 def _about(about: Mapping[str, object]) -> list[bytes]:
     """Return the chunk with the note of the whole sprite, which follows the palette; empty without `about`."""
-    return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(note_of(about)))] if about else []
+    return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(format_note(about)))] if about else []
 
 
 def _layer() -> bytes:
@@ -141,8 +148,8 @@ def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _text(text: str) -> bytes:
-    encoded = text.encode("utf-8", "replace")[:_MOST].decode("utf-8", "ignore").encode()
-    return struct.pack("<H", len(encoded)) + encoded
+    encode_png = text.encode("utf-8", "replace")[:_MOST].decode("utf-8", "ignore").encode()
+    return struct.pack("<H", len(encode_png)) + encode_png
 
 
 def _chunk(kind: int, data: bytes) -> bytes:

@@ -103,7 +103,7 @@ class SpriteExport(ABC):
     help: ClassVar[str] = ""  # one sentence: what it is good for
     order: ClassVar[int] = 100  # formats with a lower one come first; of those with one ending the first is meant
     plays: ClassVar[bool] = False  # one file that shows the sprites one after another
-    has_note: ClassVar[bool] = False  # whether the main file holds a note (studio.exports.notes)
+    has_note: ClassVar[bool] = False  # whether the main file holds a note (studio.exports.provenance_note)
 
     def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:
         """Write `sprites`, all files or none; returns what was written, the main file first.

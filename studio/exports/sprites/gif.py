@@ -17,9 +17,16 @@ from PIL import Image
 
 from studio.core.arrays import Rgba
 from studio.core.formatting import count
-from studio.exports.notes import HEADING, note_of, sealed
+from studio.exports.provenance_note import HEADING, add_checksum, format_note
 from studio.exports.sprites.base import SpriteExport, SpriteSet
-from studio.exports.sprites.indexing import MOST_COLOURS, Indexed, as_rgba, colours_of, indexed, opaque
+from studio.exports.sprites.indexing import (
+    MOST_COLOURS,
+    IndexedSprites,
+    add_opaque_alpha,
+    index_colours,
+    unpack_colours,
+    visible_colours,
+)
 
 _OPAQUE_FROM = 128  # alpha
 _CODE_BITS = 8  # of a colour number
@@ -46,10 +53,10 @@ class Gif(SpriteExport):
         parts = [struct.pack("<6sHHBBB", b"GIF89a", width, height, flags, 0, 0)]
         parts += [_packed_table(shared)] if shared is not None else []
         parts += [_FOR_EVER]
-        parts += [_COMMENT, _blocks(note_of(sprites.about).encode("ascii", "replace"))] if sprites.about else []
+        parts += [_COMMENT, _blocks(format_note(sprites.about).encode("ascii", "replace"))] if sprites.about else []
         for frame, duration_ms in zip(frames, sprites.durations_ms(), strict=True):
             parts.append(_frame(frame.indices[0], None if shared is not None else frame.table, duration_ms))
-        return {target: sealed(b"".join([*parts, _END]))}
+        return {target: add_checksum(b"".join([*parts, _END]))}
 
     def note_in(self, data: bytes) -> str:
         place = -1
@@ -63,43 +70,45 @@ class Gif(SpriteExport):
         told = []
         if soft := sprites.soft_pixels():
             told.append(f"GIF has no soft alpha: {count(soft, 'half-transparent pixel')} became opaque or clear.")
-        colours = [len(colours_of(frame)) for frame in _hardened(sprites.sprites)]
+        colours = [len(visible_colours(frame)) for frame in _hardened(sprites.sprites)]
         if reduced := sum(number > MOST_COLOURS for number in colours):
             room = f"GIF has room for {MOST_COLOURS} colours a frame"
             told.append(f"{room}: {count(reduced, 'frame')} lost some, of up to {max(colours):,}.")
         return tuple(told)
 
 
-def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[Indexed]]:
+def _in_tables(sprites: SpriteSet) -> tuple[Rgba | None, Iterator[IndexedSprites]]:
     """The table that all frames share, None when each has its own, and the frames, [1, H, W] each."""
     hard = _hardened(sprites.sprites)
-    together = indexed(hard, sprites.palette)
+    together = index_colours(hard, sprites.palette)
     if together is None:
         return None, (_indexed_frame(frame[None]) for frame in hard)
-    alone = (Indexed(indices[None], together.table, 0) for indices in together.indices)
+    alone = (IndexedSprites(indices[None], together.table, 0) for indices in together.indices)
     return together.table, alone
 
 
 def _hardened(sprites: Rgba) -> Rgba:
     """uint8 [N, H, W, 4] -> opaque from half alpha on, else clear."""
     seen = sprites[..., 3:] >= _OPAQUE_FROM
-    return np.where(seen, opaque(sprites[..., :3]), 0).astype(np.uint8)
+    return np.where(seen, add_opaque_alpha(sprites[..., :3]), 0).astype(np.uint8)
 
 
-def _indexed_frame(frame: Rgba) -> Indexed:
+def _indexed_frame(frame: Rgba) -> IndexedSprites:
     """uint8 [1, H, W, 4] in a table of its own; the colours of too many that are near each other become one."""
-    found = indexed(frame, None)
+    found = index_colours(frame, None)
     return found if found is not None else _reduced(frame)
 
 
-def _reduced(frame: Rgba) -> Indexed:
+def _reduced(frame: Rgba) -> IndexedSprites:
     seen = frame[..., 3] > 0
     picture = Image.fromarray(np.ascontiguousarray(frame[seen][None, :, :3]))
     fewer = picture.quantize(MOST_COLOURS, Image.Quantize.MEDIANCUT, kmeans=1)
     indices = np.zeros(frame.shape[:3], np.uint8)
     indices[seen] = np.asarray(fewer)[0] + 1
     colours = np.array(fewer.getpalette(), np.uint8).reshape(-1, 3)[:MOST_COLOURS]
-    return Indexed(indices, np.concatenate([as_rgba(np.zeros(1, np.uint32)), opaque(colours)]), 0)
+    return IndexedSprites(
+        indices, np.concatenate([unpack_colours(np.zeros(1, np.uint32)), add_opaque_alpha(colours)]), 0
+    )
 
 
 def _frame(indices: NDArray[np.uint8], table: Rgba | None, duration_ms: int) -> bytes:

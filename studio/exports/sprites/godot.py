@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from studio.core import pictures
-from studio.exports.notes import note_of, sealed
-from studio.exports.png import encoded, grid_of
+from studio.exports.png import encode_png, sheet_layout
+from studio.exports.provenance_note import add_checksum, format_note
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _NOTE_KEY = "metadata/note = "
@@ -29,7 +29,7 @@ class GodotFrames(SpriteExport):
     has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        grid = grid_of(sprites.sprites, sprites.columns)
+        grid = sheet_layout(sprites.sprites, sprites.columns)
         sheet = target.with_suffix(self.companions[0])
         lines = [
             f'[gd_resource type="SpriteFrames" load_steps={len(sprites) + 2} format=3]',
@@ -37,7 +37,7 @@ class GodotFrames(SpriteExport):
             f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]',
             "",
         ]
-        for number, ((x, y), name) in enumerate(zip(grid.places(), sprites.named(), strict=True)):
+        for number, ((x, y), name) in enumerate(zip(grid.positions(), sprites.named(), strict=True)):
             lines += [
                 f'[sub_resource type="AtlasTexture" id="AtlasTexture_{number}"]',
                 f"resource_name = {_quoted(name)}",
@@ -47,7 +47,7 @@ class GodotFrames(SpriteExport):
             ]
         lines += ["[resource]", f"animations = [{', '.join(_animations(sprites))}]", *_note(sprites.about), ""]
         picture = pictures.tile(sprites.sprites, grid.columns)
-        return {target: sealed("\n".join(lines).encode()), sheet: encoded(picture, sprites.about)}
+        return {target: add_checksum("\n".join(lines).encode()), sheet: encode_png(picture, sprites.about)}
 
     def note_in(self, data: bytes) -> str:
         found = _NOTE.search(data.decode("utf-8", "replace"))
@@ -74,7 +74,7 @@ def _animations(sprites: SpriteSet) -> list[str]:
 
 def _note(about: Mapping[str, object]) -> list[str]:
     """Return the resource's metadata line with the note, which Godot preserves; empty without `about`."""
-    lines = note_of(about).split("\n") if about else []
+    lines = format_note(about).split("\n") if about else []
     return [_NOTE_KEY + '"{}"'.format("\\n".join(_quoted(line)[1:-1] for line in lines))] if lines else []
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from studio.core import pictures
 from studio.core.errors import ExportError
 from studio.exports import sheets
-from studio.exports.png import encoded_indices, grid_of
+from studio.exports.png import encode_indexed_png, sheet_layout
 from studio.exports.sprites.base import SpriteExport, SpriteSet
-from studio.exports.sprites.indexing import MOST_COLOURS, colours_of, indexed
+from studio.exports.sprites.indexing import MOST_COLOURS, index_colours, visible_colours
 
 
 class IndexedSheet(SpriteExport):
@@ -28,22 +28,22 @@ class IndexedSheet(SpriteExport):
     order = 2
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        grid = grid_of(sprites.sprites, sprites.columns)
-        found = indexed(sprites.sprites, sprites.palette)
+        grid = sheet_layout(sprites.sprites, sprites.columns)
+        found = index_colours(sprites.sprites, sprites.palette)
         if found is None:
-            colours = len(colours_of(sprites.sprites))
+            colours = len(visible_colours(sprites.sprites))
             title = f"The sprites have {colours:,} colours: a palette has room for {MOST_COLOURS} and transparent."
             raise ExportError(title, "Bring them into a palette first, or save a sheet that is not indexed.")
         picture = pictures.tile(found.indices[..., None], grid.columns)[..., 0]
-        about = sheets.description(
+        about = sheets.sheet_json(
             target.name, grid, sprites.named(), sprites.classes, sprites.about, sprites.durations_ms(), "I8"
         )
-        return {target: encoded_indices(picture, found.table, sprites.about), target.with_suffix(".json"): about}
+        return {target: encode_indexed_png(picture, found.table, sprites.about), target.with_suffix(".json"): about}
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
-        found, told = indexed(sprites.sprites, sprites.palette), []
-        if found is not None and sprites.palette is not None and found.strays:
-            told.append(f"Colours that the palette does not have come after its own: {found.strays}.")
-        if soft := int(np.count_nonzero(colours_of(sprites.sprites) >> 24 < 255)):
+        found, told = index_colours(sprites.sprites, sprites.palette), []
+        if found is not None and sprites.palette is not None and found.extra_colours:
+            told.append(f"Colours that the palette does not have come after its own: {found.extra_colours}.")
+        if soft := int(np.count_nonzero(visible_colours(sprites.sprites) >> 24 < 255)):
             told.append(f"Half-transparent colours have numbers of their own: {soft}.")
         return tuple(told)

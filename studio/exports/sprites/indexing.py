@@ -15,7 +15,7 @@ Numbers = NDArray[np.uint32]  # colours, red in the lowest byte
 
 
 @dataclass(frozen=True, eq=False)
-class Indexed:
+class IndexedSprites:
     """Sprites as numbers of colours.
 
     indices: uint8 [N, H, W]. table: uint8 [K, 4], of which 0 is transparent; at most 256.
@@ -24,10 +24,10 @@ class Indexed:
 
     indices: NDArray[np.uint8]
     table: Rgba
-    strays: int
+    extra_colours: int
 
 
-def colours_of(sprites: Rgba) -> Numbers:
+def visible_colours(sprites: Rgba) -> Numbers:
     """The colours that can be seen in uint8 [N, H, W, 4], opaque ones first, of these the most used first."""
     each = [np.unique(_numbers(sprite), return_counts=True) for sprite in sprites]  # all at once take much memory
     values, where = np.unique(np.concatenate([values for values, _ in each]), return_inverse=True)
@@ -37,33 +37,33 @@ def colours_of(sprites: Rgba) -> Numbers:
     return values[np.lexsort((values, -counts, values < _OPAQUE))]
 
 
-def indexed(sprites: Rgba, palette: NDArray[np.uint8] | None) -> Indexed | None:
+def index_colours(sprites: Rgba, palette: NDArray[np.uint8] | None) -> IndexedSprites | None:
     """uint8 [N, H, W, 4] in a table of colours; None where 255 beside the transparent one are too few.
 
     The table begins with the palette, uint8 [K, 3], in its order, or with its used colours where all have no room.
     """
-    colours = colours_of(sprites)
+    colours = visible_colours(sprites)
     if len(colours) > MOST_COLOURS:
         return None
-    own = np.zeros(0, np.uint32) if palette is None else _numbers(opaque(palette))
-    strays = colours[~np.isin(colours, own)]
-    if len(own) + len(strays) > MOST_COLOURS:
+    own = np.zeros(0, np.uint32) if palette is None else _numbers(add_opaque_alpha(palette))
+    extra_colours = colours[~np.isin(colours, own)]
+    if len(own) + len(extra_colours) > MOST_COLOURS:
         used = own[np.isin(own, colours)]
         own = used[np.sort(np.unique(used, return_index=True)[1])]  # each once
-    table = np.concatenate([np.zeros(1, np.uint32), own, strays])
+    table = np.concatenate([np.zeros(1, np.uint32), own, extra_colours])
     values, places = np.unique(table, return_index=True)  # of a colour that is there twice the first
     indices = np.empty(sprites.shape[:3], np.uint8)
     for sprite, numbers in zip(sprites, indices, strict=True):
         numbers[:] = places[np.searchsorted(values, _numbers(sprite))]
-    return Indexed(indices, as_rgba(table), len(strays))
+    return IndexedSprites(indices, unpack_colours(table), len(extra_colours))
 
 
-def opaque(colours: NDArray[np.uint8]) -> Rgba:
+def add_opaque_alpha(colours: NDArray[np.uint8]) -> Rgba:
     """uint8 [..., 3] with alpha."""
     return np.concatenate([colours, np.full((*colours.shape[:-1], 1), 255, np.uint8)], -1)
 
 
-def as_rgba(values: Numbers) -> Rgba:
+def unpack_colours(values: Numbers) -> Rgba:
     """Numbers [K] -> uint8 [K, 4]."""
     return values.astype("<u4").view(np.uint8).reshape(-1, 4)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from studio.exports.png import sheet_contents
+from studio.exports.png import sheet_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 
@@ -18,7 +18,7 @@ class Sheet(SpriteExport):
     order = 1
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        return sheet_contents(
+        return sheet_files(
             target,
             sprites.sprites,
             sprites.columns,

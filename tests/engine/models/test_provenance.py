@@ -23,7 +23,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.provenance import model_provenance, verify, weights_sha256
 from studio.engine.runs.analysis.timelapse import timelapse
 from studio.engine.runs.folder import RunDir
-from studio.exports import cards, png
+from studio.exports import model_cards, png
 from studio.exports.sprites.apng import Apng
 from studio.exports.sprites.base import SpriteSet
 from studio.exports.sprites.formats import sprite_exports
@@ -58,7 +58,9 @@ def picture(run: Path, path: Path, step: int = 6) -> Path:
     assert source is not None and source.step == 6
     source = dataclasses.replace(source, step=step)
     rgba = np.random.default_rng(0).integers(0, 256, (1, 8, 8, 4), np.uint8)
-    return png.save_files(path.parent, rgba, [path.stem], {"Seed": "7", **cards.provenance([source.to_json()])})[0]
+    return png.save_files(
+        path.parent, rgba, [path.stem], {"Seed": "7", **model_cards.provenance_metadata([source.to_json()])}
+    )[0]
 
 
 def test_a_picture_with_too_many_pixels_is_refused_in_words(tmp_path: Path) -> None:
@@ -69,8 +71,8 @@ def test_a_picture_with_too_many_pixels_is_refused_in_words(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["../elsewhere.pt", "a/b.pt", "/etc/passwd", ".", "", "a\0b", "\udc80\ud800"])
 def test_a_card_that_names_a_file_elsewhere_is_refused_in_words(tmp_path: Path, name: str) -> None:
-    source = cards.Source("studio", "run", "generator", 1, "", "data", 1, "")
-    card = cards.Card(source, "2026-01-01", "CPU", 8, ("a",), {}, {}, files={name: "0" * 64})
+    source = model_cards.ModelSource("studio", "run", "generator", 1, "", "data", 1, "")
+    card = model_cards.Card(source, "2026-01-01", "CPU", 8, ("a",), {}, {}, files={name: "0" * 64})
     path = tmp_path / "model.pt.card.json"
     path.write_bytes(card.to_json())
     found = verified(path)
@@ -126,7 +128,11 @@ def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path) -> None:
 def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_path: Path) -> None:
     source = model_provenance(load_model(run, "last", CPU))
     assert source is not None
-    about = {"model": 'my "model"\nProvenance: none', "Seed": "7", **cards.provenance([source.to_json()] * 2)}
+    about = {
+        "model": 'my "model"\nProvenance: none',
+        "Seed": "7",
+        **model_cards.provenance_metadata([source.to_json()] * 2),
+    }
     sprites = SpriteSet(make_sprites().rgba[:3], classes=["a", "a", "b"], about=about)
     path = sprite_exports()[form].write(sprites, tmp_path / "new")[0]
     assert verified(path, run).holds
@@ -217,10 +223,10 @@ def test_exports_carry_what_the_run_is_known_by(run: Path, tmp_path: Path) -> No
     source = model_provenance(model)
     assert source is not None and (source.licence, source.credits) == (RIGHTS.licence, RIGHTS.credits)
     with safe_open(exported(run, "safetensors", tmp_path / "model").paths[0], "pt") as file:
-        assert source.sums().items() <= file.metadata().items()
+        assert source.checksums().items() <= file.metadata().items()
     weights = exported(run, "state_dict", tmp_path / "model").paths[0]
     with zipfile.ZipFile(weights) as archive:
-        assert json.loads(archive.read("archive/source.json")) == source.sums()
+        assert json.loads(archive.read("archive/source.json")) == source.checksums()
     assert weights_sha256(torch.load(weights, weights_only=True)) == source.weights_sha256  # whatever file they are in
 
 
@@ -232,9 +238,9 @@ def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:
             quality = {"kid": 0.1, "kid_error": 0.1, "kid_real": 0.1, "copies": share, "copies_real": 0.125}
             file.write(json.dumps({"step": step, "quality": quality}) + "\n")
     done = exported(run, "safetensors", tmp_path / "model")
-    card = cards.read_card(done.card[0])
-    assert card.copies == cards.Copies(4, 0.25, 0.125) and card.settings == run_json["config"]
-    said = cards.disclosure(card)
+    card = model_cards.read_card(done.card[0])
+    assert card.copies == model_cards.Copies(4, 0.25, 0.125) and card.settings == run_json["config"]
+    said = model_cards.disclosure(card)
     assert "24 sprites" in said and "(CC0 1.0, drawn by" in said and "25 %" in said and "started from nothing" in said
     page = done.card[1].read_text()
     assert "drawn by &lt;b&gt;artists&lt;/b&gt;" in page and "<b>" not in page
@@ -244,17 +250,17 @@ def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:
 def test_a_card_of_a_newer_version_is_told_from_a_damaged_one(run: Path, tmp_path: Path) -> None:
     done = exported(run, "safetensors", tmp_path / "model")
     values = json.loads(done.card[0].read_text())
-    done.card[0].write_text(json.dumps({**values, "format": cards.FORMAT + 1}))
+    done.card[0].write_text(json.dumps({**values, "format": model_cards.FORMAT + 1}))
     with pytest.raises(BadInputError, match="newer version"):
         verified(done.paths[0])
 
 
 def test_what_a_model_started_from_is_told() -> None:
     parent = {"title": "starter", "step": 5500, "data_title": "tiles", "licence": "CC0-1.0"}
-    source = cards.Source("Studio", "mine", "generator", 9, "a", "gems", 60, "c", started_from=(parent,))
-    card = cards.Card(source, "today", "CPU", 16, ("gem",), {}, {})
-    assert "started from a model that learnt from 'tiles' (CC0-1.0)" in cards.disclosure(card)
-    assert "starter, step 5,500, which learnt from tiles (CC0-1.0)" in cards.page_of(card).decode()
+    source = model_cards.ModelSource("Studio", "mine", "generator", 9, "a", "gems", 60, "c", started_from=(parent,))
+    card = model_cards.Card(source, "today", "CPU", 16, ("gem",), {}, {})
+    assert "started from a model that learnt from 'tiles' (CC0-1.0)" in model_cards.disclosure(card)
+    assert "starter, step 5,500, which learnt from tiles (CC0-1.0)" in model_cards.card_page(card).decode()
 
 
 def test_rights_go_along_and_can_be_taken_back() -> None:

@@ -122,8 +122,8 @@ def found(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Tensor:
     path = tmp_path_factory.mktemp("operators") / "operators.c"
     path.write_text("\n".join([source.includes("header.h"), source.operators(program), text, export]))
     path.with_name("header.h").touch()
-    offsets, count = program.offsets()
-    weights, memory = np.zeros(count, np.float32), np.full(program.places()[1], np.nan, np.float32)
+    offsets, count = program.weight_offsets()
+    weights, memory = np.zeros(count, np.float32), np.full(program.memory_offsets()[1], np.nan, np.float32)
     for part, offset in offsets.items():
         weights[offset : offset + part.values.numel()] = part.values.numpy().ravel()
     out = torch.full((len(EXPECTED),), torch.nan)

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from studio.exports.c import source
-from studio.exports.c.comparing import is_whole, sealed
 from studio.exports.c.compose import COMMENT, prefix_of
 from studio.exports.c.lowering import Builder
-from studio.exports.c.program import ALIGNMENT, Buffer, Grid, Program, View, contiguous
+from studio.exports.c.program import ALIGNMENT, Buffer, Program, StridedLoop, TensorView, contiguous
 from studio.exports.c.tracing import trace
+from studio.exports.c.verification import add_checksum, checksum_matches
 from studio.exports.c.weights import MAGIC, checksum, int8_parts, pack, quantised
 from studio.recipes.unet import UNet
 
@@ -31,7 +31,7 @@ def program() -> Program:
 
 
 def test_buffers_that_live_at_once_do_not_overlap(program: Program) -> None:
-    places, size = program.places()
+    places, size = program.memory_offsets()
     lives = dict[Buffer, list[int]]()
     for number, call in enumerate(program.calls):
         for buffer in call.buffers():
@@ -56,13 +56,15 @@ def test_each_buffer_is_written_before_it_is_read(program: Program) -> None:
 
 
 def test_axes_are_walked_as_one_where_they_can_be() -> None:
-    def view(layout: torch.Tensor) -> View:
-        return View(Buffer(layout.numel()), layout)
+    def view(layout: torch.Tensor) -> TensorView:
+        return TensorView(Buffer(layout.numel()), layout)
 
     whole, channels = contiguous((1, 6, 5, 7)), contiguous((1, 6, 1, 1))
-    assert Grid.over(view(whole), view(whole), view(whole)) == Grid((210,), (1,), (1,), (1,))
-    assert Grid.over(view(whole), view(whole), view(channels)) == Grid((6, 35), (35, 1), (35, 1), (1, 0))
-    assert Grid.over(view(contiguous(())), view(contiguous(())), view(contiguous(()))) == Grid((1,), (1,), (1,), (1,))
+    assert StridedLoop.over(view(whole), view(whole), view(whole)) == StridedLoop((210,), (1,), (1,), (1,))
+    assert StridedLoop.over(view(whole), view(whole), view(channels)) == StridedLoop((6, 35), (35, 1), (35, 1), (1, 0))
+    assert StridedLoop.over(view(contiguous(())), view(contiguous(())), view(contiguous(()))) == StridedLoop(
+        (1,), (1,), (1,), (1,)
+    )
 
 
 def test_the_outermost_matrices_stay_exact(program: Program) -> None:
@@ -120,8 +122,8 @@ def test_a_prefix_is_a_name_of_c(name: str, prefix: str) -> None:
 
 
 def test_a_seal_tells_every_change() -> None:
-    text = sealed("int one;\n", *COMMENT)
-    assert is_whole(text, *COMMENT)
+    text = add_checksum("int one;\n", *COMMENT)
+    assert checksum_matches(text, *COMMENT)
     for place in range(len(text)):
-        assert not is_whole(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :], *COMMENT)
-        assert not is_whole(text[:place], *COMMENT)
+        assert not checksum_matches(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :], *COMMENT)
+        assert not checksum_matches(text[:place], *COMMENT)

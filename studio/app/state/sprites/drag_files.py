@@ -25,7 +25,7 @@ class DragFiles:
         """A file of each sprite, or one sheet of very many, in a folder of their own: what was carried before may still
         be read. Nothing waits for the disk. Raises OSError.
         """
-        from studio.exports.png import encoded
+        from studio.exports.png import encode_png
 
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="sprites-", ignore_cleanup_errors=True)
@@ -40,7 +40,7 @@ class DragFiles:
             carried = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites", picked.texts_of(slice(None)))]
         for pixels, name, said in carried:
             written.append(files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png"))
-            written[-1].write_bytes(encoded(pixels, said))
+            written[-1].write_bytes(encode_png(pixels, said))
         return written
 
     def close(self) -> None:

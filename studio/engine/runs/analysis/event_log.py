@@ -15,7 +15,7 @@ from studio.engine.runs.analysis.comparison import data_texts, settings_texts
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.history import HistoryRead, MetricCurve, elapsed_at, read_run
 from studio.engine.runs.samples import SAMPLE_COLUMNS
-from studio.exports.event_file import EventFile, check_installed
+from studio.exports.tensorboard_log import TensorBoardLog, check_installed
 
 _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 FORMAT = "tensorboard"  # as `studio export --format` calls it
@@ -48,7 +48,7 @@ def save_event_log(run: Path, folder: Path) -> Events:
 def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
     curves, begun_s, written = _curves(read), _start_time_s(record), 0
     total = sum(len(curve.steps) for curve in curves.values())
-    with EventFile(folder, begun_s) as log:
+    with TensorBoardLog(folder, begun_s) as log:
         log.add_text("settings", _table({**data_texts(record), **settings_texts(record)}), begun_s)
         log.add_settings(
             {name: value for name, value in record.config.items() if isinstance(value, bool | int | float | str)},

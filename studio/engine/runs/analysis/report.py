@@ -44,8 +44,8 @@ from studio.engine.runs.history import (
 from studio.engine.runs.listing import data_label, summarise
 from studio.engine.runs.samples import SAMPLE_COLUMNS, thin_steps
 from studio.engine.runs.source import provenance_at
-from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
-from studio.exports.plot import PlotLine, draw_lines, svg_of
+from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
+from studio.exports.plot import PlotLine, draw_lines, to_svg
 
 _PAGE_PX, _FRAME_PX = 832, 400  # widths of the page's text, and of one of two pictures beside each other
 _FRAMES = 6  # of the filmstrip
@@ -112,8 +112,8 @@ def _page_of(runs: Sequence[ComparedRun]) -> str:
     for run in runs:
         heading = f"<h2>{html.escape(run.name)}</h2>" if len(runs) > 1 else ""
         parts += [heading, *_timelapse_frames(run), *_mistakes(run)]
-        parts += ["<h2>Settings</h2>", named_rows(settings_texts(run.record).items())]
-        parts += ["<h2>Where it comes from</h2>", named_rows(_provenance(run))]
+        parts += ["<h2>Settings</h2>", key_value_table(settings_texts(run.record).items())]
+        parts += ["<h2>Where it comes from</h2>", key_value_table(_provenance(run))]
     return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
 
 
@@ -159,7 +159,7 @@ def _picture(title: str, sprites: Rgba, most_px: int) -> str:
     pixels = pictures.tile(sprites, min(SAMPLE_COLUMNS, len(sprites)))
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "PNG")
-    return pixel_picture(title, base64.b64encode(data.getvalue()).decode(), pixels.shape[1], most_px)
+    return pixel_image(title, base64.b64encode(data.getvalue()).decode(), pixels.shape[1], most_px)
 
 
 def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
             title = figure.title if len(runs) == 1 or len(lines) > 1 else f"{figure.title}: {lines[0].label}"
             dots = figure.kind != "series"
             drawn = draw_lines(lines, title, figure.title, smoothing_steps=figure.smoothing_steps, dots=dots)
-            yield plot_image(title, svg_of(drawn, title))
+            yield plot_image(title, to_svg(drawn, title))
 
 
 def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
@@ -195,7 +195,7 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
     ]
     if rows:
         yield "<h2>Commonest mistakes</h2>"
-        yield figures_table(("class", "taken for", ">held-out sprites"), rows)
+        yield numeric_table(("class", "taken for", ">held-out sprites"), rows)
 
 
 def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
@@ -214,13 +214,13 @@ def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
 def _figures(runs: Sequence[ComparedRun]) -> Iterator[str]:
     rows = comparison_rows(runs)
     names = [run.name for run in runs]
-    yield figures_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
+    yield numeric_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
     if len(runs) > 1:
         yield f"<p>{html.escape(explain_best(runs))}</p>"
 
 
 def _table(runs: Sequence[ComparedRun], rows: Iterable[ComparisonRow]) -> str:
-    return figures_table(("", *(run.name for run in runs)), [(row.title, *row.texts) for row in rows])
+    return numeric_table(("", *(run.name for run in runs)), [(row.title, *row.texts) for row in rows])
 
 
 _STYLE = f"""\

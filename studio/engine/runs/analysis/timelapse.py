@@ -15,7 +15,7 @@ from studio.core.formatting import count
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.samples import SAMPLE_COLUMNS, read_samples
 from studio.engine.runs.source import provenance_at
-from studio.exports.cards import provenance
+from studio.exports.model_cards import provenance_metadata
 from studio.exports.sprites.base import SpriteSet
 
 _FRAME_MS = 250
@@ -42,7 +42,7 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
         raise RunError(title, "They show the same held-out sprites, with the model's newest predictions.")
     frames = _enlarge(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
-    about |= provenance([provenance_at(RunDir(run), samples[-1].step).to_json()])
+    about |= provenance_metadata([provenance_at(RunDir(run), samples[-1].step).to_json()])
     frame_ms = _frame_ms(len(frames), seconds)
     return SpriteSet(frames, duration_ms=frame_ms, hold_ms=_LAST_MS, is_animation=True, about=about)
 

@@ -18,7 +18,7 @@ from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import HistoryRead, read_run
 from studio.engine.runs.samples import SAMPLE_COLUMNS, sample_paths, save_samples
-from studio.exports import event_file
+from studio.exports import tensorboard_log
 from tests.conftest import make_sprites
 from tests.engine.tools import kept_run
 
@@ -41,7 +41,7 @@ def _saved(run: Path, folder: Path) -> Path:
 def test_tensorboard_reads_the_very_curves_pixels_and_settings(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_file, "_A_REPORT", 4)  # in parts
+    monkeypatch.setattr(tensorboard_log, "_A_REPORT", 4)  # in parts
     log = EventAccumulator(str(_saved(run, tmp_path)), size_guidance=_ALL).Reload()
     (read,) = read_run(run)
     assert isinstance(read, HistoryRead)
@@ -86,7 +86,7 @@ def test_a_log_that_is_given_up_leaves_nothing(run: Path, tmp_path: Path) -> Non
 def test_without_its_package_it_is_said_how_to_get_it(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_file, "find_spec", lambda name: None)
+    monkeypatch.setattr(tensorboard_log, "find_spec", lambda name: None)
     with pytest.raises(ExportError, match="written yet") as raised:
         list(save_event_log(run, tmp_path))
     assert raised.value.hint == "Install tensorboard: pip install tensorboard."

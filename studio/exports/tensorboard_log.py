@@ -30,7 +30,7 @@ def check_installed() -> None:
         raise ExportError("TensorBoard's files can't be written yet.", "Install tensorboard: pip install tensorboard.")
 
 
-class EventFile:
+class TensorBoardLog:
     """One file, written from the first record to the last. Times are in seconds since 1970, UTC.
 
     Raises OSError where the disk says no.
@@ -86,7 +86,7 @@ class EventFile:
 
         shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
         tensor = TensorProto(dtype="DT_STRING", string_val=[markdown.encode("utf-8", "replace")], tensor_shape=shape)
-        about = metadata.create_summary_metadata(display_name="", description="")
+        about = metadata.create_summary_metadata(display_name="", sheet_json="")
         value = Summary.Value(tag=f"{tag}/text_summary", metadata=about, tensor=tensor)
         self._write(wall_time=time_s, summary=Summary(value=[value]))
 

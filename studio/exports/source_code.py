@@ -22,7 +22,7 @@ _WIDTH = 120  # of a line
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedSources:
     """Sources by their names, in the order in which they are to stand, and the imports that they need."""
 
     imports: list[str]
@@ -33,13 +33,15 @@ class Collected:
         return "\n\n\n".join(self.sources.values()) + "\n"
 
 
-def collect(items: Sequence[Any], known: Collection[str] = (), packages: Collection[str] = _TORCH_ALONE) -> Collected:
+def collect(
+    items: Sequence[Any], known: Collection[str] = (), packages: Collection[str] = _TORCH_ALONE
+) -> CollectedSources:
     """The sources of classes and functions, each after those of its own package that it needs.
 
     A method of a stateless object becomes a function without `self`. known: names that the file has by other means.
     packages: what may be imported, besides the standard library. Raises ExportError for a name from anywhere else.
     """
-    gathering = _Gathering(known, frozenset({*packages, *sys.stdlib_module_names}))
+    gathering = _Collector(known, frozenset({*packages, *sys.stdlib_module_names}))
     for item in items:
         gathering.add(item)
     if gathering.missing:
@@ -48,7 +50,7 @@ def collect(items: Sequence[Any], known: Collection[str] = (), packages: Collect
     lines = sorted(
         set(gathering.imports.values()), key=lambda line: (line.split()[1].startswith("torch"), line.split()[1], line)
     )
-    return Collected(lines, gathering.sources)
+    return CollectedSources(lines, gathering.sources)
 
 
 def standalone(items: Sequence[Any]) -> tuple[list[str], str]:
@@ -57,7 +59,7 @@ def standalone(items: Sequence[Any]) -> tuple[list[str], str]:
     return found.imports, found.code
 
 
-class _Gathering:
+class _Collector:
     """What was found on the way: imports by the name that they bind, sources by theirs, and names of foreign things."""
 
     def __init__(self, known: Collection[str], packages: frozenset[str]) -> None:
@@ -120,7 +122,7 @@ def free_names(code: str) -> set[str]:
     return read - bound
 
 
-def brief(code: str) -> str:
+def first_paragraphs(code: str) -> str:
     """`code`, of each docstring the first paragraph alone."""
     lines: list[str | None] = [*code.splitlines()]
     for node in ast.walk(ast.parse(code)):
@@ -158,12 +160,12 @@ def _module_imports(module: ModuleType, packages: frozenset[str]) -> dict[str, s
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.partition(".")[0] in packages:
-                    found[alias.asname or alias.name.partition(".")[0]] = f"import {_spelt(alias)}"
+                    found[alias.asname or alias.name.partition(".")[0]] = f"import {_import_name(alias)}"
         elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in packages:
             for alias in node.names:
-                found[alias.asname or alias.name] = f"from {node.module} import {_spelt(alias)}"
+                found[alias.asname or alias.name] = f"from {node.module} import {_import_name(alias)}"
     return found
 
 
-def _spelt(alias: ast.alias) -> str:
+def _import_name(alias: ast.alias) -> str:
     return f"{alias.name} as {alias.asname}" if alias.asname else alias.name

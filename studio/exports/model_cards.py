@@ -27,7 +27,7 @@ JSON_ENDING, PAGE_ENDING = ".card.json", ".card.html"
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """What something was made by: a model at a step of its training.
 
     run_sha256: of run.json, which holds the settings. weights_sha256: see `engine.provenance.digest_of`; empty where
@@ -47,7 +47,7 @@ class Source:
     credits: str = ""
     started_from: tuple[Mapping[str, Any], ...] = ()  # as `ancestors` in run.json
 
-    def sums(self) -> dict[str, str]:
+    def checksums(self) -> dict[str, str]:
         """By what the run, its sprites and its weights are known, and the rights that were entered."""
         names = ("run_sha256", "weights_sha256", "data_fingerprint", "licence", "credits")
         return {name: str(getattr(self, name)) for name in names if getattr(self, name)}
@@ -57,15 +57,15 @@ class Source:
         return json.dumps({name: value for name, value in dataclasses.asdict(self).items() if value not in ("", ())})
 
 
-def provenance(sources: Iterable[str]) -> dict[str, str]:
+def provenance_metadata(sources: Iterable[str]) -> dict[str, str]:
     """The text for a file of what comes from these, as JSON, each told once; none where nothing is known."""
     known = list(dict.fromkeys(filter(None, sources)))
     return {PROVENANCE: f"[{', '.join(known)}]"} if known else {}
 
 
-def sources_in(text: str) -> list[Source]:
+def parse_provenance(text: str) -> list[ModelSource]:
     """What such a text tells. Raises ValueError."""
-    return records.parse(text, list[Source])
+    return records.parse(text, list[ModelSource])
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Copies:
 class Card:
     """Of a model that was exported. files: SHA-256 of each by its name, the page of this card among them."""
 
-    source: Source
+    source: ModelSource
     created: str
     device: str
     size: int
@@ -159,7 +159,7 @@ def disclosure(card: Card) -> str:
     return " ".join(parts)
 
 
-def page_of(card: Card) -> bytes:
+def card_page(card: Card) -> bytes:
     """The card as a page of HTML that needs nothing else."""
     source = card.source
     started = [

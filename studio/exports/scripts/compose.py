@@ -19,7 +19,7 @@ from studio.core.formatting import number
 from studio.core.shell import command_line
 from studio.exports.base import ExportableModel
 from studio.exports.scripts.cells import PACKAGES, Cell, cells_for, stand_ins
-from studio.exports.sources import brief, collect, defined_names, free_names
+from studio.exports.source_code import collect, defined_names, first_paragraphs, free_names
 
 _WIDTH = 120
 # What the cells use and do not define themselves; of the standard library, then of others.
@@ -70,7 +70,7 @@ def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]
 def _in_paragraphs(sources: Mapping[str, str]) -> str:
     """Constants, which need nothing, line by line; then the others."""
     constants = [source for name, source in sources.items() if source.startswith(f"{name} = ")]
-    others = [brief(source) for source in sources.values() if source not in constants]
+    others = [first_paragraphs(source) for source in sources.values() if source not in constants]
     return "\n\n".join(filter(None, ["\n".join(constants), *others]))
 
 

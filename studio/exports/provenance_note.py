@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from studio.core.errors import BadInputError
-from studio.exports.cards import PROVENANCE, Source, sources_in
+from studio.exports.model_cards import PROVENANCE, ModelSource, parse_provenance
 
 HEADING = "Sprite Training Studio"
 _SEAL = "SHA-256"
@@ -18,7 +18,7 @@ _NO_SUM = "0" * 64  # stands for the sum while the sum is computed
 _SEALED = re.compile(rf"{_SEAL}: ([0-9a-f]{{64}})".encode())
 
 
-def note_of(about: Mapping[str, object]) -> str:
+def format_note(about: Mapping[str, object]) -> str:
     """Return the text of a note, with room for a seal if `about` has the sprites' provenance."""
     lines = [HEADING]
     if PROVENANCE in about:
@@ -27,12 +27,12 @@ def note_of(about: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
-def sealed(data: bytes) -> bytes:
+def add_checksum(data: bytes) -> bytes:
     """Return a file's bytes with their SHA-256 in the note; unchanged if the note has no room for a seal."""
     return data.replace(f"{_SEAL}: {_NO_SUM}".encode(), f"{_SEAL}: {hashlib.sha256(data).hexdigest()}".encode(), 1)
 
 
-def is_whole(data: bytes) -> bool:
+def checksum_matches(data: bytes) -> bool:
     """Return whether a file has a seal and was not changed after sealing."""
     found = _SEALED.search(data)
     if found is None:
@@ -42,17 +42,17 @@ def is_whole(data: bytes) -> bool:
 
 
 def provenance_in(note: str) -> str:
-    """Return the provenance in a note, in the form of `cards.provenance`; empty without provenance."""
+    """Return the provenance in a note, in the form of `cards.provenance_metadata`; empty without provenance."""
     start = f"{PROVENANCE}: "
     return next((line.removeprefix(start) for line in note.split("\n") if line.startswith(start)), "")
 
 
-def parse_sources(name: str, text: str) -> list[Source]:
+def parse_sources(name: str, text: str) -> list[ModelSource]:
     """Parse the provenance of the file `name` into sources. Raises BadInputError for an empty or damaged text."""
     if not text:
         hint = "The studio saved it without a note, or another program removed the note."
         raise BadInputError(f"{name} does not say where it comes from.", hint)
     try:
-        return sources_in(text)
+        return parse_provenance(text)
     except ValueError as error:
         raise BadInputError(f"What {name} says of where it comes from is damaged.", f"{error}.") from error

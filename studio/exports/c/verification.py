@@ -10,7 +10,7 @@ from torch import Tensor
 
 from studio.core.config import Config, setting
 from studio.exports.base import LARGEST_DIFFERENCE, PROBE, ExportableModel, Probe, RecipeTraits
-from studio.exports.onnx_graph import Predictor
+from studio.exports.onnx_graph import PredictorModule
 
 _INT8_DIFFERENCE = 0.1
 
@@ -39,29 +39,29 @@ def probe_for(config: CConfig) -> Probe:
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
-def drawn_at(model: ExportableModel, config: CConfig) -> list[tuple[int, int]]:
+def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tuple[int, int]]:
     """The class and the seed of each sprite of the probe."""
     probe, apart = probe_for(config), int(model.solver["places_apart"])
     labels = probe.labels(len(model.class_names)).tolist()
     return [(label, probe.seed + apart * place) for place, label in enumerate(labels)]
 
 
-def sealed(text: str, opening: str, closing: str) -> str:
+def add_checksum(text: str, opening: str, closing: str) -> str:
     """The text with a last line, a comment between these two, that tells whether it was changed."""
     return f"{text}\n{opening} sha256 of all above: {hashlib.sha256(text.encode()).hexdigest()} {closing}\n"
 
 
-def is_whole(text: str, opening: str, closing: str) -> bool:
+def checksum_matches(text: str, opening: str, closing: str) -> bool:
     """Whether a text is as it was sealed."""
     body, _, _ = text.rpartition(f"\n{opening} sha256 of all above: ")
-    return text == sealed(body, opening, closing)
+    return text == add_checksum(body, opening, closing)
 
 
 def live(model: ExportableModel, config: CConfig) -> Tensor:
     """What the model gives there: sprites float32 [count, 4, S, S] as they are drawn, or what it predicts."""
     with torch.no_grad():
         if model.makes != "sprites":
-            return Predictor(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
+            return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
         probe = probe_for(config)
         assert model.noise is not None
         labels = probe.labels(len(model.class_names))

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from studio.exports.processes import run_program
+from studio.exports.subprocesses import run_program
 
 _LOUD = "import sys; print(len(sys.stdin.read())); sys.stderr.write('x' * 300_000); sys.exit(3)"
 _LATE = "import os, sys\nwhile not os.path.exists('go'): pass\nprint(len(sys.stdin.read()))"

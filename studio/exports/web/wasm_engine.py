@@ -20,7 +20,7 @@ _POLL_S = 0.05
 T = TypeVar("T")
 
 
-class Engine:
+class WasmEngine:
     """An opened model for sprites of `size` pixels a side; a predicting model gives `outputs` numbers per sprite.
 
     Raises ExportError for a damaged engine or model.
@@ -32,7 +32,7 @@ class Engine:
         try:
             settings = wasmtime.Config()
             settings.epoch_interruption = True
-            self._machine = wasmtime.Engine(settings)  # not shared: `interruptible` stops everything on it
+            self._machine = wasmtime.Engine(settings)  # not shared: `run_in_thread` stops everything on it
             module, functions = (wasmtime.Module.deserialize(self._machine, part) for part in _compiled(engine))
             store = wasmtime.Store(self._machine)
             store.set_epoch_deadline(1)
@@ -54,7 +54,7 @@ class Engine:
             raise ExportError("There is no room for the model.", "Close other programs.")
         self.size, self.outputs = self._call("engine_size"), self._call("engine_outputs")
 
-    def interruptible(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
+    def run_in_thread(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
         """Run `work`, which calls this engine, in a thread; yield `share` every 50 ms, and return the result.
 
         Closing the generator stops the engine for good.

@@ -126,9 +126,9 @@ def in_opset(model: ModelProto, opset: int) -> ModelProto:
     return model
 
 
-def set_metadata(model: ModelProto, metadata: Mapping[str, str], description: str) -> None:
+def set_metadata(model: ModelProto, metadata: Mapping[str, str], sheet_json: str) -> None:
     """What the file says of itself, and nothing of where it was made."""
-    model.doc_string = description
+    model.doc_string = sheet_json
     model.producer_name = metadata["made_by"]
     del model.metadata_props[:]
     for key, value in metadata.items():
@@ -140,7 +140,7 @@ def set_metadata(model: ModelProto, metadata: Mapping[str, str], description: st
         del value.metadata_props[:]
 
 
-def checked(model: ModelProto) -> bytes:
+def serialize(model: ModelProto) -> bytes:
     """The file's bytes. Raises onnx.checker.ValidationError for a graph that ONNX does not allow."""
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))

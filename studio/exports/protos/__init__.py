@@ -1,1 +1,0 @@
-"""Edit ONNX graphs. Start with rewriting.py."""
