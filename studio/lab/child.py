@@ -26,9 +26,9 @@ def main() -> None:
     prepare_for_training()
     requests, answers = own_streams()
     try:
-        experiment, bench = receive(requests)
+        experiment, context = receive(requests)
         threading.Thread(target=_end_with, args=(requests,), daemon=True).start()
-        for message in _messages(experiment, bench):
+        for message in _messages(experiment, context):
             send(answers, message)
     finally:
         os._exit(0)  # at once: the other thread is in the middle of a read
@@ -44,16 +44,16 @@ def _end_with(requests: BinaryIO) -> None:
         os._exit(0)
 
 
-def _messages(experiment: Experiment, bench: ExperimentContext) -> Iterator[Event | Done]:
+def _messages(experiment: Experiment, context: ExperimentContext) -> Iterator[Event | Done]:
     import torch
 
     from studio.engine.devices import detection
 
-    if bench.device.kind == "cpu":
-        torch.set_num_threads(bench.config.threads or bench.device.threads or torch.get_num_threads())
+    if context.device.kind == "cpu":
+        torch.set_num_threads(context.config.threads or context.device.threads or torch.get_num_threads())
     try:
-        with detection.wrap_device_errors(bench.target):
-            yield from experiment.run(bench)
+        with detection.wrap_device_errors(context.target):
+            yield from experiment.run(context)
         yield Done()
     except Exception as error:  # noqa: BLE001 - a worker's boundary: what gets here is said where the work was asked for
         title, hint = describe_error(error, otherwise=f"The experiment '{experiment.title}' failed.")

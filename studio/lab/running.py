@@ -35,20 +35,20 @@ _WAIT_S = 0.025
 _FAREWELL_S = 0.1
 
 
-def run_experiment(experiment: Experiment, bench: ExperimentContext) -> Events:
+def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events:
     """Run it, keep what was found out: yields Progress, Outcomes as they grow, and in the end one ExperimentDone.
 
     Closing this kills the experiment, its child processes too, and waits at most 100 ms for it. Raises UsageError where
     the device or the run can't do it, StudioError.
     """
-    if obstacle := experiment.obstacle(bench.device) or experiment.unsupported_reason(bench.recipe):
+    if obstacle := experiment.obstacle(context.device) or experiment.unsupported_reason(context.recipe):
         raise UsageError(f"'{experiment.title}' can't be done here.", obstacle)
     outcome, start_s = Outcome(), time.perf_counter()
-    with closing(_Process(experiment, bench)) as process:
+    with closing(_Process(experiment, context)) as process:
         for event in process.events():
             outcome = event if isinstance(event, Outcome) else outcome
             yield event
-    result = result_of(experiment, bench, outcome, time.perf_counter() - start_s)
+    result = result_of(experiment, context, outcome, time.perf_counter() - start_s)
     try:
         path = keep(result)
     except OSError as error:
@@ -62,14 +62,14 @@ def look_inside(experiment: Experiment, run: Path, checkpoint: str, device: Devi
 
     Raises UsageError, RunError, StudioError.
     """
-    bench = yield from ExperimentContext.of_run(run, checkpoint, device, seconds)
-    yield from run_experiment(experiment, bench)
+    context = yield from ExperimentContext.of_run(run, checkpoint, device, seconds)
+    yield from run_experiment(experiment, context)
 
 
 class _Process:
     """The process of an experiment. Raises StudioError if it can't be started."""
 
-    def __init__(self, experiment: Experiment, bench: ExperimentContext) -> None:
+    def __init__(self, experiment: Experiment, context: ExperimentContext) -> None:
         if not worker_process.can_start():
             raise StudioError("Experiments need a Python that can be started once more; this program is none.")
         self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: it is gone
@@ -80,7 +80,7 @@ class _Process:
             self._scratch.cleanup()
             raise StudioError("The experiment's process can't be started.", f"The system says: {error}.") from error
         self._requests, self._answers = worker_process.streams_of(self._process)
-        self._thread = threading.Thread(target=self._talk, args=(experiment, bench), name="experiment", daemon=True)
+        self._thread = threading.Thread(target=self._talk, args=(experiment, context), name="experiment", daemon=True)
         self._thread.start()
 
     def events(self) -> Iterator[Event]:
@@ -116,11 +116,11 @@ class _Process:
         self._thread.join(_FAREWELL_S)
         self._scratch.cleanup()
 
-    def _talk(self, experiment: Experiment, bench: ExperimentContext) -> None:
+    def _talk(self, experiment: Experiment, context: ExperimentContext) -> None:
         """On a thread: ask for the experiment and pass on what comes."""
         requests: BinaryIO = self._requests
         try:
-            worker_process.send(requests, (experiment, bench))
+            worker_process.send(requests, (experiment, context))
             while True:
                 self._messages.put(worker_process.receive(self._answers))
         except CONNECTION_ERRORS:
@@ -143,25 +143,25 @@ class _Remote(Exception):  # noqa: N818 - no error of its own: it shows the trac
     """The traceback of what went wrong in the experiment's process."""
 
 
-def result_of(experiment: Experiment, bench: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
+def result_of(experiment: Experiment, context: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
     """An outcome with all that one must know to understand it later; took_s: seconds."""
     return Result(
         experiment=experiment.name,
         title=experiment.title,
         question=experiment.question,
         outcome=outcome,
-        code=experiment.code(bench),
+        code=experiment.code(context),
         read_on=experiment.read_on,
-        recipe=bench.recipe.name,
-        settings=bench.config.to_json(),
-        data_title=bench.sprites.title,
-        data_count=len(bench.sprites),
-        size=bench.sprites.size,
-        device=bench.device.id,
-        device_name=bench.device.name,
+        recipe=context.recipe.name,
+        settings=context.config.to_json(),
+        data_title=context.sprites.title,
+        data_count=len(context.sprites),
+        size=context.sprites.size,
+        device=context.device.id,
+        device_name=context.device.name,
         took_s=took_s,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        run="" if bench.run is None else bench.run.name,
-        checkpoint="" if bench.run is None else bench.checkpoint,
+        run="" if context.run is None else context.run.name,
+        checkpoint="" if context.run is None else context.checkpoint,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
     )

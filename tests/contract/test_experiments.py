@@ -26,7 +26,7 @@ from studio.lab.report import page_of
 from studio.lab.running import result_of, run_experiment
 from tests.conftest import THREADS, make_sprites, with_numbers
 from tests.engine.tools import train_classifier, train_generator, train_regression
-from tests.lab.tools import bench_of, small_bench
+from tests.lab.tools import context_of_run, small_context
 
 Runs = Mapping[str, Path]  # small ones, by recipe
 Outcomes = Callable[[Experiment], list[tuple[ExperimentContext, list[Event]]]]
@@ -60,12 +60,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return {name: folder / name for name in made}
 
 
-def _benches(experiment: Experiment, runs: Runs) -> list[ExperimentContext]:
+def _contexts(experiment: Experiment, runs: Runs) -> list[ExperimentContext]:
     """What it is tried with: sprites, or each run that it can be done with."""
     if experiment.subject == "sprites":
-        return [small_bench(seconds=_SECONDS)]
-    benches = [bench_of(run, seconds=_SECONDS) for run in runs.values()]
-    return [bench for bench in benches if not experiment.unsupported_reason(bench.recipe)]
+        return [small_context(seconds=_SECONDS)]
+    contexts = [context_of_run(run, seconds=_SECONDS) for run in runs.values()]
+    return [context for context in contexts if not experiment.unsupported_reason(context.recipe)]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def outcomes(runs: Runs) -> Outcomes:
     @functools.cache
     def once(experiment: Experiment) -> list[tuple[ExperimentContext, list[Event]]]:
         try:
-            return [(bench, list(experiment.run(bench))) for bench in _benches(experiment, runs)]
+            return [(context, list(experiment.run(context))) for context in _contexts(experiment, runs)]
         finally:
             torch.set_num_threads(THREADS)
 
@@ -84,23 +84,27 @@ def outcomes(runs: Runs) -> Outcomes:
 
 def test_it_measures_and_says_so(experiment: Experiment, outcomes: Outcomes) -> None:
     assert outcomes(experiment)
-    for bench, events in outcomes(experiment):
+    for context, events in outcomes(experiment):
         assert any(isinstance(event, Progress) and event.done for event in events)
         outcome = events[-1]
         assert isinstance(outcome, Outcome)
         assert outcome.sentences and all(re.search(r"[.!]$", sentence) for sentence in outcome.sentences)
         assert any(re.search(r"\d", sentence) for sentence in outcome.sentences)
         _check(outcome)
-        bench.config.replace(**outcome.suggests)  # they are settings, within their bounds
+        context.config.replace(**outcome.suggests)  # they are settings, within their bounds
         assert (outcome.step is None) == (experiment.subject == "sprites")
         assert pickle.loads(pickle.dumps(outcome)) == outcome  # as it comes from its process
         assert records.parse(json.dumps(dataclasses.asdict(outcome)), Outcome) == outcome  # as it is kept
 
 
 def test_what_it_looks_into_stays_as_it_is(experiment: Experiment, runs: Runs, outcomes: Outcomes) -> None:
-    for bench in _benches(experiment, runs):
-        asked = pickle.loads(pickle.dumps((experiment, bench)))[1]  # as its process is asked
-        assert (asked.run, asked.checkpoint, len(asked.sprites)) == (bench.run, bench.checkpoint, len(bench.sprites))
+    for context in _contexts(experiment, runs):
+        asked = pickle.loads(pickle.dumps((experiment, context)))[1]  # as its process is asked
+        assert (asked.run, asked.checkpoint, len(asked.sprites)) == (
+            context.run,
+            context.checkpoint,
+            len(context.sprites),
+        )
     before = {run: _contents(run) for run in runs.values()}
     outcomes(experiment)
     assert before == {run: _contents(run) for run in runs.values()}
@@ -113,11 +117,11 @@ def _contents(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_a_run_that_it_cannot_be_done_with_is_refused_in_a_sentence(experiment: Experiment, runs: Runs) -> None:
-    for bench in map(bench_of, runs.values()):
-        if (problem := experiment.unsupported_reason(bench.recipe)) and experiment.subject == "run":
+    for context in map(context_of_run, runs.values()):
+        if (problem := experiment.unsupported_reason(context.recipe)) and experiment.subject == "run":
             assert problem.endswith(".")
             with pytest.raises(UsageError, match=re.escape(problem)):
-                next(run_experiment(experiment, bench))
+                next(run_experiment(experiment, context))
 
 
 def _check(outcome: Outcome) -> None:
@@ -132,7 +136,7 @@ def _check(outcome: Outcome) -> None:
 
 
 def test_its_plain_code_runs(experiment: Experiment, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
-    code = experiment.code(_benches(experiment, runs)[0])
+    code = experiment.code(_contexts(experiment, runs)[0])
     assert "import torch\n" in code and "studio" not in code and max(map(len, code.splitlines())) <= 100
     try:
         exec(compile(code, f"{experiment.name}.py", "exec"), {"__name__": "__main__"})
@@ -148,9 +152,9 @@ def test_other_devices_are_offered_or_refused_in_a_sentence(experiment: Experime
 
 
 def test_its_report_needs_nothing_else(experiment: Experiment, outcomes: Outcomes) -> None:
-    for bench, (*_, outcome) in outcomes(experiment):
+    for context, (*_, outcome) in outcomes(experiment):
         assert isinstance(outcome, Outcome)
-        result = result_of(experiment, bench, outcome, 1.0)
+        result = result_of(experiment, context, outcome, 1.0)
         page = page_of([result])
         assert page.count("<img ") == len(outcome.plots) + len(outcome.pictures)
         sources = re.findall(r'(?:src|href)="([^"]*)"', page)

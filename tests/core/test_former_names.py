@@ -20,7 +20,7 @@ from studio.recipes.base import Recipe
 from studio.recipes.capabilities import EditsSprites, Student
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
-from tests.lab.tools import small_bench
+from tests.lab.tools import small_context
 
 OLDER_PLUGINS = Path(__file__).parents[1] / "older_plugins"  # the toy plug-ins as they were for version 0.1
 
@@ -100,7 +100,7 @@ def test_members_of_a_plugin_may_have_former_names() -> None:
             return {"side": 3}
 
     assert Older().unsupported_reason(Classifier()) == "Classifier is no generator."
-    assert Older().code(small_bench()) == "cpu 3"
+    assert Older().code(small_context()) == "cpu 3"
 
 
 def test_capabilities_of_a_plugin_may_have_former_names() -> None:

@@ -33,15 +33,16 @@ from studio.lab.experiments import (
     threads,
 )
 from studio.lab.experiments.base import ExperimentContext
-from studio.lab.experiments.batch_size import _Measured
+from studio.lab.experiments.batch_size import BatchTiming
 from studio.lab.outcome import Outcome, Picture
+from studio.lab.sweep import TimedTraining
 from studio.recipes.generator import Generator
 from tests.engine.tools import CPU, bomb_png
-from tests.lab.tools import small_bench
+from tests.lab.tools import small_context
 
 
-def _sizes(speeds: list[float]) -> list[_Measured]:
-    return [_Measured(2**place, 2**place / speed, 1 << 20) for place, speed in enumerate(speeds)]
+def _timings(speeds: list[float]) -> list[BatchTiming]:
+    return [BatchTiming(2**power, 2**power / speed, 1 << 20) for power, speed in enumerate(speeds)]
 
 
 @pytest.mark.parametrize(
@@ -53,135 +54,136 @@ def _sizes(speeds: list[float]) -> list[_Measured]:
         ([50], 1),
     ],
 )
-def test_the_knee_is_where_the_speed_stops_rising(speeds: list[float], knee: int) -> None:
-    found = _sizes(speeds)
-    rising = found[: speeds.index(max(speeds)) + 1]
+def test_knee_is_where_speed_stops_rising(speeds: list[float], knee: int) -> None:
+    timings = _timings(speeds)
+    rising = timings[: speeds.index(max(speeds)) + 1]
     if knee == 1 and len(speeds) > 1:
         assert batch_size._knee(rising).speed >= 0.98 * max(speeds)
     else:
         assert batch_size._knee(rising).size == knee
 
 
-def test_a_batch_that_does_not_fit_is_told() -> None:
-    outcome = batch_size._outcome(_sizes([10, 20, 22]), "8 sprites don't fit into the memory of a card.", small_bench())
+def test_batch_that_does_not_fit_is_reported() -> None:
+    outcome = batch_size._conclusion(
+        _timings([10, 20, 22]), "8 sprites don't fit into the memory of a card.", small_context()
+    )
     assert outcome.suggests == {"batch_size": 2}
     assert "8 sprites don't fit into the memory of a card." in outcome.sentences
 
 
-def test_a_device_without_room_for_a_single_sprite_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_without_memory_for_one_sprite_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise DeviceFullError("The card has no memory left.")
 
     monkeypatch.setattr(batch_size, "_measure", full)
     with pytest.raises(DeviceFullError, match="no memory left"):
-        list(batch_size.BatchSize().run(small_bench()))
+        list(batch_size.BatchSize().run(small_context()))
 
 
 def _ranged(losses: list[float], steps: int = 100) -> Outcome:
     rates = np.geomspace(1e-6, 1.0, steps)
-    return learning_rate._outcome(rates, losses, small_bench())
+    return learning_rate._conclusion(rates, losses, small_context())
 
 
-def test_a_tenth_of_the_rate_with_the_lowest_loss_is_suggested() -> None:
+def test_tenth_of_the_rate_with_the_lowest_loss_is_suggested() -> None:
     rates = np.geomspace(1e-6, 1.0, 100)
     bowl = (1 + (np.log10(rates) + 1) ** 2).tolist()  # lowest at 0.1
     outcome = _ranged(bowl)
     assert outcome.suggests["learning_rate"] == pytest.approx(0.01, rel=0.6)  # smoothing lags a little
-    assert "rose after it" in outcome.sentences[0]
+    assert "rose after that" in outcome.sentences[0]
 
 
-def test_a_loss_that_never_falls_suggests_nothing() -> None:
+def test_loss_that_never_falls_suggests_nothing() -> None:
     outcome = _ranged([1.0 + place / 10 for place in range(100)])
     assert not outcome.suggests and "never fell" in outcome.sentences[0]
 
 
-def test_what_is_no_number_ends_the_curve() -> None:
+def test_nan_loss_ends_the_curve() -> None:
     falling = [2.0 - place / 50 for place in range(50)]
-    assert learning_rate._has_fallen_apart([*falling, float("nan")], 100)
-    assert not learning_rate._has_fallen_apart(falling, 100)
-    assert learning_rate._has_fallen_apart([*falling, *[9.0] * 10], 100)
+    assert learning_rate._has_diverged([*falling, float("nan")], 100)
+    assert not learning_rate._has_diverged(falling, 100)
+    assert learning_rate._has_diverged([*falling, *[9.0] * 10], 100)
     outcome = _ranged([*falling, float("nan")])
-    assert "fallen apart" in outcome.sentences[0]
+    assert "diverged" in outcome.sentences[0]
     assert len(outcome.plots[0].lines[0].x) == 50
 
 
-def test_the_fewest_threads_that_are_as_fast_are_taken() -> None:
-    bench = small_bench()  # of two cores, which takes `THREADS`
-    outcome = threads._outcome({1: [0.2, 0.2, 9.0], 2: [0.1, 0.1, 0.1], 4: [0.1, 0.099, 0.2]}, bench)
+def test_fewest_of_equally_fast_thread_counts_is_suggested() -> None:
+    context = small_context()  # two cores; the settings use THREADS
+    outcome = threads._conclusion({1: [0.2, 0.2, 9.0], 2: [0.1, 0.1, 0.1], 4: [0.1, 0.099, 0.2]}, context)
     assert outcome.sentences[0].startswith("2 threads train fastest: 40 sprites/s")
     assert "2 times as fast as one" in outcome.sentences[1]
     assert "are no slower" in outcome.sentences[2]
-    same = threads._outcome({1: [0.1], 2: [0.0985], 4: [0.3]}, bench)
+    same = threads._conclusion({1: [0.1], 2: [0.0985], 4: [0.3]}, context)
     assert same.sentences[0].startswith("1 thread trains fastest")
     assert "take 3 times as long" in same.sentences[1]
-    assert outcome.suggests != same.suggests  # one of the two is what the settings take
+    assert outcome.suggests != same.suggests  # one of them is the current setting
 
 
-def _precisions(**found: tuple[float, list[float]]) -> dict[str, precision._Run]:
-    """Runs whose steps took so many seconds, with these losses."""
-    runs = {}
+def _precisions(**found: tuple[float, list[float]]) -> dict[str, precision.PrecisionTraining]:
+    """Return trainings by precision, with this step time in seconds and these losses."""
+    trainings = {}
     for name, (step_s, losses) in found.items():
-        runs[name] = run = precision._Run(small_bench().training())
-        run.training.precision, run.durations_s = name, [step_s] * len(losses)
-        run._losses = [torch.tensor(loss) for loss in losses]
-    return runs
+        trainings[name] = training = precision.PrecisionTraining(small_context().training())
+        training.durations_s, training.losses = [step_s] * len(losses), [torch.tensor(loss) for loss in losses]
+    return trainings
 
 
-def test_a_faster_precision_that_learns_the_same_is_suggested() -> None:
-    bench = small_bench(precision="fp32")
-    faster = precision._outcome(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.01, 1.01])), bench)
+def test_faster_precision_that_learns_as_well_is_suggested() -> None:
+    context = small_context(precision="fp32")
+    faster = precision._conclusion(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.01, 1.01])), context)
     assert faster.suggests == {"precision": "bf16"}
     assert "bf16 is 2 times as fast as fp32 here: 40 sprites/s against 20 sprites/s." in faster.sentences[0]
-    assert "1 % apart: both learn the same." in faster.sentences[1]
-    worse = precision._outcome(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.5, 1.5])), bench)
-    assert not worse.suggests and "learn the same" not in worse.sentences[1]
-    broken = precision._outcome(_precisions(fp32=(0.2, [1.0, 1.0]), fp16=(0.1, [math.nan])), bench)
-    assert not broken.suggests and broken.sentences[1] == "In fp16 the loss stopped being a number."
+    assert "They differ by 1 %: both learn equally well." in faster.sentences[1]
+    worse = precision._conclusion(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.5, 1.5])), context)
+    assert not worse.suggests and "learn equally" not in worse.sentences[1]
+    broken = precision._conclusion(_precisions(fp32=(0.2, [1.0, 1.0]), fp16=(0.1, [math.nan])), context)
+    assert not broken.suggests and broken.sentences[1] == "In fp16 the loss became NaN or infinite."
 
 
-def test_what_is_kept_for_the_backward_pass_is_counted_once() -> None:
-    """Beside what the network's width says: four times the width keeps about four times as much."""
+def test_memory_kept_for_the_backward_pass_counts_once() -> None:
+    """Four times the width keeps about four times as much memory, beside the weights."""
     activations = []
     for width in (16, 64):
-        run = precision._Run(small_bench(width=width, batch_size=64).training())
-        run.warm_up()
+        run = precision.PrecisionTraining(small_context(width=width, batch_size=64).training())
+        run.warm_up(2)
         weights = sum(weight.nbytes for weight in run.training.network.parameters())
         activations.append(run.kept_bytes - weights)
     assert 3 <= activations[1] / activations[0] <= 5
 
 
-def test_devices_are_ranked_and_what_fails_is_said() -> None:
+def test_devices_are_ranked_and_failures_reported() -> None:
     card = Device("cuda:0", "cuda", "A card", 1, 1)
-    slow = devices._Measured(CPU, "fp32", StepTimes(0.1, 0.3, 0.5, 0.1), 0.5, 9.0, None)
-    fast = devices._Measured(card, "bf16", StepTimes(0.01, 0.03, 0.05, 0.01), 0.2, 99.0, None)
+    slow = devices.DeviceTiming(CPU, "fp32", StepTimes(0.1, 0.3, 0.5, 0.1), 0.5, 9.0, None)
+    fast = devices.DeviceTiming(card, "bf16", StepTimes(0.01, 0.03, 0.05, 0.01), 0.2, 99.0, None)
     found = [slow, fast]
-    outcome = devices._outcome(found, ["A card in fp16: it is full."], small_bench())
+    outcome = devices._conclusion(found, ["A card in fp16: it is full."], small_context())
     assert outcome.sentences[0] == "A card in bf16 trains fastest: 40 sprites/s."
     assert outcome.sentences[1] == "That is 10 times as fast as test CPU in fp32."
-    assert "100.0 ms goes: batch 10 %, forward 30 %, backward 50 %, optimizer 10 %" in outcome.sentences[2]
-    assert "would cost 0.20 ms more" in outcome.sentences[3]
+    assert "takes 100.0 ms: batch 10 %, forward 30 %, backward 50 %, optimizer 10 %" in outcome.sentences[2]
+    assert "would add 0.20 ms to each step" in outcome.sentences[3]
     assert outcome.sentences[-1] == "A card in fp16: it is full."
     assert [table.rows[1][0] for table in outcome.tables] == ["cuda:0, bf16", "cuda:0, bf16"]
-    assert "Nothing must be moved" in devices._outcome([slow], [], small_bench()).sentences[3]
-    with pytest.raises(DeviceError, match="No device could do it"):
-        devices._outcome([], ["A card in fp16: it is full."], small_bench())
+    assert "No transfer is needed" in devices._conclusion([slow], [], small_context()).sentences[3]
+    with pytest.raises(DeviceError, match="failed on every device"):
+        devices._conclusion([], ["A card in fp16: it is full."], small_context())
 
 
 @pytest.mark.parametrize("mistake", mistakes._MISTAKES, ids=lambda mistake: mistake.title)
 def test_a_mistake_is_told_by_both_devices_and_mended(mistake: mistakes._Mistake) -> None:
     if mistake.without_cuda and torch.cuda.is_available():
-        assert not mistakes._said_of(mistake.wrong, small_bench())
+        assert not mistakes._said_of(mistake.wrong, small_context())
         return
-    said = mistakes._said_of(mistake.wrong, small_bench())
+    said = mistakes._said_of(mistake.wrong, small_context())
     assert said and (mistake.without_cuda or ("cpu" in said and "meta" in said))
-    assert not mistakes._said_of(mistake.mended, small_bench())
+    assert not mistakes._said_of(mistake.mended, small_context())
     assert torch.get_default_device().type == "cpu"
 
 
 def test_a_mistake_that_raises_nothing_is_not_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     harmless = mistakes._Mistake("Harmless", "x + x", "It is none.", "x + x")
     monkeypatch.setattr(mistakes, "_MISTAKES", (harmless, mistakes._MISTAKES[0]))
-    *_, outcome = mistakes.Mistakes().run(small_bench())
+    *_, outcome = mistakes.Mistakes().run(small_context())
     assert isinstance(outcome, Outcome) and outcome.sentences[0].startswith("1 of 2 mistakes raised an error")
     assert ("PyTorch says", "Nothing: this version goes on.") in outcome.tables[0].rows
 
@@ -195,7 +197,7 @@ def _loops(**changed_s: float) -> dict[str, float]:
 
 
 def test_what_each_way_to_move_data_costs_is_said() -> None:
-    card = dataclasses.replace(small_bench(), device=Device("cuda:0", "cuda", "A card", 1, 1))
+    card = dataclasses.replace(small_context(), device=Device("cuda:0", "cuda", "A card", 1, 1))
     found = _loops() | {moving_data._pinned(4): 0.008}
     said = list(moving_data._sentences(found, 0.3, card))
     assert said[0].startswith("A step takes 40.0 ms when files are opened in it, 10.0 ms when all is on the device: 4 ")
@@ -208,7 +210,7 @@ def test_what_each_way_to_move_data_costs_is_said() -> None:
 
 
 def test_what_a_cpu_can_not_show_of_moving_data_is_said() -> None:
-    said = list(moving_data._sentences(_loops(), 0.3, small_bench()))
+    said = list(moving_data._sentences(_loops(), 0.3, small_context()))
     assert "moving" not in said[1] and "loss" not in said[1]
     assert "can't be shown" in said[5] and "differ by 10 %" in said[6]
 
@@ -219,8 +221,8 @@ def test_a_loop_over_pixels_makes_what_torchvision_makes() -> None:
 
 
 def test_without_zero_grad_each_step_adds_to_all_before() -> None:
-    bench = small_bench(weight_decay=0.0)
-    added, alone = break_it._Unzeroed(bench.training()), bench.training()
+    context = small_context(weight_decay=0.0)
+    added, alone = break_it._Unzeroed(context.training()), context.training()
     sums = {name: torch.zeros_like(weight) for name, weight in alone.network.named_parameters()}
     for name, weight in alone.network.named_parameters():
         weight.register_post_accumulate_grad_hook(functools.partial(_add_gradient, sums[name]))
@@ -238,7 +240,7 @@ def _add_gradient(total: torch.Tensor, weight: torch.Tensor) -> None:
 
 
 def _broken(title: str, losses: list[float], heldout: float) -> break_it._Run:
-    run = break_it._Run(title, small_bench().training(), 0.1, [torch.tensor(loss) for loss in losses])
+    run = break_it._Run(title, small_context().training(), 0.1, [torch.tensor(loss) for loss in losses])
     run.looks[len(losses)] = {"loss": heldout, "accuracy": 0.5}
     return run
 
@@ -266,22 +268,22 @@ def test_what_was_broken_is_compared_with_what_was_not() -> None:
 
 
 def test_what_was_made_smaller_is_said() -> None:
-    config = small_bench(batch_size=8, width=16).config
+    config = small_context(batch_size=8, width=16).config
     assert not list(break_it._about_size(config, config))
     (said,) = break_it._about_size(config.replace(batch_size=64, width=64), config.replace(batch_size=32, width=32))
     assert said == "All share the time, so they were kept small: batch size 32, width 32."
 
 
 def test_what_is_broken_needs_sprites_to_hold_out() -> None:
-    bench = small_bench()
-    alone = dataclasses.replace(bench, sprites=bench.sprites.take(np.arange(1)))
+    context = small_context()
+    alone = dataclasses.replace(context, sprites=context.sprites.take(np.arange(1)))
     with pytest.raises(TrainingError, match="too few sprites"):
         list(break_it.BreakIt().run(alone))
 
 
 @pytest.mark.slow
 def test_broken_generators_draw_sprites_to_compare() -> None:
-    *_, outcome = break_it.BreakIt().run(small_bench(recipe=Generator()))
+    *_, outcome = break_it.BreakIt().run(small_context(recipe=Generator()))
     assert isinstance(outcome, Outcome)
     names = [picture.title for picture in outcome.pictures]
     assert names == [break_it._SOUND, break_it._RATE, break_it._UNZEROED, break_it._UNAVERAGED]
@@ -297,35 +299,36 @@ def test_a_picture_that_is_none_is_refused() -> None:
 
 
 def _compared(eager_s: float, compiled_s: float, cost_s: float, loss: float) -> Outcome:
-    """What is said of steps that take so long, where compiling took `cost_s`."""
-    training = small_bench().training()
-    eager = compiled._Steps(training, 3 * eager_s, [eager_s] * 7, 1.0)
-    quick = compiled._Steps(training, cost_s + 3 * compiled_s, [compiled_s] * 7, loss)
-    return compiled._outcome(eager, quick, small_bench())
+    """Return the conclusion for these step times and losses; cost_s: seconds of compiling."""
+    losses = [[torch.tensor(1.0)] * 10, [torch.tensor(loss)] * 10]
+    training = small_context().training()
+    eager = TimedTraining(training, 3 * eager_s, [eager_s] * 7, losses[0])
+    quick = TimedTraining(training, cost_s + 3 * compiled_s, [compiled_s] * 7, losses[1])
+    return compiled._conclusion(eager, quick)
 
 
-def test_when_compiling_pays_is_said() -> None:
+def test_step_where_compiling_pays_off() -> None:
     outcome = _compared(eager_s=0.25, compiled_s=0.125, cost_s=50.0, loss=1.0)
     assert outcome.sentences[:3] == (
-        "Compiled, a step takes 125.0 ms instead of 250.0 ms: 2 times as fast. To compile it took 50 s.",
-        "It pays from step 400 on, after 1 min 40 s of training.",
-        "After 10 steps from the same seed the losses of both are exactly the same.",
+        "A compiled step takes 125 ms instead of 250 ms: 2 times as fast. Compiling took 50 s.",
+        "It pays off from step 400 on, after 1 min 40 s of training.",
+        "After 10 steps from the same seed both losses are exactly the same.",
     )
     (mark,), (eager, quick) = outcome.plots[0].marks, outcome.plots[0].lines
     crossing = [np.interp(mark.x, line.x, line.y) for line in (eager, quick)]
     assert mark.x == 400 and crossing[0] == pytest.approx(crossing[1])
 
 
-def test_compiling_that_never_pays_is_no_reason_to_compile() -> None:
+def test_compiling_that_never_pays_off() -> None:
     outcome = _compared(eager_s=0.1, compiled_s=0.2, cost_s=50.0, loss=1.5)
-    assert "2 times as long" in outcome.sentences[0] and "never pays" in outcome.sentences[1]
+    assert "2 times as long" in outcome.sentences[0] and "never pays off" in outcome.sentences[1]
     assert "50 % apart" in outcome.sentences[2] and not outcome.plots[0].marks
     assert "no faster" in _compared(0.1, 0.1, 50.0, 1.0).sentences[0]
     late = _compared(eager_s=0.1, compiled_s=0.09, cost_s=5000.0, loss=1.0)
-    assert "longer than most trainings are" in late.sentences[1]
+    assert "longer than most trainings" in late.sentences[1]
 
 
-def test_compiling_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: "there")
     assert "headers" in compiled.Compile().obstacle(CPU)
@@ -339,24 +342,24 @@ def test_compiling_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.parametrize(("side", "count"), [(8, 300), (256, 4)])
 def test_large_sprites_are_moved_a_few_at_a_time(side: int, count: int) -> None:
     sprites = Sprites(np.zeros((300, side, side, 4), np.uint8), np.zeros(300, np.int64), ("one",), ("",) * 300, "blank")
-    bench = dataclasses.replace(small_bench(batch_size=1024), sprites=sprites)
-    assert moving_data._batch_size(bench) == count
+    context = dataclasses.replace(small_context(batch_size=1024), sprites=sprites)
+    assert moving_data._batch_size(context) == count
 
 
-def test_how_long_a_card_waits_is_said_of_the_usual_batch() -> None:
-    bench = small_bench()
-    bench = dataclasses.replace(bench, config=bench.config.replace(batch_size=64))
-    found = [cuda_graph._Measured(16, 0.04, 0.005), cuda_graph._Measured(64, 0.04, 0.008)]
-    found.append(cuda_graph._Measured(256, 0.04, 0.02))
-    first, waits, largest, _ = cuda_graph._sentences(found, bench)
-    assert "64 sprites takes 40.00 ms" in first and "8.00 ms" in first and "80 %" in waits
-    assert "256 sprites a step a graph is 2 times as fast: the more" in largest
+def test_gpu_wait_is_reported_for_the_usual_batch_size() -> None:
+    context = small_context()
+    context = dataclasses.replace(context, config=context.config.replace(batch_size=64))
+    found = [cuda_graph.GraphTiming(16, 0.04, 0.005), cuda_graph.GraphTiming(64, 0.04, 0.008)]
+    found.append(cuda_graph.GraphTiming(256, 0.04, 0.02))
+    first, waits, largest, _ = cuda_graph._sentences(found, context)
+    assert "64 sprites per step, an eager step takes 40.00 ms" in first and "8.00 ms" in first and "80 %" in waits
+    assert "256 sprites per step a graph is 2 times as fast: larger" in largest
     (plot,) = cuda_graph._plots(found)
     assert [line.y for line in plot.lines] == [(400.0, 1600.0, 6400.0), (3200.0, 8000.0, 12800.0)]
-    assert "nothing waits" in cuda_graph._sentences([cuda_graph._Measured(64, 0.04, 0.04)], bench)[1]
+    assert "hardly waits" in cuda_graph._sentences([cuda_graph.GraphTiming(64, 0.04, 0.04)], context)[1]
 
 
-def test_only_nvidia_s_cards_have_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_nvidia_gpus_have_cuda_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     card = Device("cuda:0", "cuda", "A card", 1, 1)
     monkeypatch.setattr(torch.version, "hip", None)
     assert not cuda_graph.CudaGraph().obstacle(card) and cuda_graph.CudaGraph().obstacle(CPU)
@@ -364,15 +367,13 @@ def test_only_nvidia_s_cards_have_graphs(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "NVIDIA" in cuda_graph.CudaGraph().obstacle(card)
 
 
-def test_a_card_that_is_full_ends_with_the_batches_it_had_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(
-        bench: ExperimentContext, precision: str, size: int, seconds: float
-    ) -> Events[Event, None, cuda_graph._Measured]:
+def test_full_gpu_ends_with_the_batch_sizes_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(context: ExperimentContext, size: int) -> Events[Event, None, cuda_graph.GraphTiming]:
         if size > 16:
             raise DeviceFullError("full")
         yield from ()
-        return cuda_graph._Measured(size, 0.04, 0.01)
+        return cuda_graph.GraphTiming(size, 0.04, 0.01)
 
     monkeypatch.setattr(cuda_graph, "_measure", measure)
-    *_, outcome = cuda_graph.CudaGraph().run(small_bench())
+    *_, outcome = cuda_graph.CudaGraph().run(small_context())
     assert isinstance(outcome, Outcome) and len(outcome.tables[0].rows) == 1 and "75 %" in outcome.sentences[1]

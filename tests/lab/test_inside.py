@@ -28,7 +28,7 @@ from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator, train_regression
-from tests.lab.tools import bench_of, small_bench
+from tests.lab.tools import context_of_run, small_context
 from tests.lab.toys import Toy
 
 
@@ -45,14 +45,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _outcome(experiment: Experiment, bench: ExperimentContext) -> Outcome:
-    *_, outcome = experiment.run(bench)
+def _outcome(experiment: Experiment, context: ExperimentContext) -> Outcome:
+    *_, outcome = experiment.run(context)
     assert isinstance(outcome, Outcome)
     return outcome
 
 
 def test_the_parameters_are_listed_as_the_tutorials_print_them(folder: Path) -> None:
-    outcome = _outcome(layers.Layers(), bench_of(folder / "perceptron"))
+    outcome = _outcome(layers.Layers(), context_of_run(folder / "perceptron"))
     network = load_model(folder / "perceptron", "best", CPU).network
     (table,) = outcome.tables
     assert table.rows[0][:5] == ("hidden.0.weight", "128 x 256", "float32", "cpu", "32,768")
@@ -60,7 +60,7 @@ def test_the_parameters_are_listed_as_the_tutorials_print_them(folder: Path) -> 
     sizes = [f"{weight.square().mean().sqrt().item():.3g}" for weight in network.parameters()]
     assert [f"{float(row[5]):.3g}" for row in table.rows] == sizes
     assert not outcome.plots and "'Log layer statistics'" in outcome.sentences[-1]
-    recorded = _outcome(layers.Layers(), bench_of(folder / "generator"))
+    recorded = _outcome(layers.Layers(), context_of_run(folder / "generator"))
     assert len(recorded.plots) >= 2 and recorded.tables[0].rows[0][0] == "time.1"
     weights = sum(int(row[4].replace(",", "")) for row in recorded.tables[1].rows)
     assert weights == sum(w.numel() for w in load_model(folder / "generator", "best", CPU).network.parameters())
@@ -77,16 +77,16 @@ def test_the_look_that_belongs_to_a_checkpoint_is_the_last_before_it() -> None:
 
 
 def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
-    bench = bench_of(folder / "classifier")
-    assert bench.is_heldout and len(bench.sprites) == 4
+    context = context_of_run(folder / "classifier")
+    assert context.is_heldout and len(context.sprites) == 4
     model = load_model(folder / "classifier", "best", CPU)
-    order, losses = run_to_end(hardest._losses(model, bench.sprites, 60.0))
+    order, losses = run_to_end(hardest._losses(model, context.sprites, 60.0))
     with torch.no_grad():
-        logits = model.network(to_input(to_device(bench.sprites.rgba, model.device)))
-    known = F.cross_entropy(logits, torch.from_numpy(bench.sprites.labels), reduction="none").numpy()
+        logits = model.network(to_input(to_device(context.sprites.rgba, model.device)))
+    known = F.cross_entropy(logits, torch.from_numpy(context.sprites.labels), reduction="none").numpy()
     assert np.allclose(losses, known[order], rtol=1e-4) and (np.diff(losses) <= 0).all()
-    outcome = _outcome(hardest.Hardest(), bench)
-    pairs = list(zip(bench.sprites.labels.tolist(), logits.argmax(1).tolist(), strict=True))
+    outcome = _outcome(hardest.Hardest(), context)
+    pairs = list(zip(context.sprites.labels.tolist(), logits.argmax(1).tolist(), strict=True))
     wrong = [pair for pair in pairs if pair[0] != pair[1]]
     assert any(f"{len(wrong)} of 4 are taken for another class" in sentence for sentence in outcome.sentences)
     assert outcome.pictures[1].title.startswith("Where it looked")
@@ -94,9 +94,9 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
 
 
 def test_sprites_learnt_from_stand_in_where_none_are_held_out(folder: Path) -> None:
-    bench = bench_of(folder / "all learnt")
-    assert not bench.is_heldout and len(bench.sprites) == 24
-    assert "24 sprites learnt from, as none were held out" in _outcome(hardest.Hardest(), bench).sentences[0]
+    context = context_of_run(folder / "all learnt")
+    assert not context.is_heldout and len(context.sprites) == 24
+    assert "24 sprites learnt from, as none were held out" in _outcome(hardest.Hardest(), context).sentences[0]
 
 
 class _OnePixel(nn.Module):
@@ -118,7 +118,7 @@ def test_it_glows_where_the_classifier_looked(folder: Path) -> None:
 
 def test_what_comes_out_of_the_noise_is_what_the_model_draws(folder: Path) -> None:
     model = load_model(folder / "generator", "best", CPU)
-    outcome = _outcome(from_noise.FromNoise(), bench_of(folder / "generator"))
+    outcome = _outcome(from_noise.FromNoise(), context_of_run(folder / "generator"))
     settings = GenerateSettings(count=4, seed=7, true_pixels=False)
     (drawn,) = of_kind(list(generate(model, settings)), SpritesGenerated)
     guided = outcome.pictures[1].pixels().reshape(4, 16, -1, 16, 4).swapaxes(1, 2)
@@ -134,15 +134,15 @@ def test_a_silhouette_is_settled_when_it_stays_near_the_last() -> None:
 
 
 def test_the_stages_are_blocks_in_the_order_of_their_work(folder: Path) -> None:
-    outcome = _outcome(feature_maps.FeatureMaps(), bench_of(folder / "classifier"))
+    outcome = _outcome(feature_maps.FeatureMaps(), context_of_run(folder / "classifier"))
     names = ["enter", *(f"blocks.{place}" for place in range(5))]
     assert [row[0] for row in outcome.tables[0].rows] == names
     assert [picture.title.partition(":")[0] for picture in outcome.pictures[1:]] == names
-    drawn = _outcome(feature_maps.FeatureMaps(), bench_of(folder / "generator"))
+    drawn = _outcome(feature_maps.FeatureMaps(), context_of_run(folder / "generator"))
     stages = [row[0] for row in drawn.tables[0].rows]
     assert len(stages) == 12 and (stages[0], stages[-1]) == ("enter", "leave")
     with pytest.raises(UsageError, match="no feature maps"):
-        _outcome(feature_maps.FeatureMaps(), bench_of(folder / "perceptron"))
+        _outcome(feature_maps.FeatureMaps(), context_of_run(folder / "perceptron"))
 
 
 def test_the_strongest_channels_come_first_each_in_all_greys() -> None:
@@ -156,15 +156,15 @@ def test_the_strongest_channels_come_first_each_in_all_greys() -> None:
 
 
 def test_a_checkpoint_can_be_chosen_and_is_told(folder: Path) -> None:
-    bench = bench_of(folder / "generator", "last")
-    result = result_of(layers.Layers(), bench, _outcome(layers.Layers(), bench), 1.0)
+    context = context_of_run(folder / "generator", "last")
+    result = result_of(layers.Layers(), context, _outcome(layers.Layers(), context), 1.0)
     assert (result.run, result.checkpoint, result.looked_into()) == ("generator", "last", "generator, last (step 8)")
     with pytest.raises(UsageError, match="no checkpoint at step 999"):
-        _outcome(layers.Layers(), bench_of(folder / "generator", "999"))
+        _outcome(layers.Layers(), context_of_run(folder / "generator", "999"))
 
 
 def test_results_from_before_there_were_runs_can_be_read() -> None:
-    result = result_of(Toy(), small_bench(), Outcome(sentences=("Sound.",)), 1.0)
+    result = result_of(Toy(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
     values = dataclasses.asdict(result)
     del values["run"], values["checkpoint"], values["outcome"]["step"]
     read = records.parse(json.dumps(values), Result)
@@ -173,6 +173,6 @@ def test_results_from_before_there_were_runs_can_be_read() -> None:
 
 def test_numbers_are_shown_beside_the_true_ones(tmp_path: Path) -> None:
     run_to_end(train_regression(tmp_path / "run", with_numbers(make_sprites()), steps=2))
-    outcome = _outcome(hardest.Hardest(), bench_of(tmp_path / "run"))
+    outcome = _outcome(hardest.Hardest(), context_of_run(tmp_path / "run"))
     assert outcome.tables[0].columns == ("sprite", "class", ">loss", ">visible", ">red")
     assert all(", true " in row[3] for row in outcome.tables[0].rows)

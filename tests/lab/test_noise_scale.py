@@ -21,7 +21,7 @@ from studio.lab.outcome import Outcome
 from studio.recipes.classifier import Classifier
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, learnt, train_classifier
-from tests.lab.tools import bench_of
+from tests.lab.tools import context_of_run
 
 PARTS = (1, 2, 3, 2)  # sprites of the parts of a batch
 SPREADS = torch.linspace(0.5, 1.5, 50)  # standard deviations of the numbers of a gradient
@@ -103,7 +103,7 @@ def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def test_a_run_is_told_how_large_a_batch_still_pays_and_stays_as_it_is(run: Path) -> None:
     before = [*_contents(run)]
-    *_, outcome = NoiseScale().run(bench_of(run, seconds=0.1))
+    *_, outcome = NoiseScale().run(context_of_run(run, seconds=0.1))
     assert isinstance(outcome, Outcome) and outcome.step == 3
     assert outcome.sentences[0].startswith("At step 3, by ") and "noise scale is" in outcome.sentences[0]
     assert [*_contents(run)] == before

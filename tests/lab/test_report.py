@@ -14,7 +14,7 @@ from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.lab.report import draw_plot, page_of, save_report
 from studio.lab.results import Result
 from studio.lab.running import result_of
-from tests.lab.tools import small_bench
+from tests.lab.tools import small_context
 from tests.lab.toys import Toy
 
 PLOT = Plot(
@@ -27,7 +27,7 @@ PLOT = Plot(
 @pytest.fixture
 def result() -> Result:
     table = Table(("size", ">speed"), (("<1>", "5"), ("2", "9")))
-    return result_of(Toy(), small_bench(), Outcome((PLOT,), (table,), ("It is <so> & so.",)), 3.0)
+    return result_of(Toy(), small_context(), Outcome((PLOT,), (table,), ("It is <so> & so.",)), 3.0)
 
 
 class _Texts(HTMLParser):

@@ -18,7 +18,7 @@ from studio.lab import child, running
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, keep, kept
 from studio.lab.running import result_of, run_experiment
-from tests.lab.tools import Here, small_bench
+from tests.lab.tools import Here, small_context
 from tests.lab.toys import Broken, Dying, Refusing, Stuck, Toy
 
 
@@ -28,7 +28,7 @@ def _home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_what_it_found_out_is_kept() -> None:
-    events = list(run_experiment(Toy(), small_bench(seed=7)))
+    events = list(run_experiment(Toy(), small_context(seed=7)))
     first = events[0]  # long before the process is up
     assert isinstance(first, Progress) and "starting" in first.what
     assert Progress(1, 2, "things") in events
@@ -42,7 +42,7 @@ def test_what_it_found_out_is_kept() -> None:
 def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "_Process", Here)
     (tmp_path / "lab").write_text("in the way")
-    *_, notice, done = run_experiment(Toy(), small_bench())
+    *_, notice, done = run_experiment(Toy(), small_context())
     assert isinstance(notice, Notice) and notice.level == "warning" and "could not be kept" in notice.title
     assert isinstance(done, ExperimentDone) and done.path is None and done.result.outcome.sentences
 
@@ -54,7 +54,7 @@ def _until_stuck(events: Iterator[Event]) -> int:
 
 def test_cancelling_ends_all_of_its_processes_at_once() -> None:
     before = set(psutil.Process().children(recursive=True))
-    events = run_experiment(Stuck(), small_bench())
+    events = run_experiment(Stuck(), small_context())
     grandchild = psutil.Process(_until_stuck(events))
     assert next(events) == Progress(grandchild.pid, 0, "child")  # again: nothing new comes, and others can work
     start_s = time.perf_counter()
@@ -69,18 +69,18 @@ def test_cancelling_ends_all_of_its_processes_at_once() -> None:
 @pytest.mark.slow
 def test_one_that_dies_says_so() -> None:
     with pytest.raises(StudioError, match="process has died"):
-        list(run_experiment(Dying(), small_bench()))
+        list(run_experiment(Dying(), small_context()))
 
 
 @pytest.mark.slow
 def test_its_errors_are_raised_here() -> None:
     with pytest.raises(StudioError, match="'Toy' failed") as caught:
-        list(run_experiment(Broken(), small_bench()))
+        list(run_experiment(Broken(), small_context()))
     assert "ZeroDivisionError" in caught.value.hint and "in run" in str(caught.value.__cause__)
 
 
 def test_errors_that_a_user_understands_are_passed_on_as_they_are() -> None:
-    *_, failed = child._messages(Refusing(), small_bench())
+    *_, failed = child._messages(Refusing(), small_context())
     assert isinstance(failed, JobFailed)
     assert (failed.title, failed.hint) == ("These sprites won't do.", "Take others.")
 
@@ -91,16 +91,16 @@ def test_what_a_device_cannot_show_is_said_at_once() -> None:
             return f"{device.name} is no card."
 
     with pytest.raises(UsageError, match="test CPU is no card"):
-        list(run_experiment(OnCardsOnly(), small_bench()))
+        list(run_experiment(OnCardsOnly(), small_context()))
 
 
 def test_sprites_that_a_recipe_cannot_learn_from_are_refused() -> None:
     with pytest.raises(TrainingError, match="class"):
-        small_bench(smallest_class=20)
+        small_context(smallest_class=20)
 
 
 def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
-    result = result_of(Toy(), small_bench(), Outcome(sentences=("Sound.",)), 1.0)
+    result = result_of(Toy(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
     path = keep(result)
     (paths.lab() / "0 torn.json").write_bytes(path.read_bytes()[:100])
     sound = json.loads(path.read_text())

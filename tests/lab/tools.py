@@ -13,13 +13,13 @@ from tests.conftest import make_sprites
 from tests.engine.tools import CPU, small_classifier
 
 
-def small_bench(seconds: float = 1.0, recipe: Recipe | None = None, **changes: Value) -> ExperimentContext:
+def small_context(seconds: float = 1.0, recipe: Recipe | None = None, **changes: Value) -> ExperimentContext:
     """A classifier whose step takes milliseconds, or a small model of that recipe."""
     config = small_classifier(**changes) if recipe is None else recipe.small.replace(**changes)
     return ExperimentContext.of(recipe or Classifier(), config, make_sprites(), CPU, seconds)
 
 
-def bench_of(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> ExperimentContext:
+def context_of_run(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> ExperimentContext:
     """To look into a run."""
     return run_to_end(ExperimentContext.of_run(run, checkpoint, CPU, seconds))
 
@@ -27,8 +27,8 @@ def bench_of(run: Path, checkpoint: str = "best", seconds: float = 1.0) -> Exper
 class Here:
     """An experiment in this process."""
 
-    def __init__(self, experiment: Experiment, bench: ExperimentContext) -> None:
-        self.events = lambda: experiment.run(bench)
+    def __init__(self, experiment: Experiment, context: ExperimentContext) -> None:
+        self.events = lambda: experiment.run(context)
 
     def close(self) -> None:
         """Nothing is left behind."""

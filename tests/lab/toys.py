@@ -18,19 +18,19 @@ class Toy(Experiment):
 
     name, title, question, seconds = "toy", "Toy", "Does it work?", 1.0
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         print("this must not get in between")  # noqa: T201
         yield Progress(1, 2, "things")
-        yield Outcome(sentences=(f"{len(bench.sprites)} sprites, seed {bench.config.seed}.",))
+        yield Outcome(sentences=(f"{len(context.sprites)} sprites, seed {context.config.seed}.",))
 
-    def code(self, bench: ExperimentContext) -> str:
+    def code(self, context: ExperimentContext) -> str:
         return "pass"
 
 
 class Stuck(Toy):
     """Has a process of its own and hangs; what it counts is the number of that process."""
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         yield Progress(child.pid, 0, "child")
         time.sleep(600)
@@ -39,7 +39,7 @@ class Stuck(Toy):
 class Dying(Toy):
     """Ends its process in the middle."""
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         yield Progress(1, 2, "things")
         os._exit(3)
 
@@ -47,7 +47,7 @@ class Dying(Toy):
 class Refusing(Toy):
     """Can't do it with these sprites."""
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         yield Progress(0, 0, "things")
         raise TrainingError("These sprites won't do.", "Take others.")
 
@@ -55,5 +55,5 @@ class Refusing(Toy):
 class Broken(Toy):
     """Has a bug."""
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         yield Progress(1 // 0, 0, "never")

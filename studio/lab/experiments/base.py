@@ -152,20 +152,20 @@ class Experiment(ABC):
         return ""
 
     @abstractmethod
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         """Measure: yields Progress, and an Outcome whenever there is more to show; the last one has the sentences.
 
         Runs in a process of its own, which is killed to cancel it: it needs to tidy nothing up but files.
         """
 
-    def code(self, bench: ExperimentContext) -> str:
+    def code(self, context: ExperimentContext) -> str:
         """Lines of plain PyTorch that do the same, for a reader who has a network and sprites."""
-        device, size = bench.device.id, bench.sprites.size
+        device, size = context.device.id, context.sprites.size
         return self.plain.format(
-            device=device, batch_size=bench.config.batch_size, size=size, **self.template_values(bench)
+            device=device, batch_size=context.config.batch_size, size=size, **self.template_values(context)
         )
 
-    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
+    def template_values(self, context: ExperimentContext) -> dict[str, object]:
         """What else the plain lines are filled in with."""
         return {}
 

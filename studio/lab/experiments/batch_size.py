@@ -1,10 +1,9 @@
-"""Batch size: how fast, how much memory, and where larger batches stop paying."""
+"""Batch size: speed and memory by batch size, and where larger batches stop being faster."""
 
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,12 +14,13 @@ from studio.core.formatting import count, memory, number, percent, rate
 from studio.engine.devices import detection
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
+from studio.lab.sweep import Sweep, milliseconds
 
 SIZES = tuple(2**power for power in range(11))
-_SLOWER = 0.9  # times the best speed is slower again, beyond what is noise
+_SLOWER = 0.9  # of the best speed: a smaller drop is noise
 _WARM_UP_STEPS, _LEAST_STEPS, _MOST_STEPS = 1, 2, 40
-_GROWTH = 2.2  # times as long takes a step of twice as many, at most
-_MEMORY_SHARE = 0.8  # of what is free may be taken where too much of it would end the process
+_GROWTH = 2.2  # a step of twice as many sprites takes at most this many times as long
+_MEMORY_SHARE = 0.8  # of the free memory of a CPU, where the system ends a process that takes too much
 _CODE = """\
 import time
 
@@ -40,23 +40,10 @@ for batch_size in (1, 4, 16, 64, 256):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        loss.item()  # waits until a GPU has done all that: only then the clock tells the truth
+        loss.item()  # waits for a GPU: without it the clock stops too early
         seconds = time.perf_counter() - start
-    print(f"{{batch_size:4}} sprites a step: {{batch_size / seconds:.0f}} sprites/s")
+    print(f"batch size {{batch_size:4}}: {{batch_size / seconds:.0f}} sprites/s")
 """
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """A size of batch: the median of its steps, and the most memory that was in use."""
-
-    size: int
-    step_s: float
-    memory_bytes: int
-
-    @property
-    def speed(self) -> float:
-        return self.size / self.step_s
 
 
 class BatchSize(Experiment):
@@ -64,121 +51,145 @@ class BatchSize(Experiment):
 
     name = "batch-size"
     title = "Batch size"
-    question = "Where do larger batches stop paying?"
+    question = "What is the largest useful batch size?"
     order = 20
     seconds = 60.0
     read_on = ("Performance tuning guide", "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html")
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        precision, found, why = bench.precision(), list[_Measured](), ""
-        start_s = time.perf_counter()
+    def run(self, context: ExperimentContext) -> Events:
+        return _BatchSizeSweep(context).run()
+
+
+@dataclass(frozen=True)
+class BatchTiming:
+    """Measurements of one batch size: the median time of a step, and the peak memory in use."""
+
+    size: int
+    step_s: float
+    memory_bytes: int
+
+    @property
+    def speed(self) -> float:
+        """Sprites per second."""
+        return self.size / self.step_s
+
+
+class _BatchSizeSweep(Sweep[int]):
+    """Timings by batch size. stop_reason: why larger batches were not measured, in a sentence, or empty."""
+
+    def __init__(self, context: ExperimentContext) -> None:
+        super().__init__(context)
+        self.precision, self.timings, self.stop_reason = context.precision(), list[BatchTiming](), ""
+
+    def values(self) -> Iterator[int]:
         for size in SIZES:
-            left_s = bench.seconds - (time.perf_counter() - start_s)
-            if why := _reason_to_stop(found, left_s, bench.target):
-                break
-            try:
-                measured = yield from _measure(bench, precision, size, bench.seconds / 2 / len(SIZES))
-            except DeviceFullError:
-                if not found:
-                    raise
-                measured = None
-            if measured is None:
-                why = f"{number(size)} sprites don't fit into the memory of {bench.device.name}."
-                break
-            if not found:
-                start_s = time.perf_counter()  # the first one pays for the start of everything
-            found.append(measured)
-            yield Outcome(_plots(found), (_table(found),))
-        yield _outcome(found, why, bench)
+            left_s = self.context.seconds - self.passed_s
+            self.stop_reason = self.stop_reason or _stop_reason(self.timings, left_s, self.context.target)
+            if self.stop_reason:
+                return
+            yield size
+
+    def measure(self, value: int) -> Generator[Progress, None, None]:
+        is_first, full = not self.timings, f"{number(value)} sprites don't fit into the memory"
+        try:
+            timing = yield from _measure(self.context, self.precision, value)
+        except DeviceFullError:
+            if is_first:
+                raise
+            timing = None
+        if timing is None:
+            self.stop_reason = f"{full} of {self.context.device.name}."
+            return
+        if is_first:
+            self.start_s += self.passed_s  # the first size includes the start-up of the device
+        self.timings.append(timing)
+
+    def summary(self) -> Outcome:
+        return Outcome(_plots(self.timings), (_table(self.timings),))
+
+    def conclusion(self) -> Outcome:
+        return _conclusion(self.timings, self.stop_reason, self.context)
 
 
-def _reason_to_stop(found: list[_Measured], left_s: float, target: torch.device) -> str:
-    """Why larger batches are not tried, in a sentence; empty where they are."""
-    if not found:
+def _stop_reason(timings: list[BatchTiming], left_s: float, target: torch.device) -> str:
+    """Return why the next larger batch size is not measured, in a sentence; empty to measure it."""
+    if not timings:
         return ""
-    step_s = _GROWTH * found[-1].step_s
-    if (_WARM_UP_STEPS + _LEAST_STEPS) * step_s > left_s:
-        return f"Larger batches than {number(found[-1].size)} were not tried: a step takes {found[-1].step_s:.1f} s."
-    more_bytes = _GROWTH * (found[-1].memory_bytes - found[0].memory_bytes)
+    last = timings[-1]
+    if (_WARM_UP_STEPS + _LEAST_STEPS) * _GROWTH * last.step_s > left_s:
+        return f"Batches above {number(last.size)} were not tried: a step already takes {last.step_s:.1f} s."
+    more_bytes = _GROWTH * (last.memory_bytes - timings[0].memory_bytes)
     if target.type == "cpu" and more_bytes > _MEMORY_SHARE * detection.memory_free(target):
-        return f"Larger batches than {number(found[-1].size)} were not tried: the memory could run out."
+        return f"Batches above {number(last.size)} were not tried: the memory could run out."
     return ""
 
 
-def _measure(
-    bench: ExperimentContext, precision: str, size: int, seconds: float
-) -> Generator[Progress, None, _Measured | None]:
-    """Time steps of a size; yields Progress, returns None where it doesn't fit. Raises DeviceFullError."""
-    torchs = torch.get_device_module(bench.target)
-    has_peak = hasattr(torchs, "reset_peak_memory_stats")
-    detection.empty_cache(bench.target)
+def _measure(context: ExperimentContext, precision: str, size: int) -> Generator[Progress, None, BatchTiming | None]:
+    """Time steps of one batch size: yields Progress; returns None if it doesn't fit. Raises DeviceFullError."""
+    backend, seconds = torch.get_device_module(context.target), context.seconds / 2 / len(SIZES)
+    has_peak = hasattr(backend, "reset_peak_memory_stats")
+    detection.empty_cache(context.target)
     if has_peak:
-        torchs.reset_peak_memory_stats(bench.target)
-    training = bench.training(precision, use_graph=True, batch_size=size)  # as long as a run's steps
+        backend.reset_peak_memory_stats(context.target)
+    training = context.training(precision, use_graph=True, batch_size=size)  # with CUDA graphs, as a run has them
     durations_s: list[float] = []
     while len(timed := durations_s[_WARM_UP_STEPS:]) < _LEAST_STEPS or (
         sum(timed) < seconds and len(timed) < _MOST_STEPS
     ):
         durations_s.append(training.time_steps())
-        yield Progress(SIZES.index(size), len(SIZES), f"sizes; {count(size, 'sprite')} a step")
+        yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; now {count(size, 'sprite')}")
     if training.micro_batch_size < size:
         return None
-    in_use = torchs.max_memory_allocated(bench.target) if has_peak else detection.memory_in_use(bench.target)
-    return _Measured(size, statistics.median(timed), in_use)
+    in_use = backend.max_memory_allocated(context.target) if has_peak else detection.memory_in_use(context.target)
+    return BatchTiming(size, statistics.median(timed), in_use)
 
 
-def _knee(rising: list[_Measured]) -> _Measured:
-    """Where the speed, over the doublings of the size, is farthest above a straight line (Satopaa et al. 2011)."""
+def _knee(rising: list[BatchTiming]) -> BatchTiming:
+    """Return the knee: where speed over log2(size) is farthest above a straight line (Satopaa et al. 2011)."""
     first, last = rising[0].speed, rising[-1].speed
     if len(rising) < 3 or last <= first:
         return rising[-1]
-    above = [(item.speed - first) / (last - first) - place / (len(rising) - 1) for place, item in enumerate(rising)]
+    above = [(item.speed - first) / (last - first) - index / (len(rising) - 1) for index, item in enumerate(rising)]
     return rising[above.index(max(above))] if max(above) > 0 else rising[-1]
 
 
-def _plots(found: list[_Measured], marks: tuple[Mark, ...] = ()) -> tuple[Plot, ...]:
-    sizes, axis = tuple(float(item.size) for item in found), Axis("sprites a step", log=True)
-    speed = Line("training", sizes, tuple(item.speed for item in found))
-    megabytes = Line("memory", sizes, tuple(item.memory_bytes / 2**20 for item in found))
+def _plots(timings: list[BatchTiming], marks: tuple[Mark, ...] = ()) -> tuple[Plot, ...]:
+    sizes, axis = tuple(float(item.size) for item in timings), Axis("batch size", log=True)
+    speed = Line("training", sizes, tuple(item.speed for item in timings))
+    megabytes = Line("memory", sizes, tuple(item.memory_bytes / 2**20 for item in timings))
     return (
         Plot("Speed by batch size", axis, Axis("sprites/s"), (speed,), marks),
         Plot("Memory by batch size", axis, Axis("MB"), (megabytes,), marks),
     )
 
 
-def _table(found: list[_Measured]) -> Table:
+def _table(timings: list[BatchTiming]) -> Table:
     rows = tuple(
-        (number(item.size), _milliseconds(item.step_s), rate(item.speed), memory(item.memory_bytes)) for item in found
+        (number(item.size), milliseconds(item.step_s), rate(item.speed), memory(item.memory_bytes)) for item in timings
     )
-    return Table((">sprites a step", ">time a step", ">speed", ">memory"), rows)
+    return Table((">batch size", ">time per step", ">speed", ">memory"), rows)
 
 
-def _milliseconds(seconds: float) -> str:
-    """0.0371 -> '37.1 ms', 1.78 -> '1,780 ms'."""
-    return f"{1000 * seconds:,.1f} ms" if seconds < 0.1 else f"{1000 * seconds:,.0f} ms"
-
-
-def _outcome(found: list[_Measured], why: str, bench: ExperimentContext) -> Outcome:
-    best = max(found, key=lambda item: item.speed)
-    knee = _knee(found[: found.index(best) + 1])
-    sprites, speed = count(knee.size, "sprite"), rate(knee.speed)
+def _conclusion(timings: list[BatchTiming], stop_reason: str, context: ExperimentContext) -> Outcome:
+    best, first, last = max(timings, key=lambda item: item.speed), timings[0], timings[-1]
+    knee = _knee(timings[: timings.index(best) + 1])
     if knee is best:
-        sentences = [f"Larger batches pay up to {sprites} a step, the best here: {speed}."]
+        sentences = [f"Speed rises up to a batch size of {number(knee.size)}: {rate(knee.speed)}."]
     else:
-        share = f"{percent(knee.speed / best.speed)} of the best speed here, that of {number(best.size)}"
-        sentences = [f"At {sprites} a step larger batches stop paying: {speed}, {share}."]
-    if knee is not found[0]:
-        times = knee.speed / found[0].speed
-        sentences.append(
-            f"That is {times:.2g} times as many as one at a time, which costs each step's fixed work anew."
-        )
-    if best is not found[-1] and found[-1].speed < _SLOWER * best.speed:
-        sentences.append(f"{number(found[-1].size)} are slower again: {rate(found[-1].speed)}.")
-    fits = f"{number(found[-1].size)} still fit, in {memory(found[-1].memory_bytes)}."
-    sentences += [why] if why else [fits]
+        share = f"{percent(knee.speed / best.speed)} of the best speed, at {number(best.size)}"
+        sentences = [f"Above a batch size of {number(knee.size)} speed hardly rises: {rate(knee.speed)}, {share}."]
+    if knee is not first:
+        times = knee.speed / first.speed
+        sentences.append(f"That is {times:.2g} times as fast as one sprite per step: each step has fixed costs.")
+    if best is not last and last.speed < _SLOWER * best.speed:
+        sentences.append(f"A batch size of {number(last.size)} is slower again: {rate(last.speed)}.")
+    fits = f"A batch size of {number(last.size)} still fits, in {memory(last.memory_bytes)}."
+    sentences += [stop_reason or fits]
     sentences.append(
-        "A larger batch also takes fewer, smoother steps in the same time: what that does to learning, the curves show."
+        "Larger batches also mean fewer, less noisy updates in the same time. Compare loss curves to see the effect on "
+        "learning."
     )
-    suggests = {} if knee.size == bench.config.batch_size else {"batch_size": knee.size}
-    return Outcome(_plots(found, (Mark(knee.size, "stops paying"),)), (_table(found),), tuple(sentences), suggests)
+    suggests = {} if knee.size == context.config.batch_size else {"batch_size": knee.size}
+    marks = (Mark(knee.size, "largest useful size"),)
+    return Outcome(_plots(timings, marks), (_table(timings),), tuple(sentences), suggests)

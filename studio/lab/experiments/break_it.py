@@ -88,10 +88,10 @@ class BreakIt(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        learnt, heldout = _split(bench)
+    def run(self, context: ExperimentContext) -> Events:
+        learnt, heldout = _split(context)
         runs = _runs(learnt)
-        seconds, start_s = _SHARE * bench.seconds, time.perf_counter()
+        seconds, start_s = _SHARE * context.seconds, time.perf_counter()
         looks, passed_s, said_s = 0, 0.0, 0.0
         while passed_s < seconds or len(runs[0].losses) < _LEAST_STEPS:
             for run in runs:  # in turns: all take as many steps
@@ -114,7 +114,7 @@ class BreakIt(Experiment):
         raw.look(network, heldout)
         pictures += tuple(_pictures([raw], network))
         costs = _evaluated(raw.training, network, heldout)
-        sentences = (*_sentences([*runs, raw], costs), *_about_size(bench.config, learnt.config))
+        sentences = (*_sentences([*runs, raw], costs), *_about_size(context.config, learnt.config))
         yield Outcome(_plots(runs), (_table([*runs, raw]),), sentences, pictures=pictures)
 
 
@@ -169,30 +169,32 @@ class _Unzeroed(BenchmarkTrainer):
         self._kept[weight] = weight.grad.clone()  # optimizers overwrite theirs
 
 
-def _split(bench: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites]:
+def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites]:
     """A bench of small networks without the sprites that are held out, and these. Raises TrainingError."""
-    values = bench.config.to_json()
+    values = context.config.to_json()
     small = {name: min(values[name], most) for name, most in _AT_MOST.items() if name in values}
-    split = split_by_group(bench.sprites, _HELD_OUT, bench.config.seed)
+    split = split_by_group(context.sprites, _HELD_OUT, context.config.seed)
     if not len(split.validation):
         raise TrainingError("These are too few sprites: none can be held out.", "Open more, of at least two sources.")
-    heldout = DeviceSprites(bench.sprites.take(stride_subsample(split.validation, _LOOKED_AT)), bench.target)
-    return replace(bench, config=bench.config.replace(**small), sprites=bench.sprites.take(split.training)), heldout
+    heldout = DeviceSprites(context.sprites.take(stride_subsample(split.validation, _LOOKED_AT)), context.target)
+    return replace(
+        context, config=context.config.replace(**small), sprites=context.sprites.take(split.training)
+    ), heldout
 
 
-def _runs(bench: ExperimentContext) -> list[_Run]:
+def _runs(context: ExperimentContext) -> list[_Run]:
     """The training as it should be, then the wrong ones that these sprites allow."""
-    precision, rate = bench.precision(), bench.config.learning_rate
-    sound = bench.training(precision)
+    precision, rate = context.precision(), context.config.learning_rate
+    sound = context.training(precision)
     runs = [
         _Run(_SOUND, sound, rate),
-        _Run(_RATE, bench.training(precision), _TIMES * rate),
+        _Run(_RATE, context.training(precision), _TIMES * rate),
         _Run(_UNZEROED, _Unzeroed(sound), rate),
     ]
-    if len(bench.sprites) >= _FEWEST_TIMES * _FEW:
-        runs.append(_Run(_FEW_SPRITES, bench.training(precision), rate))
-        few = np.linspace(0, len(bench.sprites) - 1, _FEW, dtype=np.int64)
-        runs[-1].training.set_sprites(bench.sprites.take(few))
+    if len(context.sprites) >= _FEWEST_TIMES * _FEW:
+        runs.append(_Run(_FEW_SPRITES, context.training(precision), rate))
+        few = np.linspace(0, len(context.sprites) - 1, _FEW, dtype=np.int64)
+        runs[-1].training.set_sprites(context.sprites.take(few))
     return runs
 
 

@@ -1,14 +1,12 @@
-"""Compile: steps by torch.compile beside the usual ones, what compiling costs, and when that is earned back."""
+"""Compile: training steps with torch.compile and without, the cost of compiling, and when it pays back."""
 
 from __future__ import annotations
 
 import math
 import shutil
-import statistics
 import sysconfig
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import torch
@@ -17,32 +15,23 @@ from studio.core.errors import StudioError
 from studio.core.events import Events, Progress
 from studio.core.formatting import describe_agreement, duration, number, percent, rate
 from studio.engine.devices.types import Device
-from studio.engine.steps.bench_steps import BenchmarkTrainer
-from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import Experiment, ExperimentContext, seconds_in_turns
+from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
+from studio.lab.sweep import SETUP, Sweep, TimedTraining, milliseconds
 
 _COMPILERS = ("c++", "g++", "clang++", "cl")
-_WARM_UP_STEPS = 3  # what changes between two steps may be compiled anew
-_LEAST_STEPS, _LEAST_S = 5, 10.0  # of both in turns, once all is compiled
-_FASTER = 1.03  # times as fast: less is noise
-_LONGEST_S = 3600.0  # of training: what pays back later pays back too late
-_ALIKE = 0.05  # losses that differ by less
-_PLOTTED_S = 600.0  # of training, where nothing is paid back
-_CODE = """\
-import time
-
-import torch
-from torch import nn
-
-device = "{device}"
-x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
-network = nn.Sequential(nn.Conv2d(4, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 4, 3, padding=1))
-network.to(device)
-optimizer = torch.optim.AdamW(network.parameters())
-
+_WARM_UP_STEPS = 3  # the second and third step may compile again
+_LEAST_ROUNDS = 5
+_LEAST_S = 10.0  # for the steps after compiling
+_FASTER = 1.03  # a smaller speed-up is noise
+_LONGEST_S = 3600.0  # of training: few trainings last longer
+_CLOSE = 0.05  # relative difference of losses that rounding explains
+_PLOTTED_S = 600.0  # of training, if compiling never pays back
+_CODE = (
+    SETUP
+    + """
 for title, model in (("eager", network), ("compiled", torch.compile(network))):
-    for step in range(4):  # the first step of the second compiles
+    for step in range(4):  # the first compiled step compiles
         start = time.perf_counter()
         loss = nn.functional.mse_loss(model(x), x)
         optimizer.zero_grad()
@@ -51,6 +40,7 @@ for title, model in (("eager", network), ("compiled", torch.compile(network))):
         loss.item()  # waits for a GPU
         print(f"{{title}}, step {{step}}: {{1000 * (time.perf_counter() - start):.1f}} ms")
 """
+)
 
 
 class Compile(Experiment):
@@ -58,7 +48,7 @@ class Compile(Experiment):
 
     name = "compile"
     title = "Compile"
-    question = "Does torch.compile pay here, and when?"
+    question = "Does torch.compile pay off here, and when?"
     order = 60
     seconds = 90.0
     read_on = (
@@ -69,108 +59,101 @@ class Compile(Experiment):
 
     def obstacle(self, device: Device) -> str:
         if device.kind != "cpu":
-            return ""  # what cards need comes with PyTorch
+            return ""  # PyTorch ships the compiler for GPUs
         if not any(map(shutil.which, _COMPILERS)):
-            return "For a CPU, torch.compile needs a C++ compiler, such as g++."
+            return "For a CPU, torch.compile needs a C++ compiler, for example g++."
         if not Path(sysconfig.get_path("include"), "Python.h").exists():
             return "For a CPU, torch.compile needs Python's headers: on Debian, the package python3-dev."
         return ""
 
-    def run(self, bench: ExperimentContext) -> Events:
-        precision, start_s = bench.precision(), time.perf_counter()
-        eager, compiled = (_Steps(bench.training(precision)) for _ in range(2))
+    def run(self, context: ExperimentContext) -> Events:
+        precision = context.precision()
+        eager, compiled = (TimedTraining(context.training(precision)) for _ in range(2))
         compiled.training.loss = torch.compile(compiled.training.loss)
-        yield Progress(0, 0, "the usual steps")
-        eager.warm_up()
-        yield Progress(0, 0, "a network is being compiled, which can take a minute")
+        sweep = _CompileSweep(context, eager, compiled)
+        yield Progress(0, 0, "eager steps")
+        eager.warm_up(_WARM_UP_STEPS)
+        yield Progress(0, 0, "compiling, which can take a minute")
         try:
-            compiled.warm_up()
+            compiled.warm_up(_WARM_UP_STEPS)
         except RuntimeError as error:
-            why = " ".join(str(error).partition("\n\n")[0].split())  # more than the first line: that names the compiler
-            raise StudioError("torch.compile has failed here.", why) from error
-        seconds = max(_LEAST_S, bench.seconds - (time.perf_counter() - start_s))
-        start_s = said_s = time.perf_counter()
-        while (passed_s := time.perf_counter() - start_s) < seconds or len(eager.durations_s) < _LEAST_STEPS:
-            for steps in (eager, compiled):  # in turns: what else the computer does meets both alike
-                steps.take()
-            if time.perf_counter() - said_s > TICK_S:
-                said_s = time.perf_counter()
-                yield seconds_in_turns(passed_s, seconds)
-        yield _outcome(eager, compiled, bench)
+            reason = " ".join(str(error).partition("\n\n")[0].split())  # the first line only names the compiler
+            raise StudioError("torch.compile failed.", reason) from error
+        yield from sweep.run()
 
 
-@dataclass(eq=False)
-class _Steps:
-    """Steps of a training. first_s: seconds of those that warm up, in which what is compiled is compiled."""
+class _CompileSweep(Sweep[TimedTraining]):
+    """The eager and the compiled training."""
 
-    training: BenchmarkTrainer
-    first_s: float = 0.0
-    durations_s: list[float] = field(default_factory=list)
-    loss: float = 0.0  # of the last step
+    def __init__(self, context: ExperimentContext, eager: TimedTraining, compiled: TimedTraining) -> None:
+        super().__init__(context)
+        self.eager, self.compiled = eager, compiled
 
-    def warm_up(self) -> None:
-        """Take the first steps."""
-        self.first_s = sum(self.training.time_steps() for _ in range(_WARM_UP_STEPS))
+    def values(self) -> Iterator[TimedTraining]:
+        self.seconds = max(_LEAST_S, self.context.seconds - self.passed_s)  # what compiling has left over
+        self.start_s = time.perf_counter()
+        return self.in_turns([self.eager, self.compiled], _LEAST_ROUNDS)
 
-    def take(self) -> None:
-        """One more."""
-        start_s = time.perf_counter()
-        self.loss = float(self.training.train_step())  # waits for the device
-        self.durations_s.append(time.perf_counter() - start_s)
+    def measure(self, value: TimedTraining) -> Generator[Progress, None, None]:
+        value.step()
+        yield self.progress()
 
-    @property
-    def step_s(self) -> float:
-        """The median."""
-        return statistics.median(self.durations_s)
+    def summary(self) -> Outcome:
+        return Outcome()
+
+    def conclusion(self) -> Outcome:
+        return _conclusion(self.eager, self.compiled)
 
 
-def _outcome(eager: _Steps, compiled: _Steps, bench: ExperimentContext) -> Outcome:
-    cost_s = max(0.0, compiled.first_s - _WARM_UP_STEPS * compiled.step_s)
+def _conclusion(eager: TimedTraining, compiled: TimedTraining) -> Outcome:
+    cost_s = max(0.0, compiled.warm_up_s - _WARM_UP_STEPS * compiled.step_s)
     times = eager.step_s / compiled.step_s
-    steps = math.ceil(cost_s / (eager.step_s - compiled.step_s)) if times > _FASTER else 0  # that pay it back
+    steps = math.ceil(cost_s / (eager.step_s - compiled.step_s)) if times > _FASTER else 0  # until it pays back
     sentences = tuple(_sentences(eager, compiled, cost_s, steps))
-    return Outcome((_plot(eager, compiled, cost_s, steps),), (_table(eager, compiled, bench),), sentences)
+    return Outcome((_plot(eager, compiled, cost_s, steps),), (_table(eager, compiled),), sentences)
 
 
-def _plot(eager: _Steps, compiled: _Steps, cost_s: float, steps: int) -> Plot:
-    """The minutes that so many steps take, what is compiled first included."""
+def _plot(eager: TimedTraining, compiled: TimedTraining, cost_s: float, steps: int) -> Plot:
+    """Plot the minutes of training by number of steps, including the time to compile."""
     ends = (0.0, float(2 * steps or math.ceil(_PLOTTED_S / eager.step_s)))
     lines = (
         Line("eager", ends, tuple(step * eager.step_s / 60 for step in ends), dots=False),
         Line("compiled", ends, tuple((cost_s + step * compiled.step_s) / 60 for step in ends), dots=False),
     )
-    marks = (Mark(float(steps), "pays from here on"),) if steps else ()
-    return Plot("Time by steps, compiling included", Axis("steps"), Axis("minutes"), lines, marks)
+    marks = (Mark(float(steps), "pays back"),) if steps else ()
+    return Plot("Training time, including compiling", Axis("steps"), Axis("minutes"), lines, marks)
 
 
-def _table(eager: _Steps, compiled: _Steps, bench: ExperimentContext) -> Table:
+def _table(eager: TimedTraining, compiled: TimedTraining) -> Table:
     rows = tuple(
-        (name, duration(steps.first_s), f"{1000 * steps.step_s:,.1f} ms", rate(bench.config.batch_size / steps.step_s))
-        for name, steps in (("eager", eager), ("compiled", compiled))
+        (name, duration(training.warm_up_s), milliseconds(training.step_s), rate(training.sprites_per_s))
+        for name, training in (("eager", eager), ("compiled", compiled))
     )
-    return Table(("", f">first {_WARM_UP_STEPS} steps", ">a step after that", ">speed"), rows)
+    return Table(("", f">first {_WARM_UP_STEPS} steps", ">each later step", ">speed"), rows)
 
 
-def _sentences(eager: _Steps, compiled: _Steps, cost_s: float, steps: int) -> Iterator[str]:
+def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, steps: int) -> Iterator[str]:
     times = eager.step_s / compiled.step_s
     slower = f"{1 / times:.3g} times as long" if times < 1 / _FASTER else "no faster"
-    how = f"{times:.3g} times as fast" if steps else slower
+    speed = f"{times:.3g} times as fast" if steps else slower
     yield (
-        f"Compiled, a step takes {1000 * compiled.step_s:,.1f} ms instead of {1000 * eager.step_s:,.1f} ms: {how}. To "
-        f"compile it took {duration(cost_s)}."
+        f"A compiled step takes {milliseconds(compiled.step_s)} instead of {milliseconds(eager.step_s)}: {speed}. "
+        f"Compiling took {duration(cost_s)}."
     )
     if not steps:
-        yield "So it never pays here: PyTorch's own kernels are as good for this network on this device."
+        yield "Compiling never pays off here: PyTorch's own kernels are as fast for this network on this device."
     else:
         paid_s = steps * eager.step_s
-        late = ", longer than most trainings are" if paid_s > _LONGEST_S else ""
-        yield f"It pays from step {number(steps)} on, after {duration(paid_s)} of training{late}."
-    apart = abs(compiled.loss - eager.loss) / abs(eager.loss) if eager.loss else 0.0
-    taken = len(eager.durations_s) + _WARM_UP_STEPS
-    yield f"After {number(taken)} steps from the same seed the losses of both are {_alike(apart)}."
-    yield "The studio trains without it: nobody has to wait for the first step, or to have a compiler."
+        late = ", longer than most trainings" if paid_s > _LONGEST_S else ""
+        yield f"It pays off from step {number(steps)} on, after {duration(paid_s)} of training{late}."
+    last, base = (float(training.losses[-1]) for training in (compiled, eager))
+    difference = abs(last - base) / abs(base) if base else 0.0
+    yield f"After {number(len(eager.losses))} steps from the same seed both losses are {_agreement(difference)}."
+    yield "The studio trains without torch.compile: training starts at once, and no compiler is needed."
 
 
-def _alike(apart: float) -> str:
-    """How near two losses are that differ by this share."""
-    return describe_agreement(apart) if apart < _ALIKE else f"{percent(apart)} apart: roundings that differ have grown"
+def _agreement(difference: float) -> str:
+    """Describe the relative difference of two losses."""
+    if difference < _CLOSE:
+        return describe_agreement(difference)
+    return f"{percent(difference)} apart: rounding errors have grown"

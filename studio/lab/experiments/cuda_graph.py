@@ -1,10 +1,10 @@
-"""CUDA graph: steps that a card is asked for at once beside the same steps, asked for one operation at a time."""
+"""CUDA graph: training steps that the GPU replays from a graph, and the same steps launched kernel by kernel."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from studio.core.errors import DeviceFullError
@@ -15,11 +15,12 @@ from studio.engine.devices.cuda_graph import supports_cuda_graphs
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
+from studio.lab.sweep import Sweep
 
 SIZES = (16, 64, 256)
-_WARM_UP_STEPS = 5  # one of them is recorded
-_LEAST_ROUNDS, _AT_ONCE = 3, 5  # steps that nobody waits for in between, as in a training
-_FASTER = 1.05  # times as fast: less is noise
+_WARM_UP_STEPS = 5  # one of them captures the graph
+_LEAST_ROUNDS, _STEPS_PER_ROUND = 3, 5  # no synchronisation within a round, as in a training
+_FASTER = 1.05  # a smaller speed-up is noise
 _CODE = """\
 import time
 
@@ -31,7 +32,7 @@ x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 network = nn.Sequential(nn.Conv2d(4, 16, 3, padding=1), nn.SiLU(), nn.Conv2d(16, 4, 3, padding=1))
 network.to(device)
 on_cuda = device.startswith("cuda")
-optimizer = torch.optim.AdamW(network.parameters(), capturable=on_cuda)  # all it counts is there
+optimizer = torch.optim.AdamW(network.parameters(), capturable=on_cuda)  # its step counter is on the device
 
 
 def step():
@@ -51,106 +52,121 @@ def milliseconds(take, steps=20):
     return 1000 * (time.perf_counter() - start) / steps
 
 
-milliseconds(step)  # whatever is done for the first time
-print(f"one by one: {{milliseconds(step):.2f}} ms a step")
+milliseconds(step)  # warm-up
+print(f"eager: {{milliseconds(step):.2f}} ms a step")
 if on_cuda:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        loss = step()  # is written down, not done
+        loss = step()  # captured, not executed
     print(f"as a graph: {{milliseconds(graph.replay):.2f}} ms a step, loss {{loss.item():.4f}}")
 """
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """Seconds of a step of so many sprites, without and with the graph."""
+class GraphTiming:
+    """Seconds per step of one batch size, eager and with a CUDA graph."""
 
     size: int
-    plain_s: float
+    eager_s: float
     graph_s: float
 
     @property
-    def times(self) -> float:
+    def speedup(self) -> float:
         """How many times as fast the graph is."""
-        return self.plain_s / self.graph_s
+        return self.eager_s / self.graph_s
 
 
 class CudaGraph(Experiment):
-    """Takes the steps of a training with and without a graph of them, for batches of several sizes."""
+    """Takes training steps with and without a CUDA graph, for several batch sizes."""
 
     name = "cuda-graph"
     title = "CUDA graph"
-    question = "How long does a card wait to be asked for the next operation?"
+    question = "How long does a GPU wait for the CPU to launch its kernels?"
     order = 55
     seconds = 30.0
     read_on = ("CUDA Graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs")
     plain = _CODE
 
     def obstacle(self, device: Device) -> str:
-        return "" if supports_cuda_graphs(device.torch) else "Only NVIDIA's cards have CUDA graphs."
+        return "" if supports_cuda_graphs(device.torch) else "Only NVIDIA GPUs have CUDA graphs."
 
-    def run(self, bench: ExperimentContext) -> Events:
-        precision, found = bench.precision(), list[_Measured]()
-        for place, size in enumerate(SIZES):
-            what = f"batch sizes; {count(size, 'sprite')} a step"
-            yield Progress(place, len(SIZES), what)
-            try:
-                found.append((yield from _measure(bench, precision, size, bench.seconds / len(SIZES))))
-            except DeviceFullError:
-                if not found:
-                    raise
-                break
-            yield Progress(place + 1, len(SIZES), what)
-            yield Outcome(_plots(found), (_table(found),))
-        yield Outcome(_plots(found), (_table(found),), _sentences(found, bench))
+    def run(self, context: ExperimentContext) -> Events:
+        return _GraphSweep(context).run()
 
 
-def _measure(
-    bench: ExperimentContext, precision: str, size: int, seconds: float
-) -> Generator[Progress, None, _Measured]:
-    """Both in turns, for so many seconds: what else the computer does meets both alike. Raises DeviceFullError."""
-    detection.empty_cache(bench.target)
-    plain, graph = (bench.training(precision, use_graph=use_graph, batch_size=size) for use_graph in (False, True))
-    for training in (plain, graph):
+class _GraphSweep(Sweep[int]):
+    """Timings by batch size, up to the first that doesn't fit into the memory."""
+
+    def __init__(self, context: ExperimentContext) -> None:
+        super().__init__(context)
+        self.timings, self._is_full = list[GraphTiming](), False
+
+    def values(self) -> Iterator[int]:
+        return (size for size in SIZES if not self._is_full)
+
+    def measure(self, value: int) -> Generator[Progress, None, None]:
+        try:
+            self.timings.append((yield from _measure(self.context, value)))
+        except DeviceFullError:
+            if not self.timings:
+                raise
+            self._is_full = True
+        yield Progress(SIZES.index(value) + 1, len(SIZES), "batch sizes")
+
+    def summary(self) -> Outcome:
+        return Outcome(_plots(self.timings), (_table(self.timings),))
+
+    def conclusion(self) -> Outcome:
+        return Outcome(_plots(self.timings), (_table(self.timings),), _sentences(self.timings, self.context))
+
+
+def _measure(context: ExperimentContext, size: int) -> Generator[Progress, None, GraphTiming]:
+    """Time eager steps and graph steps in turns: yields Progress. Raises DeviceFullError."""
+    detection.empty_cache(context.target)
+    eager, graph = (
+        context.training(context.precision(), use_graph=use_graph, batch_size=size) for use_graph in (False, True)
+    )
+    for training in (eager, graph):
         training.time_steps(_WARM_UP_STEPS)
+    seconds = context.seconds / len(SIZES)
     start_s, rounds = time.perf_counter(), list[tuple[float, float]]()
     while len(rounds) < _LEAST_ROUNDS or time.perf_counter() - start_s < seconds:
-        rounds.append((plain.time_steps(_AT_ONCE), graph.time_steps(_AT_ONCE)))
-        yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; {count(size, 'sprite')} a step")
-    plain_s, graph_s = (statistics.median(times) for times in zip(*rounds, strict=True))
-    return _Measured(size, plain_s, graph_s)
+        rounds.append((eager.time_steps(_STEPS_PER_ROUND), graph.time_steps(_STEPS_PER_ROUND)))
+        yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; now {count(size, 'sprite')}")
+    eager_s, graph_s = (statistics.median(times) for times in zip(*rounds, strict=True))
+    return GraphTiming(size, eager_s, graph_s)
 
 
-def _plots(found: list[_Measured]) -> tuple[Plot, ...]:
-    sizes = tuple(float(item.size) for item in found)
+def _plots(timings: list[GraphTiming]) -> tuple[Plot, ...]:
+    sizes = tuple(float(item.size) for item in timings)
     lines = (
-        Line("one by one", sizes, tuple(item.size / item.plain_s for item in found)),
-        Line("as a graph", sizes, tuple(item.size / item.graph_s for item in found)),
+        Line("eager", sizes, tuple(item.size / item.eager_s for item in timings)),
+        Line("CUDA graph", sizes, tuple(item.size / item.graph_s for item in timings)),
     )
-    return (Plot("Speed by batch size", Axis("sprites a step", log=True), Axis("sprites/s"), lines),)
+    return (Plot("Speed by batch size", Axis("batch size", log=True), Axis("sprites/s"), lines),)
 
 
-def _table(found: list[_Measured]) -> Table:
+def _table(timings: list[GraphTiming]) -> Table:
     rows = tuple(
         (
-            number(item.size), f"{1000 * item.plain_s:,.2f} ms", f"{1000 * item.graph_s:,.2f} ms",
-            rate(item.size / item.graph_s), f"{item.times:.3g}",
+            number(item.size), f"{1000 * item.eager_s:,.2f} ms", f"{1000 * item.graph_s:,.2f} ms",
+            rate(item.size / item.graph_s), f"{item.speedup:.3g}",
         )
-        for item in found
+        for item in timings
     )  # fmt: skip
-    return Table((">sprites a step", ">one by one", ">as a graph", ">speed as a graph", ">times as fast"), rows)
+    return Table((">batch size", ">eager step", ">graph step", ">graph speed", ">times as fast"), rows)
 
 
-def _sentences(found: list[_Measured], bench: ExperimentContext) -> tuple[str, ...]:
-    usual = min(found, key=lambda item: abs(item.size - bench.config.batch_size))
+def _sentences(timings: list[GraphTiming], context: ExperimentContext) -> tuple[str, ...]:
+    usual = min(timings, key=lambda item: abs(item.size - context.config.batch_size))
     first = (
-        f"Asked for one operation at a time, a step of {count(usual.size, 'sprite')} takes {1000 * usual.plain_s:,.2f} "
-        f"ms; asked for at once, as a graph, {1000 * usual.graph_s:,.2f} ms."
+        f"With {count(usual.size, 'sprite')} per step, an eager step takes {1000 * usual.eager_s:,.2f} ms: the CPU "
+        f"launches every kernel. Replaying the step as a CUDA graph takes {1000 * usual.graph_s:,.2f} ms."
     )
-    if usual.times < _FASTER:
-        return first, "So nothing waits here: the operations themselves take longer than asking for them."
-    waits = f"So the device waited for {percent(1 - usual.graph_s / usual.plain_s)} of the time to be asked."
-    largest = found[-1]
-    less = f"With {number(largest.size)} sprites a step a graph is {largest.times:.3g} times as fast"
-    why = ": the more there is to compute at once, the less it waits." if largest.times < usual.times else "."
-    return first, waits, less + why, "Trainings use a graph by themselves: what they learn is the same."
+    if usual.speedup < _FASTER:
+        return first, "The GPU hardly waits here: its kernels take longer than launching them."
+    waits = f"In eager steps the GPU waits for launches {percent(1 - usual.graph_s / usual.eager_s)} of the time."
+    largest = timings[-1]
+    large = f"With {number(largest.size)} sprites per step a graph is {largest.speedup:.3g} times as fast"
+    why = ": larger batches keep the GPU busy longer per launch." if largest.speedup < usual.speedup else "."
+    return first, waits, large + why, "Trainings on NVIDIA GPUs use a graph automatically; the result is the same."

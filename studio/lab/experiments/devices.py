@@ -1,4 +1,4 @@
-"""Devices: the same training, evaluation and drawing on each, and where the time of a step goes."""
+"""Devices: training, evaluation and drawing on each device, and where the time of a training step goes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from studio.engine.steps.bench_steps import BenchmarkTrainer, StepTimes
 from studio.engine.steps.benchmark import transfer_ms
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
+from studio.lab.sweep import Sweep
 from studio.recipes.base import Spec
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
@@ -47,15 +48,18 @@ for device in devices:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        loss.item()  # waits until a GPU has done all that
+        loss.item()  # waits until a GPU has finished the step
         seconds = time.perf_counter() - start
     print(f"{{device}}: {{len(x) / seconds:.0f}} sprites/s")
 """
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """A device in one precision. times: the median of each part. drawn_per_s: None for a recipe that draws nothing."""
+class DeviceTiming:
+    """Measurements of a device in one precision.
+
+    times: the median of each part of a step. drawn_per_s: sprites per second; None if the recipe draws no sprites.
+    """
 
     device: Device
     precision: str
@@ -66,7 +70,7 @@ class _Measured:
 
 
 class Devices(Experiment):
-    """Does the same work on every device, in every precision that it may be used in."""
+    """Does the same work on every device, in every precision that suits it."""
 
     name = "devices"
     title = "Devices"
@@ -76,60 +80,80 @@ class Devices(Experiment):
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        kinds = [
+    def run(self, context: ExperimentContext) -> Events:
+        return _DeviceSweep(context).run()
+
+
+class _DeviceSweep(Sweep[tuple[Device, str]]):
+    """Timings by device and precision. failed: a sentence for each device that failed."""
+
+    def __init__(self, context: ExperimentContext) -> None:
+        super().__init__(context)
+        self.timings, self.failed = list[DeviceTiming](), list[str]()
+        self._all = [
             (device, precision)
             for device in detection.list_devices()
             if not device.problem
-            for precision in _of(device)
+            for precision in _precisions_of(device)
         ]
-        found, failed = list[_Measured](), list[str]()
-        for place, (device, precision) in enumerate(kinds):
-            yield Progress(place, len(kinds), f"devices and precisions; {device.name} in {precision}")
-            try:
-                with detection.wrap_device_errors(device.torch):
-                    found.append((yield from _measure(bench, device, precision, bench.seconds / len(kinds))))
-            except DeviceError as error:
-                failed.append(f"{device.name} in {precision}: {error.title}")
-            yield Progress(place + 1, len(kinds), f"devices and precisions; {device.name} in {precision}")
-            yield Outcome((), _tables(found, bench))
-        yield _outcome(found, failed, bench)
+
+    def values(self) -> list[tuple[Device, str]]:
+        return self._all
+
+    def measure(self, value: tuple[Device, str]) -> Generator[Progress, None, None]:
+        device, precision = value
+        done, what = self._all.index(value), f"devices and precisions; now {device.name} in {precision}"
+        yield Progress(done, len(self._all), what)
+        try:
+            with detection.wrap_device_errors(device.torch):
+                timing = yield from _measure(self.context, device, precision, self.context.seconds / len(self._all))
+                self.timings.append(timing)
+        except DeviceError as error:
+            self.failed.append(f"{device.name} in {precision}: {error.title}")
+        yield Progress(done + 1, len(self._all), what)
+
+    def summary(self) -> Outcome:
+        return Outcome((), _tables(self.timings, self.context))
+
+    def conclusion(self) -> Outcome:
+        return _conclusion(self.timings, self.failed, self.context)
 
 
-def _of(device: Device) -> tuple[str, ...]:
-    """The precisions to try: on a CPU fp16 is slower than all others."""
+def _precisions_of(device: Device) -> tuple[str, ...]:
+    """Return the precisions to measure. fp16 is left out on CPUs, where it is the slowest."""
     return ("fp32", "bf16") if device.kind == "cpu" else ("fp32", "bf16", "fp16")
 
 
 def _measure(
-    bench: ExperimentContext, device: Device, precision: str, seconds: float
-) -> Generator[Progress, None, _Measured]:
+    context: ExperimentContext, device: Device, precision: str, seconds: float
+) -> Generator[Progress, None, DeviceTiming]:
     if device.kind == "cpu":
-        torch.set_num_threads(bench.config.threads or device.threads or torch.get_num_threads())
+        torch.set_num_threads(context.config.threads or device.threads or torch.get_num_threads())
     target, start_s = device.torch, time.perf_counter()
-    training = BenchmarkTrainer(bench.recipe, bench.config, bench.sprites, target, precision)
+    training = BenchmarkTrainer(context.recipe, context.config, context.sprites, target, precision)
     steps: list[StepTimes] = []
     while len(steps) < _WARM_UP_STEPS + _LEAST_STEPS or time.perf_counter() - start_s < seconds / 2:
         steps.append(training.step_timed()[1])
         yield Progress(len(steps), 0, f"steps on {device.name} in {precision}")
     timed = steps[_WARM_UP_STEPS:]
     medians = StepTimes(**{part: float(np.median([getattr(step, part) for step in timed])) for part in _PARTS})
-    moved_ms = transfer_ms(bench.sprites.take(np.arange(bench.config.batch_size) % len(bench.sprites)), target)
+    indices = np.arange(context.config.batch_size) % len(context.sprites)
+    moved_ms = transfer_ms(context.sprites.take(indices), target)
     yield Progress(len(steps), 0, f"evaluation and drawing on {device.name} in {precision}")
-    drawn_per_s = _drawn_per_s(training) if bench.recipe.makes == "sprites" else None
-    return _Measured(device, precision, medians, moved_ms, _evaluated_per_s(bench, training), drawn_per_s)
+    drawn_per_s = _drawn_per_s(training) if context.recipe.makes == "sprites" else None
+    return DeviceTiming(device, precision, medians, moved_ms, _evaluated_per_s(context, training), drawn_per_s)
 
 
 @torch.no_grad()
-def _evaluated_per_s(bench: ExperimentContext, training: BenchmarkTrainer) -> float:
-    """Sprites a second, without gradients."""
-    data, number = DeviceSprites(bench.sprites, training.device), min(_EVALUATED, len(bench.sprites))
+def _evaluated_per_s(context: ExperimentContext, training: BenchmarkTrainer) -> float:
+    """Evaluate some sprites without gradients; return sprites per second."""
+    data, number = DeviceSprites(context.sprites, training.device), min(_EVALUATED, len(context.sprites))
     durations_s = []
-    for _ in range(2):  # the first one pays for the start
+    for _ in range(2):  # the first is the warm-up
         start_s = time.perf_counter()
         with autocast(training.device.type, training.precision):
-            batches = data.plain_batches(bench.config.batch_size, number)
-            bench.recipe.evaluate(training.ema.network, batches, bench.config, Spec.of(bench.sprites))
+            batches = data.plain_batches(context.config.batch_size, number)
+            context.recipe.evaluate(training.ema.network, batches, context.config, Spec.of(context.sprites))
         training.wait()
         durations_s.append(time.perf_counter() - start_s)
     return number / durations_s[-1]
@@ -137,7 +161,7 @@ def _evaluated_per_s(bench: ExperimentContext, training: BenchmarkTrainer) -> fl
 
 @torch.no_grad()
 def _drawn_per_s(training: BenchmarkTrainer) -> float:
-    """Sprites a second."""
+    """Draw some sprites; return sprites per second."""
     labels, start_s = torch.zeros(_DRAWN, dtype=torch.int64, device=training.device), time.perf_counter()
     with autocast(training.device.type, training.precision):
         for _ in training.recipe.draw(training.ema.network, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed):
@@ -146,44 +170,44 @@ def _drawn_per_s(training: BenchmarkTrainer) -> float:
     return _DRAWN / (time.perf_counter() - start_s)
 
 
-def _tables(found: list[_Measured], bench: ExperimentContext) -> tuple[Table, ...]:
-    """How fast each is, and the parts of its step."""
-    size = bench.config.batch_size
+def _tables(timings: list[DeviceTiming], context: ExperimentContext) -> tuple[Table, ...]:
+    """Return a table of speeds and a table of the parts of a step."""
+    size = context.config.batch_size
     speeds, parts = [], []
-    for item in found:
+    for item in timings:
         name, drawn = f"{item.device.id}, {item.precision}", item.drawn_per_s
         drawing = () if drawn is None else (rate(drawn),)
         speeds.append((name, rate(size / item.times.total_s), rate(item.evaluated_per_s), *drawing))
         spent = (f"{1000 * getattr(item.times, part):,.1f} ms" for part in _PARTS)
         parts.append((name, *spent, f"{item.transfer_ms:.2f} ms"))
-    if not found:
+    if not timings:
         return ()
     columns = ("device", ">training", ">evaluation", ">drawing")[: len(speeds[0])]
     spent_on = (f">{part}" for part in _PARTS.values())
-    return Table(columns, tuple(speeds)), Table(("a step", *spent_on, ">transfer of a batch"), tuple(parts))
+    return Table(columns, tuple(speeds)), Table(("time per step", *spent_on, ">transfer of a batch"), tuple(parts))
 
 
-def _outcome(found: list[_Measured], failed: list[str], bench: ExperimentContext) -> Outcome:
-    if not found:
-        raise DeviceError("No device could do it.", " ".join(failed))
-    best = min(found, key=lambda item: item.times.total_s)
-    size = bench.config.batch_size
+def _conclusion(timings: list[DeviceTiming], failed: list[str], context: ExperimentContext) -> Outcome:
+    if not timings:
+        raise DeviceError("The measurement failed on every device.", " ".join(failed))
+    best = min(timings, key=lambda item: item.times.total_s)
+    size = context.config.batch_size
     sentences = [f"{best.device.name} in {best.precision} trains fastest: {rate(size / best.times.total_s)}."]
-    others = {item.device.id: item for item in found if item.device.id != best.device.id}
+    others = {item.device.id: item for item in timings if item.device.id != best.device.id}
     for number in others:
-        other = min((item for item in found if item.device.id == number), key=lambda item: item.times.total_s)
+        other = min((item for item in timings if item.device.id == number), key=lambda item: item.times.total_s)
         times = other.times.total_s / best.times.total_s
         sentences.append(f"That is {times:.2g} times as fast as {other.device.name} in {other.precision}.")
     if not others:
-        sentences.append("It is the only device here: a graphics card would stand beside it.")
+        sentences.append("This computer has no other device to compare with, such as a graphics card.")
     total_s = best.times.total_s
     shares = ", ".join(f"{name} {percent(getattr(best.times, part) / total_s)}" for part, name in _PARTS.items())
-    sentences.append(f"Where its step of {1000 * total_s:,.1f} ms goes: {shares}.")
+    sentences.append(f"A step takes {1000 * total_s:,.1f} ms: {shares}.")
     if best.device.kind == "cpu":
-        sentences.append("Nothing must be moved to it: its memory is where the sprites are.")
+        sentences.append("No transfer is needed: the CPU reads the sprites from the same memory.")
     else:
         sentences.append(
-            f"To bring a batch of {count(size, 'sprite')} there in each step, as a loader does, would cost "
-            f"{best.transfer_ms:.2f} ms more; the studio brings all sprites there once."
+            f"A data loader would add {best.transfer_ms:.2f} ms to each step to copy {count(size, 'sprite')} to the "
+            "device. The studio copies all sprites once, before training."
         )
-    return Outcome((), _tables(found, bench), (*sentences, *failed))
+    return Outcome((), _tables(timings, context), (*sentences, *failed))

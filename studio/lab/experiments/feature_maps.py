@@ -70,10 +70,10 @@ class FeatureMaps(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        model = yield from bench.loaded_model()
-        commonest = int(bench.sprites.class_counts().argmax())
-        shown = bench.sprites.take([int(np.argmax(bench.sprites.labels == commonest))])
+    def run(self, context: ExperimentContext) -> Events:
+        model = yield from context.loaded_model()
+        commonest = int(context.sprites.class_counts().argmax())
+        shown = context.sprites.take([int(np.argmax(context.sprites.labels == commonest))])
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
         with detection.wrap_device_errors(model.device):
             seen, look = _looked_at(model, batch)

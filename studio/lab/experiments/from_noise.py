@@ -68,9 +68,9 @@ class FromNoise(Experiment):
     def unsupported_reason(self, recipe: Recipe) -> str:
         return "" if recipe.makes == "sprites" else f"A {recipe.title.lower()} draws no sprites: choose a generator."
 
-    def run(self, bench: ExperimentContext) -> Events:
-        model = yield from bench.loaded_model()
-        common = np.argsort(-bench.sprites.class_counts(), kind="stable")[:_SPRITES]
+    def run(self, context: ExperimentContext) -> Events:
+        model = yield from context.loaded_model()
+        common = np.argsort(-context.sprites.class_counts(), kind="stable")[:_SPRITES]
         labels = torch.from_numpy(np.resize(common, _SPRITES)).to(model.device)
         ways: list[_Way] = []
         for guidance in (1.0, _USUAL.guidance):
@@ -88,7 +88,7 @@ class FromNoise(Experiment):
         pictures = tuple(way.picture(names) for way in ways)
         yield Outcome((_plot(ways),), (), tuple(_sentences(ways)), pictures=pictures, step=model.step)
 
-    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
+    def template_values(self, context: ExperimentContext) -> dict[str, object]:
         return {"guidance": _USUAL.guidance, "count": _SPRITES}
 
 

@@ -85,24 +85,24 @@ class Hardest(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        model = yield from bench.loaded_model()
+    def run(self, context: ExperimentContext) -> Events:
+        model = yield from context.loaded_model()
         with detection.wrap_device_errors(model.device):
-            order, losses = yield from _losses(model, bench.sprites, _SHARE * bench.seconds)
-            found = _Found(bench.sprites.take(order), losses, _depends_on_noise(model))
+            order, losses = yield from _losses(model, context.sprites, _SHARE * context.seconds)
+            found = _Found(context.sprites.take(order), losses, _depends_on_noise(model))
             if model.recipe.makes != "sprites":
                 *_, told = predict(model, found.sprites.rgba)
                 found.told = told if isinstance(told, Classified | NumbersPredicted) else None
             pictures = [found.picture(), *found.confused()]
-            sentences = [*found.sentences(bench)]
+            sentences = [*found.sentences(context)]
             if isinstance(found.told, Classified):
                 looked, falls = _where_it_looked(model, found.sprites.rgba[:_LOOKED_INTO], found.said()[:_LOOKED_INTO])
                 pictures.insert(1, looked)
                 sentences.append(_about_places(falls, found.sprites.size))
         yield Outcome((found.plot(),), (found.table(),), tuple(sentences), pictures=tuple(pictures), step=model.step)
 
-    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
-        return {"classes": max(2, len(bench.sprites.class_names))}
+    def template_values(self, context: ExperimentContext) -> dict[str, object]:
+        return {"classes": max(2, len(context.sprites.class_names))}
 
 
 @dataclass(eq=False)
@@ -174,17 +174,17 @@ class _Found:
             shown = tile(self.sprites.rgba[inside[:_COLUMNS]], _COLUMNS)
             yield Picture.of(title, shown, "Sprites of a cell of the confusion matrix, the hardest first.")
 
-    def sentences(self, bench: ExperimentContext) -> Iterator[str]:
+    def sentences(self, context: ExperimentContext) -> Iterator[str]:
         seen, middle = len(self.sprites), float(np.median(self.losses))
         name = self.sprites.class_names[self.sprites.labels[0]]
         highest = float(self.losses[0])
         times = f", {highest / middle:.2g} times the median of {decimal(middle)}" if middle > 0 else ""
         yield (
-            f"Of {number(seen)} {bench.sprites_in_words()}, the hardest is {self.sprites.names[0]} ({name}): its loss "
-            f"is {decimal(highest)}{times}."
+            f"The hardest of {number(seen)} {context.sprites_in_words()} is {self.sprites.names[0]} ({name}), with "
+            f"a loss of {decimal(highest)}{times}."
         )
-        if seen < len(bench.sprites):
-            yield f"There was time for {number(seen)} of {number(len(bench.sprites))}, chosen from all over."
+        if seen < len(context.sprites):
+            yield f"There was time for {number(seen)} of {number(len(context.sprites))}, chosen from all over."
         if self.is_noisy:
             yield (
                 f"Each was looked at {_LOOKS} times, at times evenly spread over those of the training, with the same "

@@ -66,10 +66,10 @@ class Layers(Experiment):
     )
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        assert bench.run is not None
-        model = yield from bench.loaded_model()
-        curves = read_history(bench.run).layers
+    def run(self, context: ExperimentContext) -> Events:
+        assert context.run is not None
+        model = yield from context.loaded_model()
+        curves = read_history(context.run).layers
         weights = dict(model.network.named_parameters())
         tables = [_table_of(model.network)]
         sentences = [*_about_weights(weights, model.step)]
@@ -79,7 +79,7 @@ class Layers(Experiment):
             tables.insert(0, _recorded(curves, model.step))
             sentences += _about_learning(curves, model.step)
         else:
-            sentences.append(_how_to_record(bench.config))
+            sentences.append(_how_to_record(context.config))
         yield Progress(1, 1, "networks and their records read")
         yield Outcome(plots, tuple(tables), tuple(sentences), step=model.step)
 

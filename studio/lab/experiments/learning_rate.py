@@ -1,9 +1,9 @@
-"""Learning rate: a range test (Smith 2017), which raises the rate step by step until training falls apart."""
+"""Learning rate: a range test (Smith 2017), which raises the learning rate step by step until training diverges."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 import torch
@@ -15,23 +15,17 @@ from studio.core.formatting import decimal, number
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Experiment, ExperimentContext, while_finite
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
+from studio.lab.sweep import SETUP, Sweep
 
 _LOWEST, _HIGHEST = 1e-6, 1.0
 _FEWEST_STEPS, _MOST_STEPS = 60, 600
-_FALLEN_APART = 4.0  # times the lowest loss, smoothed
-_SMOOTHED = 1 / 25  # of all steps
-_SAFE = 0.1  # of the rate with the lowest loss: at that one itself it is about to rise
-_SHOW_EVERY_S = 0.5
-_CODE = """\
-import torch
-from torch import nn
-
-device, steps = "{device}", 100
-x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
-network = nn.Sequential(nn.Conv2d(4, 64, 3, padding=1), nn.SiLU(), nn.Conv2d(64, 4, 3, padding=1))
-network.to(device)
-optimizer = torch.optim.AdamW(network.parameters())
-
+_DIVERGED = 4.0  # times the lowest smoothed loss
+_SMOOTHING = 1 / 25  # of all steps
+_SAFE = 0.1  # of the rate with the lowest loss, where the loss is about to rise
+_CODE = (
+    SETUP.replace("import time\n\n", "")
+    + """
+steps = 100
 rates = torch.logspace(-6, 0, steps).tolist()
 losses = []
 for rate in rates:
@@ -43,12 +37,13 @@ for rate in rates:
     optimizer.step()
     losses.append(loss.detach())  # .item() would wait for a GPU in each step
 losses = torch.stack(losses).cpu()
-print(f"lowest loss at a rate of {{rates[losses.argmin()]:.1g}}")
+print(f"lowest loss at a learning rate of {{rates[losses.argmin()]:.1g}}")
 """
+)
 
 
 class LearningRate(Experiment):
-    """Raises the learning rate from next to nothing to far too much, and watches the loss."""
+    """Raises the learning rate from 1e-6 to 1 in one training, and records the loss of each step."""
 
     name = "learning-rate"
     title = "Learning rate"
@@ -58,50 +53,66 @@ class LearningRate(Experiment):
     read_on = ("Optimizers and their rates", "https://docs.pytorch.org/docs/stable/optim.html")
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        precision = bench.precision()
-        steps = yield from _affordable_steps(bench, precision)
-        rates = np.geomspace(_LOWEST, _HIGHEST, steps)
-        training, losses = bench.training(precision), list[float]()
-        shown_s = time.perf_counter()
-        while len(losses) < steps and not _has_fallen_apart(losses, steps):
-            waiting: list[torch.Tensor] = []
-            tick_s = time.perf_counter()
-            while len(losses) + len(waiting) < steps and time.perf_counter() - tick_s < TICK_S:
-                training.set_learning_rate(float(rates[len(losses) + len(waiting)]))
-                waiting.append(training.train_step())
-            losses += torch.stack(waiting).cpu().tolist()  # the tick's one read-back
-            yield Progress(len(losses), steps, f"steps, at a rate of {rates[len(losses) - 1]:.1g}")
-            if time.perf_counter() - shown_s > _SHOW_EVERY_S:
-                shown_s = time.perf_counter()
-                yield Outcome((_plot(rates, losses, ()),))
-        yield _outcome(rates, losses, bench)
+    def run(self, context: ExperimentContext) -> Events:
+        precision = context.precision()
+        steps = yield from _affordable_steps(context, precision)
+        yield from _RangeTest(context, precision, steps).run()
 
 
-def _affordable_steps(bench: ExperimentContext, precision: str) -> Generator[Progress, None, int]:
-    """How many steps there is time for: yields Progress while that is found out."""
-    training, start_s = bench.training(precision), time.perf_counter()
+class _RangeTest(Sweep[NDArray[np.float64]]):
+    """The losses of a training whose learning rate rises. A value of the sweep is the rates of one tick's steps."""
+
+    def __init__(self, context: ExperimentContext, precision: str, steps: int) -> None:
+        super().__init__(context)
+        self.rates, self.losses = np.geomspace(_LOWEST, _HIGHEST, steps), list[float]()
+        self._training = context.training(precision)
+
+    def values(self) -> Iterator[NDArray[np.float64]]:
+        while len(self.losses) < len(self.rates) and not _has_diverged(self.losses, len(self.rates)):
+            yield self.rates[len(self.losses) :]
+
+    def measure(self, value: NDArray[np.float64]) -> Generator[Progress, None, None]:
+        losses, tick_s = list[torch.Tensor](), time.perf_counter()
+        for rate in value.tolist():
+            self._training.set_learning_rate(rate)
+            losses.append(self._training.train_step())
+            if time.perf_counter() - tick_s > TICK_S:
+                break
+        self.losses += torch.stack(losses).cpu().tolist()  # the only copy from the device in this tick
+        rate = self.rates[len(self.losses) - 1]
+        yield Progress(len(self.losses), len(self.rates), f"steps; learning rate {rate:.1g}")
+
+    def summary(self) -> Outcome:
+        return Outcome((_plot(self.rates, self.losses, ()),))
+
+    def conclusion(self) -> Outcome:
+        return _conclusion(self.rates, self.losses, self.context)
+
+
+def _affordable_steps(context: ExperimentContext, precision: str) -> Generator[Progress, None, int]:
+    """Return how many steps fit into the time, by timing a few; yields Progress."""
+    training, start_s = context.training(precision), time.perf_counter()
     training.time_steps()
-    yield Progress(0, 0, "steps to find the time that one takes")
+    yield Progress(0, 0, "timing a step")
     step_s = min(training.time_steps() for _ in range(3))
-    left_s = bench.seconds - (time.perf_counter() - start_s)
+    left_s = context.seconds - (time.perf_counter() - start_s)
     return int(np.clip(left_s / step_s, _FEWEST_STEPS, _MOST_STEPS))
 
 
 def _smoothed(losses: list[float], steps: int) -> NDArray[np.float64]:
-    """The finite losses without their noise: averaged from both ends, as from one alone the curve would lag behind."""
+    """Return the finite losses, smoothed from both ends: smoothing from the start alone would lag behind."""
     values = while_finite(losses)
-    places = np.arange(len(values), dtype=np.float64)
-    forward, backward = (smooth_curve(places, each, steps * _SMOOTHED) for each in (values, values[::-1]))
+    indices = np.arange(len(values), dtype=np.float64)
+    forward, backward = (smooth_curve(indices, each, steps * _SMOOTHING) for each in (values, values[::-1]))
     return np.asarray((forward + backward[::-1]) / 2)
 
 
-def _has_fallen_apart(losses: list[float], steps: int) -> bool:
+def _has_diverged(losses: list[float], steps: int) -> bool:
     values = while_finite(losses)
     if len(values) < len(losses):
         return True
-    curve = smooth_curve(np.arange(len(values), dtype=np.float64), values, steps * _SMOOTHED)
-    return len(curve) > steps // 10 and bool(curve[-1] > _FALLEN_APART * curve.min())
+    curve = smooth_curve(np.arange(len(values), dtype=np.float64), values, steps * _SMOOTHING)
+    return len(curve) > steps // 10 and bool(curve[-1] > _DIVERGED * curve.min())
 
 
 def _plot(rates: NDArray[np.float64], losses: list[float], marks: tuple[Mark, ...]) -> Plot:
@@ -111,37 +122,38 @@ def _plot(rates: NDArray[np.float64], losses: list[float], marks: tuple[Mark, ..
         Line("each step", x, tuple(losses[: len(curve)]), dots=False),
         Line("smoothed", x, tuple(curve.tolist()), dots=False),
     )
-    loss = Axis("loss", log=min(losses[: len(curve)], default=0.0) > 0)  # what falls apart would hide all else
-    return Plot("Loss while the rate rises", Axis("learning rate", log=True), loss, lines, marks)
+    # On a linear axis, the diverging end would hide the rest.
+    loss = Axis("loss", log=min(losses[: len(curve)], default=0.0) > 0)
+    return Plot("Loss while the learning rate rises", Axis("learning rate", log=True), loss, lines, marks)
 
 
-def _outcome(rates: NDArray[np.float64], losses: list[float], bench: ExperimentContext) -> Outcome:
+def _conclusion(rates: NDArray[np.float64], losses: list[float], context: ExperimentContext) -> Outcome:
     curve = _smoothed(losses, len(rates))
     lowest = int(curve.argmin())
-    if lowest < len(rates) * _SMOOTHED:
-        words = "The loss never fell clearly: nothing can be said of a rate that suits. More time may show it."
+    if lowest < len(rates) * _SMOOTHING:
+        words = "The loss never fell clearly, so the test suggests no learning rate. More time may help."
         return Outcome((_plot(rates, losses, ()),), (), (words,))
-    best, used = float(f"{rates[lowest] * _SAFE:.1g}"), bench.config.learning_rate
-    has_ended = len(losses) < len(rates)
-    end = f"; at {rates[len(curve) - 1]:.1g} training had fallen apart." if has_ended else ", and rose after it."
+    best, used = float(f"{rates[lowest] * _SAFE:.1g}"), context.config.learning_rate
+    diverged = len(losses) < len(rates)
+    end = f". At {rates[len(curve) - 1]:.1g} training diverged." if diverged else ", and rose after that."
     sentences = (
-        f"While the rate rose from 1e-6 in {number(len(losses))} steps, the loss fell up to a rate of "
-        f"{rates[lowest]:.1g}, where it was {decimal(float(curve[lowest]))}{end}",
-        f"A tenth of that, {best:g}, is what a range test suggests: its order of magnitude is sound, the best rate "
-        "within it only a training shows.",
-        f"The settings have {used:g}, {_compared(used / best)}.",
+        f"While the learning rate rose from 1e-6 in {number(len(losses))} steps, the loss fell to "
+        f"{decimal(float(curve[lowest]))} at a rate of {rates[lowest]:.1g}{end}",
+        f"The range test suggests a tenth of that, {best:g}. Trust its order of magnitude; only full trainings show "
+        "the best rate.",
+        f"Your settings use {used:g}, {_compared(used / best)}.",
     )
     marks = Mark(best, "suggested"), Mark(float(rates[lowest]), "lowest loss")
     suggests = {} if _is_close(used / best) else {"learning_rate": best}
     return Outcome((_plot(rates, losses, marks),), (), sentences, suggests)
 
 
-def _is_close(times: float) -> bool:
-    return 0.4 <= times <= 2.5
+def _is_close(ratio: float) -> bool:
+    return 0.4 <= ratio <= 2.5
 
 
-def _compared(times: float) -> str:
-    """0.1 -> '10 times less', 1.2 -> 'close to it', 30 -> '30 times as much'."""
-    if _is_close(times):
+def _compared(ratio: float) -> str:
+    """Return a ratio as text: 0.1 -> '10 times lower', 1.2 -> 'close to it', 30 -> '30 times higher'."""
+    if _is_close(ratio):
         return "close to it"
-    return f"{times:.2g} times as much" if times > 1 else f"{1 / times:.2g} times less"
+    return f"{ratio:.2g} times higher" if ratio > 1 else f"{1 / ratio:.2g} times lower"

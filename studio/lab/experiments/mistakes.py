@@ -114,19 +114,19 @@ class Mistakes(Experiment):
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         chosen = [one for one in _MISTAKES if not (one.without_cuda and torch.cuda.is_available())]
         tables, raised = list[Table](), 0
         for done, mistake in enumerate(chosen, 1):
-            said, after = (_said_of(lines, bench) for lines in (mistake.wrong, mistake.mended))
+            said, after = (_said_of(lines, context) for lines in (mistake.wrong, mistake.mended))
             raised += bool(said) and not after
             tables.append(_table(mistake, said, after))
             yield Progress(done, len(chosen), "mistakes made and mended")
-        yield Outcome(tables=tuple(tables), sentences=tuple(_sentences(bench.device, raised, len(chosen))))
+        yield Outcome(tables=tuple(tables), sentences=tuple(_sentences(context.device, raised, len(chosen))))
 
-    def template_values(self, bench: ExperimentContext) -> dict[str, object]:
-        inputs, classes = 4 * bench.sprites.size**2, len(bench.sprites.class_names)
-        return {"elsewhere": _elsewhere(bench.device), "count": _SHOWN, "inputs": inputs, "classes": classes}
+    def template_values(self, context: ExperimentContext) -> dict[str, object]:
+        inputs, classes = 4 * context.sprites.size**2, len(context.sprites.class_names)
+        return {"elsewhere": _elsewhere(context.device), "count": _SHOWN, "inputs": inputs, "classes": classes}
 
 
 def _elsewhere(device: Device) -> str:
@@ -134,13 +134,13 @@ def _elsewhere(device: Device) -> str:
     return _META if device.kind == "cpu" else device.id
 
 
-def _said_of(lines: str, bench: ExperimentContext) -> str:
+def _said_of(lines: str, context: ExperimentContext) -> str:
     """What PyTorch says of these lines, with some of the sprites; empty where it says nothing."""
-    sprites = bench.sprites.take(range(min(_SHOWN, len(bench.sprites))))
+    sprites = context.sprites.take(range(min(_SHOWN, len(context.sprites))))
     x = to_input(to_device(sprites.rgba, torch.device("cpu"))).flatten(1)
     classes = len(sprites.class_names)
     names: dict[str, Any] = {
-        "torch": torch, "nn": nn, "device": _elsewhere(bench.device), "x": x, "y": torch.from_numpy(sprites.labels),
+        "torch": torch, "nn": nn, "device": _elsewhere(context.device), "x": x, "y": torch.from_numpy(sprites.labels),
         "classes": classes, "network": nn.Linear(x.shape[1], classes), "criterion": nn.CrossEntropyLoss(),
     }  # fmt: skip
     try:

@@ -113,29 +113,29 @@ class MovingData(Experiment):
     read_on = ("torch.utils.data", "https://docs.pytorch.org/docs/stable/data.html")
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
+    def run(self, context: ExperimentContext) -> Events:
         found: dict[str, float] = {}
         with tempfile.TemporaryDirectory() as folder:
-            most = min(_MOST_SPRITES, _MOST_PIXELS // bench.sprites.size**2)
-            sprites = bench.sprites.take(np.unique(np.linspace(0, len(bench.sprites) - 1, most, dtype=np.int64)))
+            most = min(_MOST_SPRITES, _MOST_PIXELS // context.sprites.size**2)
+            sprites = context.sprites.take(np.unique(np.linspace(0, len(context.sprites) - 1, most, dtype=np.int64)))
             _save(sprites.rgba, sprites.labels, Path(folder))
-            loops = _loops(bench, Path(folder))
+            loops = _loops(context, Path(folder))
             turns = [loop for _ in range(_TURNS) for loop in loops]
             for place, loop in enumerate(turns):
                 yield Progress(place, len(turns), f"loops; {loop.title}")
-                step_s = yield from _step_s(loop, bench, bench.seconds / len(turns))
+                step_s = yield from _step_s(loop, context, context.seconds / len(turns))
                 found[loop.title] = min(step_s, found.get(loop.title, step_s))
                 yield Progress(place + 1, len(turns), f"loops; {loop.title}")
-                yield Outcome(tables=(_table(found, bench),))
-        training = bench.training(bench.precision())
+                yield Outcome(tables=(_table(found, context),))
+        training = context.training(context.precision())
         own_s = sorted(training.time_steps() for _ in range(_WARM_UP_STEPS + _LEAST_STEPS))[_LEAST_STEPS - 1]
-        sentences = _sentences(found, own_s, bench)
-        yield Outcome((_plot(found, bench),), (_table(found, bench),), tuple(sentences))
+        sentences = _sentences(found, own_s, context)
+        yield Outcome((_plot(found, context),), (_table(found, context),), tuple(sentences))
 
 
-def _batch_size(bench: ExperimentContext) -> int:
+def _batch_size(context: ExperimentContext) -> int:
     """That of the settings, unless it is too much for a loop over pixels."""
-    return min(bench.config.batch_size, len(bench.sprites), _MOST_PIXELS_AT_ONCE // bench.sprites.size**2)
+    return min(context.config.batch_size, len(context.sprites), _MOST_PIXELS_AT_ONCE // context.sprites.size**2)
 
 
 def _save(rgba: Rgba, labels: NDArray[np.int64], folder: Path) -> None:
@@ -159,14 +159,14 @@ def _by_pixels(picture: Image.Image) -> Tensor:
     return torch.tensor(values).permute(2, 1, 0)
 
 
-def _loops(bench: ExperimentContext, folder: Path) -> list[_Loop]:
+def _loops(context: ExperimentContext, folder: Path) -> list[_Loop]:
     """The ways that there are on the device, the tutorials' own first."""
     from torchvision.datasets import ImageFolder  # a second, which nobody should wait for but who wants this
     from torchvision.transforms import ToTensor
 
     by_pixels, files = (ImageFolder(folder, transform, loader=_opened) for transform in (_by_pixels, ToTensor()))
     x, y = (torch.stack(parts) for parts in zip(*((x, torch.tensor(y)) for x, y in files), strict=True))
-    size, target = _batch_size(bench), bench.target
+    size, target = _batch_size(context), context.target
     loops = [
         _Loop(_PIXELS, partial(_loaded, by_pixels, size)),
         _Loop(_FILES, partial(_loaded, files, size)),
@@ -210,9 +210,9 @@ def _cut(x: Tensor, y: Tensor, size: int) -> Batches:
             yield x[part], y[part]
 
 
-def _step_s(loop: _Loop, bench: ExperimentContext, seconds: float) -> Generator[Progress, None, float]:
+def _step_s(loop: _Loop, context: ExperimentContext, seconds: float) -> Generator[Progress, None, float]:
     """Seconds of a step of this loop, its batch included, on average: workers have some ready, and then none."""
-    target, classes = bench.target, len(bench.sprites.class_names)
+    target, classes = context.target, len(context.sprites.class_names)
     network = nn.Sequential(nn.Conv2d(4, 16, 3, 2), nn.SiLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten())
     network.extend([nn.Linear(256, classes)]).to(target)
     optimizer, criterion = torch.optim.AdamW(network.parameters()), nn.CrossEntropyLoss()
@@ -242,9 +242,9 @@ def _step_s(loop: _Loop, bench: ExperimentContext, seconds: float) -> Generator[
         return (time.perf_counter() - start_s) / steps
 
 
-def _plot(found: dict[str, float], bench: ExperimentContext) -> Plot:
+def _plot(found: dict[str, float], context: ExperimentContext) -> Plot:
     """How many sprites a second come with so many workers, and without any files."""
-    size = _batch_size(bench)
+    size = _batch_size(context)
     workers = (0, *_WORKERS)
     places = tuple(map(float, workers))
     speeds = tuple(size / found[_with(number) if number else _FILES] for number in workers)
@@ -255,15 +255,15 @@ def _plot(found: dict[str, float], bench: ExperimentContext) -> Plot:
     return Plot("Speed by workers that open files", Axis("workers"), Axis("sprites/s", log=True), (*lines, resident))
 
 
-def _table(found: dict[str, float], bench: ExperimentContext) -> Table:
-    size = _batch_size(bench)
+def _table(found: dict[str, float], context: ExperimentContext) -> Table:
+    size = _batch_size(context)
     rows = tuple((title, f"{1000 * step_s:,.2f} ms", rate(size / step_s)) for title, step_s in found.items())
     return Table(("sprites come from", ">a step", ">speed"), rows)
 
 
-def _sentences(found: dict[str, float], own_s: float, bench: ExperimentContext) -> Iterator[str]:
+def _sentences(found: dict[str, float], own_s: float, context: ExperimentContext) -> Iterator[str]:
     """What each step of the ladder saves. own_s: seconds of a step of the recipe."""
-    files_s, last_s, is_cpu = found[_FILES], found[_UNREAD], bench.device.kind == "cpu"
+    files_s, last_s, is_cpu = found[_FILES], found[_UNREAD], context.device.kind == "cpu"
     yield (
         f"A step takes {1000 * files_s:.1f} ms when files are opened in it, {1000 * last_s:.1f} ms when all is on the "
         f"device: {files_s / last_s:.2g} times as fast, with the same network."
@@ -276,7 +276,7 @@ def _sentences(found: dict[str, float], own_s: float, bench: ExperimentContext) 
     helps = f"that is {times:.2g} times as fast" if times > _FASTER else "that is no faster here"
     yield f"{count(best, 'worker')} can open the files ahead of the step: {helps}."
     yield (
-        f"Beside a step of the {bench.recipe.title.lower()}, which takes {1000 * own_s:,.0f} ms, opening files in it "
+        f"Beside a step of the {context.recipe.title.lower()}, which takes {1000 * own_s:,.0f} ms, opening files in it "
         f"would cost {percent((files_s - last_s) / own_s)} more. The studio has all on the device."
     )
     if pinned_s := found.get(_pinned(max(_WORKERS))):

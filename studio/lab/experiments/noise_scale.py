@@ -73,14 +73,16 @@ class NoiseScale(Experiment):
     read_on = ("torch.autograd.grad", "https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html")
     plain = _CODE
 
-    def run(self, bench: ExperimentContext) -> Events:
-        model = yield from bench.loaded_model()
+    def run(self, context: ExperimentContext) -> Events:
+        model = yield from context.loaded_model()
         with detection.wrap_device_errors(model.device):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
-            while passed_s < bench.seconds or gradients.batches < _BLOCKS:
+            while passed_s < context.seconds or gradients.batches < _BLOCKS:
                 gradients.look()
                 passed_s = time.perf_counter() - start_s
-                yield Progress(min(round(passed_s), round(bench.seconds)), round(bench.seconds), "seconds of gradients")
+                yield Progress(
+                    min(round(passed_s), round(context.seconds)), round(context.seconds), "seconds of gradients"
+                )
             yield _outcome(gradients.noise.scale(), gradients, model)
 
 

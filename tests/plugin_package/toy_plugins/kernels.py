@@ -22,10 +22,13 @@ class Kernels(Experiment):
     question = "What do larger kernels cost?"
     seconds = 2.0
 
-    def run(self, bench: ExperimentContext) -> Events:
-        x, times_ms = torch.rand(8, 16, bench.sprites.size, bench.sprites.size, device=bench.target), list[float]()
+    def run(self, context: ExperimentContext) -> Events:
+        x, times_ms = (
+            torch.rand(8, 16, context.sprites.size, context.sprites.size, device=context.target),
+            list[float](),
+        )
         for side in SIDES:
-            layer = nn.Conv2d(16, 16, side, padding="same", device=bench.target)
+            layer = nn.Conv2d(16, 16, side, padding="same", device=context.target)
             layer(x).sum().item()
             start_s = time.perf_counter()
             layer(x).sum().item()
@@ -35,5 +38,5 @@ class Kernels(Experiment):
         sentence = f"A kernel of 5 x 5 takes {times_ms[-1] / times_ms[0]:.2g} times as long as one of 1 x 1."
         yield Outcome((Plot("Time by kernel", Axis("side"), Axis("ms"), (line,)),), (), (sentence,))
 
-    def code(self, bench: ExperimentContext) -> str:
+    def code(self, context: ExperimentContext) -> str:
         return "import torch\n\nprint(torch.nn.Conv2d(16, 16, 5, padding=2)(torch.rand(8, 16, 32, 32)).shape)\n"

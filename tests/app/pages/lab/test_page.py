@@ -27,7 +27,7 @@ from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.app.conftest import LONG_MS, click, start_endless, tiny
-from tests.lab.tools import Here, small_bench
+from tests.lab.tools import Here, small_context
 from tests.lab.toys import Toy
 
 Start = Callable[[QtBot, Session], None]
@@ -59,7 +59,7 @@ def result(page: LabPage, sentence: str, created: str = "2026-01-01T12:00:00+00:
     """One as if it had been found out on another day."""
     table = Table((">threads", "what"), (("1", "one"),))
     outcome = Outcome((PLOT,), (table,), (sentence,), suggests)
-    made = result_of(page.session.catalog.experiments["threads"], small_bench(), outcome, 3.0)
+    made = result_of(page.session.catalog.experiments["threads"], small_context(), outcome, 3.0)
     return dataclasses.replace(made, created=created)
 
 
