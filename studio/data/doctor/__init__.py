@@ -1,4 +1,5 @@
-"""Find problems in imported sprites and offer fixes that leave the files alone.
+"""Find problems in imported sprites and fix them without changing the files.
 
-findings.py lists the problems, fixes.py applies the fixes, checks.py runs the slower checks after the import.
+findings.py lists the problems and their fixes, fixes.py applies the fixes, checks.py runs slower checks after the
+import.
 """

@@ -1,4 +1,4 @@
-"""Looking sprites over for what only shows once all of them are there."""
+"""Checks that compare all imported sprites with each other."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ from studio.data.options import ImportOptions
 from studio.data.similarity.groups import find_near_duplicates
 from studio.data.sprites import Sprites
 
-MOST_CHECKED = 100_000  # sprites: of more, some from all over
-_AT_ONCE = 1 << 18  # pixels
-_COMMON = 0.02  # of the sprites have a colour, and at least three: then it is of their palette
+MOST_CHECKED = 100_000  # sprites; larger sets are sampled evenly
+_BATCH_PIXELS = 1 << 18  # pixels
+_COMMON = 0.02  # share of sprites, and at least three, that have a colour of the shared palette
 _LARGEST_PALETTE = 256
-_MOSTLY = 0.8  # of the sprites have no other colours: then there is a palette
+_MOSTLY = 0.8  # share of sprites without other colours, if a palette is shared
 
 
 def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
-    """Look at sprites that were imported with these options: yields Progress, and Examined last.
-
-    With `cache_dir`, near duplicates are not looked for again, neither here nor by a training.
+    """Check imported sprites: yields Progress, then one SpritesChecked.
+    options: the options of the import. cache_dir: folder where near duplicates are stored, for later checks and
+    trainings.
     """
-    looked_at = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_CHECKED)).astype(np.int64))
-    some = sprites if len(looked_at) == len(sprites) else sprites.take(looked_at)
+    checked = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_CHECKED)).astype(np.int64))
+    some = sprites if len(checked) == len(sprites) else sprites.take(checked)
     items = [*_small_classes(sprites), *_like_named(sprites)]
     items += yield from _many_colours(some)
     items += yield from _near_colours(some)
-    strays, palette_colours = yield from _off_palette(some)
-    items += strays
+    off_palette, palette_colours = yield from _off_palette(some)
+    items += off_palette
     if options.similar == "keep":
         items += yield from _similar(some, cache_dir)
     yield SpritesChecked(sprites, tuple(items), len(some), palette_colours)
 
 
 def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:
+    """Yield the sprites of classes smaller than SMALL_CLASS, if there are several classes."""
     counts = sprites.class_counts()
     small = np.flatnonzero(counts < SMALL_CLASS)
     if len(sprites.class_names) > 1:
@@ -57,18 +58,21 @@ def _small_classes(sprites: Sprites) -> Iterator[ImportIssue]:
 
 
 def _like_named(sprites: Sprites) -> Iterator[ImportIssue]:
-    """Yield the sprites of every like-named class but the largest."""
+    """Yield the sprites of all like-named classes except the largest."""
     chosen = preferred_spellings(sprites)
     largest = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     for name, label in zip(sprites.names, sprites.labels.tolist(), strict=True):
         own = sprites.class_names[label]
         if own != largest[label]:
-            yield ImportIssue(name, f"class {own!r} is class {largest[label]!r} in another spelling", "like-named")
+            yield ImportIssue(
+                name, f"class {own!r} differs from class {largest[label]!r} only in case or spaces", "like-named"
+            )
 
 
 def _many_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
+    """Return the sprites with more than MANY_COLOURS colours."""
     items = []
-    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         used = colours_per_sprite(sprites.rgba[part])
         for index in np.flatnonzero(used > MANY_COLOURS).tolist():
             items.append(
@@ -79,52 +83,59 @@ def _many_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]
 
 
 def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]:
-    """Sprites that need fewer colours once near ones are merged."""
+    """Return the sprites that have fewer colours once similar colours are merged."""
     change = yield from near_colour_merger(sprites.rgba, HARDLY_SEEN)
     items = []
-    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         before, after = colours_per_sprite(sprites.rgba[part]), colours_per_sprite(change(sprites.rgba[part]))
         for index in np.flatnonzero(after < before).tolist():
-            words = f"{number(int(before[index]))} colours, {number(int(after[index]))} to the eye"
+            words = f"{number(int(before[index]))} colours, {number(int(after[index]))} after merging"
             items.append(ImportIssue(sprites.names[part.start + index], words, "near colours"))
         yield _progress(sprites, part)
     return items
 
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
-    """Sprites with colours of their own where nearly all share a palette, and how many colours that has, or 0."""
+    """Return sprites with colours outside the palette that nearly all sprites share, and the size of that palette.
+    Without a shared palette, return ([], 0).
+    """
     shared: Counter[int] = Counter()
-    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         for colours in _each(sprites.rgba[part]):
             shared.update(colours.tolist())
         yield _progress(sprites, part)
-    fewest = max(3, _COMMON * len(sprites))
-    palette = np.array(sorted(colour for colour, sprites_with in shared.items() if sprites_with >= fewest), np.uint32)
+    least_sprites = max(3, _COMMON * len(sprites))
+    palette = np.array(
+        sorted(colour for colour, sprites_with in shared.items() if sprites_with >= least_sprites), np.uint32
+    )
     if not 0 < len(palette) <= _LARGEST_PALETTE:
         return [], 0
     items = []
-    for part in sprite_slices(sprites.rgba, pixels=_AT_ONCE):
+    for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):
         for index, colours in enumerate(_each(sprites.rgba[part]), part.start):
             others = len(colours) - int(np.isin(colours, palette).sum())
             if others:
-                items.append(ImportIssue(sprites.names[index], f"{count(others, 'colour')} of its own", "off palette"))
+                items.append(
+                    ImportIssue(sprites.names[index], f"{count(others, 'colour')} outside the palette", "off palette")
+                )
         yield _progress(sprites, part)
     return (items, len(palette)) if items and len(items) <= (1 - _MOSTLY) * len(sprites) else ([], 0)
 
 
 def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
-    """The distinct colours that can be seen in each sprite, with full alpha: uint32 [n]."""
+    """Yield the distinct visible colours of each sprite, with full alpha: uint32 [n]."""
     pixels = as_uint32(rgba)
     for sprite, alpha in zip(pixels, rgba[..., 3], strict=True):
         yield np.unique(sprite[alpha > 0] | OPAQUE)
 
 
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[ImportIssue]]:
+    """Return the sprites that nearly equal an earlier sprite."""
     found = (yield from find_near_duplicates(sprites, cache_dir)).similar.earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
-    twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
-    return [ImportIssue(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]
+    names = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
+    return [ImportIssue(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(names)]
 
 
 def _progress(sprites: Sprites, part: slice) -> Progress:
-    return Progress(part.stop, len(sprites), "sprites looked over")
+    return Progress(part.stop, len(sprites), "sprites checked")

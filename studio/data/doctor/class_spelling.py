@@ -1,4 +1,4 @@
-"""Find and merge classes with names that differ only in case or in blanks."""
+"""Find and merge classes whose names differ only in case or in spaces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from studio.data.sprites import Sprites
 
 
 def spelling_groups(class_names: Sequence[str]) -> list[list[int]]:
-    """Return groups of class indices; the names of a group differ only in case and in blanks around their parts."""
+    """Return groups of class indices whose names differ only in case and in spaces around their parts."""
     groups: dict[str, list[int]] = {}
     for index, name in enumerate(class_names):
         groups.setdefault(spelling_key(name), []).append(index)
@@ -20,24 +20,24 @@ def spelling_groups(class_names: Sequence[str]) -> list[list[int]]:
 
 
 def spelling_key(class_name: str) -> str:
-    """Return the key of a class name: like-named classes have equal keys."""
-    return _without_blanks(class_name.casefold())
+    """Return the key of a class name: equal for names that differ only in case or in spaces."""
+    return _strip_parts(class_name.casefold())
 
 
 def preferred_spellings(sprites: Sprites) -> Mapping[str, str]:
-    """Map the key of each like-named group to the name of the group's largest class, without outer blanks."""
+    """Map the key of each group to the name of the group's largest class, without outer spaces."""
     counts, names = sprites.class_counts(), sprites.class_names
     largest = [max(group, key=lambda index: counts[index]) for group in spelling_groups(names)]
-    return {spelling_key(names[index]): _without_blanks(names[index]) or names[index] for index in largest}
+    return {spelling_key(names[index]): _strip_parts(names[index]) or names[index] for index in largest}
 
 
 def merge_spellings(sprites: Sprites, chosen: Mapping[str, str]) -> Sprites:
-    """Merge like-named classes. chosen: the result of `preferred_spellings`."""
+    """Merge classes with equal keys. chosen: the result of `preferred_spellings`."""
     renamed = [chosen.get(spelling_key(name), name) for name in sprites.class_names]
     class_names = tuple(sorted(set(renamed)))
     new: NDArray[np.int64] = np.array([class_names.index(name) for name in renamed], np.int64)
     return dataclasses.replace(sprites, labels=new[sprites.labels], class_names=class_names)
 
 
-def _without_blanks(class_name: str) -> str:
+def _strip_parts(class_name: str) -> str:
     return "/".join(part.strip() for part in class_name.split("/"))

@@ -1,4 +1,4 @@
-"""Sprites with the same pixels, of which one is kept: where that one is not wanted, another takes its place."""
+"""Replace excluded sprites by their duplicates: sprites with the same pixels under another name or class."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from studio.data.files.source_files import ImportIssue
 from studio.data.import_result import Duplicate, ImportResult, same_as, too_few
 from studio.data.sprites import Sprites
 
-EXCLUDED_BY_NAME = "left out by name, as asked for"
-_OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes that hold for every duplicate
+EXCLUDED_BY_NAME = "excluded by name"
+_OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes about pixels: valid for every duplicate
 
 
 def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
-    """The same with the first duplicate that is not out by its name in the place of each sprite that is."""
+    """Replace each sprite excluded by name by its first duplicate that is not excluded."""
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
         return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_out(name) else None
@@ -26,7 +26,7 @@ def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> Impo
 
 
 def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[str], bool]) -> ImportResult:
-    """The same with a duplicate of a larger class, not out by its name, for each sprite of a class of fewer."""
+    """Replace each sprite of a class with fewer than `minimum` sprites by its first duplicate in a larger class."""
     classes, labels = arranged.sprites.class_names, arranged.sprites.labels.tolist()
     pairs = zip(arranged.sprites.names, labels, strict=True)
     counts = Counter(classes[label] for name, label in pairs if not is_out(name))
@@ -40,36 +40,35 @@ def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[s
 
 
 def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
-    """The same with the first duplicate that is wanted in the place of each sprite that is not.
-
-    why_not: of a sprite's name and class; None for one that is wanted.
+    """Replace each unwanted sprite by its first wanted duplicate.
+    why_not: takes a sprite's name and class; returns the issue of an unwanted sprite, or None.
     """
     names, classes = arranged.sprites.names, arranged.sprites.class_names
     labels = arranged.sprites.labels.tolist()
-    instead: dict[int, Duplicate] = {}
+    substitutes: dict[int, Duplicate] = {}
     left_out: list[ImportIssue] = []
     for duplicate in arranged.duplicates:
         reason = why_not(names[duplicate.first], classes[labels[duplicate.first]])
-        if reason and duplicate.first not in instead and not why_not(duplicate.item.name, duplicate.class_name):
-            instead[duplicate.first] = duplicate
+        if reason and duplicate.first not in substitutes and not why_not(duplicate.item.name, duplicate.class_name):
+            substitutes[duplicate.first] = duplicate
             left_out.append(reason)
-    if not instead:
+    if not substitutes:
         return arranged
-    quarantine = [*_quarantine(arranged, instead), *left_out]
-    notes = _notes(arranged, {names[index]: duplicate for index, duplicate in instead.items()})
+    quarantine = [*_quarantine(arranged, substitutes), *left_out]
+    notes = _notes(arranged, {names[index]: duplicate for index, duplicate in substitutes.items()})
     return dataclasses.replace(
         arranged,
-        sprites=_exchanged(arranged.sprites, instead),
+        sprites=_exchanged(arranged.sprites, substitutes),
         quarantine=tuple(sorted(quarantine, key=lambda item: item.name)),
         notes=tuple(sorted(notes, key=lambda item: item.name)),
     )
 
 
-def _exchanged(sprites: Sprites, instead: Mapping[int, Duplicate]) -> Sprites:
-    """The same pixels under the duplicates' names, with their classes and numbers; no class is without a sprite."""
+def _exchanged(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprites:
+    """Return the sprites with the names, classes and numbers of the duplicates. Empty classes are removed."""
     names, labels, targets = list(sprites.names), sprites.labels.copy(), sprites.targets.copy()
     label_of = {name: label for label, name in enumerate(sprites.class_names)}
-    for index, duplicate in instead.items():
+    for index, duplicate in substitutes.items():
         names[index], targets[index] = duplicate.item.name, duplicate.numbers
         labels[index] = label_of.setdefault(duplicate.class_name, len(label_of))
     known = list(label_of)
@@ -82,26 +81,26 @@ def _exchanged(sprites: Sprites, instead: Mapping[int, Duplicate]) -> Sprites:
     )
 
 
-def _quarantine(arranged: ImportResult, instead: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
-    """What stays left out: the duplicates of one that takes a place are now its own."""
-    replaced = [one for one in arranged.duplicates if one.first in instead]
+def _quarantine(arranged: ImportResult, substitutes: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
+    """Yield the issues of sprites that stay excluded, now as duplicates of the new sprite."""
+    replaced = [one for one in arranged.duplicates if one.first in substitutes]
     duplicates = {(one.item.name, one.item.group): one for one in replaced}
     for item in arranged.quarantine:
         duplicate = duplicates.get((item.name, item.group))
         if duplicate is None:
             yield item
             continue
-        kept = instead[duplicate.first]
+        kept = substitutes[duplicate.first]
         if duplicate is not kept:
             differ = not np.array_equal(kept.numbers, duplicate.numbers, equal_nan=True)
             reason = same_as(kept.item.name, (kept.class_name, duplicate.class_name), numbers_differ=differ)
             yield dataclasses.replace(item, reason=reason)
 
 
-def _notes(arranged: ImportResult, instead: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
-    """What is said of the pixels is said of the duplicate, and nothing any more of a file that is left out."""
+def _notes(arranged: ImportResult, substitutes: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
+    """Yield the notes about pixels under the duplicate's name; drop notes about an excluded file."""
     for note in arranged.notes:
-        duplicate = instead.get(note.name)
+        duplicate = substitutes.get(note.name)
         if duplicate is None:
             yield note
         elif note.group in _OF_PIXELS:

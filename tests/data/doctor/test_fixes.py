@@ -54,7 +54,7 @@ def test_hard_alpha(folder: Path) -> None:
     assert pixels[3, 3, 3] == 255 and pixels[4, 4].tolist() == [0, 0, 0, 0]
     assert measure_pixel_art(found.sprites.rgba, found.sprites.rgba).half_transparent == 0
     assert [(item.name, item.group, item.reason) for item in found.notes if item.name == "a/soft.png"] == [
-        ("a/soft.png", "mended", "2 pixels changed, as asked for")
+        ("a/soft.png", "mended", "2 pixels changed")
     ]
     rgba = np.random.default_rng(0).integers(0, 256, (3, 5, 5, 4), dtype=np.uint8)
     hard, solid = threshold_alpha(rgba, 100), rgba[..., 3] >= 100
@@ -246,7 +246,7 @@ def test_a_copy_in_a_large_class_takes_the_place_of_a_sprite_in_a_small_one(tmp_
 def test_leaving_all_out_says_so(folder: Path) -> None:
     with pytest.raises(BadInputError, match="all 7 sprites are left out") as caught:
         imported(folder, leave_out="*")
-    assert "7 x left out by name" in caught.value.hint
+    assert "7 x excluded by name" in caught.value.hint
 
 
 def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_cache(
