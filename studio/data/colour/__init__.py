@@ -1,4 +1,4 @@
-"""Palettes and colours: extract, count, snap, recolour, and read pixels at their true size.
+"""Palettes and colours: extract and count colours, map sprites to a palette, convert drawings to pixel art.
 
-Start with palette.py. constraints.py holds drawing rules such as symmetry and outlines.
+Start with palette.py. constraints.py holds drawing constraints such as symmetry and outlines.
 """

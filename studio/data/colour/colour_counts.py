@@ -1,4 +1,4 @@
-"""What use sprites make of colours: in how many pixels and sprites each is, and in which sprites one is."""
+"""Count colours: pixels and sprites of each colour, colours of each sprite, sprites with a colour."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from studio.core.events import Progress
 from studio.data.colour.palette import extract_palette, sampling_step
 from studio.data.images.canvas import OPAQUE, as_uint32, sprite_slices
 
-_ANY = 1 << 40  # colours: no limit
+_ANY = 1 << 40  # no limit
 
 
 @dataclass(frozen=True, eq=False)
 class ColourCounts:
-    """The opaque colours that a set of sprites uses most.
-
-    colours: uint8 [K, 4], most used first. pixels, sprites: int64 [K], how many of each have the colour.
-    total: how many colours there are, of which K are listed.
-    step: 1, or for large sets one of how many sprites was looked at: counts are estimates then, and `total` is too low.
+    """The most used opaque colours of a set of sprites.
+    colours: uint8 [K, 4], most used first. pixels, sprites: int64 [K], number of pixels and of sprites with the colour.
+    total: number of distinct colours in the set. step: 1, or n if only every n-th sprite of a large set was counted:
+    counts are then estimates, and `total` is too low.
     """
 
     colours: Rgba
@@ -33,7 +32,7 @@ class ColourCounts:
 
 
 def count_colours(rgba: Rgba, limit: int = 256) -> ColourCounts:
-    """The most used colours of uint8 [N, S, S, 4], `limit` at most."""
+    """Count the most used colours of uint8 [N, S, S, 4], at most `limit`."""
     step = sampling_step(rgba)
     colours, pixels = extract_palette(rgba, _ANY)
     chosen = np.ascontiguousarray(colours[:limit])
@@ -41,18 +40,20 @@ def count_colours(rgba: Rgba, limit: int = 256) -> ColourCounts:
 
 
 def find_sprites_with_colour(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
-    """Which of uint8 [N, S, S, 4] have an opaque pixel of a colour uint8 [4]: yields Progress, returns int64 [n]."""
+    """Return the indices of sprites, uint8 [N, S, S, 4], with an opaque pixel of `colour`, uint8 [4]: int64 [n].
+    Yields Progress.
+    """
     value = as_uint32(colour)
     found: list[NDArray[np.int64]] = []
     for part in sprite_slices(rgba):
         pixels = as_uint32(rgba[part]).reshape(part.stop - part.start, -1)
         found.append(np.flatnonzero((pixels == value).any(axis=1)) + part.start)
-        yield Progress(part.stop, len(rgba), "sprites looked at")
+        yield Progress(part.stop, len(rgba), "sprites searched")
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 def colours_per_sprite(rgba: Rgba) -> NDArray[np.int64]:
-    """How many colours each sprite of uint8 [N, S, S, 4] shows, whatever their alpha: int64 [N]."""
+    """Return the number of visible colours in each sprite of uint8 [N, S, S, 4], ignoring alpha: int64 [N]."""
     shown = rgba[..., 3] > 0
     pixels = np.where(shown, as_uint32(rgba) | OPAQUE, 0).reshape(len(rgba), -1)
     pixels.sort(axis=1)
@@ -60,7 +61,7 @@ def colours_per_sprite(rgba: Rgba) -> NDArray[np.int64]:
 
 
 def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
-    """In how many of uint8 [N, S, S, 4] each colour of uint8 [K, 4] is: int64 [K]."""
+    """Return the number of sprites, uint8 [N, S, S, 4], with each colour of uint8 [K, 4]: int64 [K]."""
     values = as_uint32(colours)
     order = values.argsort()
     ranked = values[order]
@@ -68,13 +69,13 @@ def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
     for part in sprite_slices(rgba) if len(values) else ():
         pixels = np.sort(as_uint32(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
         once = pixels[_firsts(pixels)]
-        place = np.searchsorted(ranked, once).clip(max=len(ranked) - 1)
-        counts[order] += np.bincount(place[ranked[place] == once], minlength=len(ranked))
+        index = np.searchsorted(ranked, once).clip(max=len(ranked) - 1)
+        counts[order] += np.bincount(index[ranked[index] == once], minlength=len(ranked))
     return counts
 
 
 def _firsts(rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Where sorted rows [N, P] have a number that is not the one before it: bool [N, P]."""
+    """Mark the entries of sorted rows [N, P] that differ from the entry before: bool [N, P]."""
     first = np.ones(rows.shape, np.bool_)
     first[:, 1:] = rows[:, 1:] != rows[:, :-1]
     return first

@@ -1,4 +1,4 @@
-"""What sprites have by construction: symmetry, borders that meet, outlines, silhouettes; and whether it holds."""
+"""Constraints on generated sprites: symmetry, seamless tiling, outlines, silhouettes. Apply and check them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _BLACK = np.array([0, 0, 0], np.uint8)
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
-
-    silhouette: uint8 [S, S], the alpha that each pixel is to have; None where that is free. corners: the sprites are
-    the tiles of `data.corner_tiles`.
+    """Constraints on generated sprites.
+    mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
+    silhouette: uint8 [S, S], alpha of each pixel; None for any. corners: the sprites are the tiles of
+    `pixels.corner_tiles`.
     """
 
     mirror: str = NONE
@@ -40,24 +40,23 @@ class Constraints:
 
     @property
     def mirror_axes(self) -> tuple[bool, bool]:
-        """Whether the right half mirrors the left one, and the lower half the upper one."""
+        """Whether sprites are mirrored left-right and top-bottom."""
         return self.mirror in (MIRRORS[1], BOTH), self.mirror in (MIRRORS[2], BOTH)
 
     @property
     def seamless_axes(self) -> tuple[bool, bool]:
-        """Whether the left and the right border meet, and the upper and the lower one."""
+        """Whether sprites tile seamlessly, horizontally and vertically."""
         return self.seamless in (SEAMLESS[1], BOTH), self.seamless in (SEAMLESS[2], BOTH)
 
     @property
     def alpha(self) -> NDArray[np.uint8] | None:
-        """The silhouette, mirrored as the sprites are."""
+        """The silhouette, mirrored like the sprites: uint8 [S, S] or None."""
         return None if self.silhouette is None else self._mirrored(self.silhouette[None])[0]
 
     def apply(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
-        """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, the silhouette, the outline, and
-        borders as those of all tiles that meet there.
-
-        keep: bool [N, S, S], pixels that stay as they are. Seamless is how sprites are drawn; nothing is done for it.
+        """Return sprites, uint8 [N, S, S, 4], with symmetry, silhouette, outline and matching tile borders applied.
+        keep: bool [N, S, S], pixels that stay unchanged. Seamless tiling can't be applied afterwards; the model draws
+        it.
         """
         made, alpha = self._mirrored(sprites), self.alpha
         if alpha is not None:
@@ -74,7 +73,7 @@ class Constraints:
         return made if keep is None else np.where(keep[..., None], sprites, made)
 
     def _mirrored(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Of uint8 [N, S, S, ...] the halves that mirror the others."""
+        """Return uint8 [N, S, S, ...] with the mirrored halves replaced."""
         for mirror, axis in zip(self.mirror_axes, (2, 1), strict=True):
             if mirror:
                 first, half = np.split(pixels, [-(-pixels.shape[axis] // 2)], axis)[0], pixels.shape[axis] // 2
@@ -82,7 +81,7 @@ class Constraints:
         return pixels
 
     def _outline_of(self, sprite: Rgba) -> NDArray[np.uint8]:
-        """The colour of its outline: uint8 [3]."""
+        """Return the outline colour for a sprite: uint8 [3]."""
         if self.outline != DARK:
             return self._outline_colour()
         colours = np.unique(sprite[sprite[..., 3] > 0][:, :3], axis=0)
@@ -94,7 +93,9 @@ class Constraints:
         except ValueError:
             colour = _BLACK[:0]
         if len(colour) != len(_BLACK):
-            raise UsageError(f"Outline: {self.outline!r} is no colour.", "Write 'none', 'dark' or such as '#1a1c2c'.")
+            raise UsageError(
+                f"Outline: {self.outline!r} is not a colour.", "Use 'none', 'dark' or a colour like '#1a1c2c'."
+            )
         return colour
 
 
@@ -102,7 +103,7 @@ UNCONSTRAINED = Constraints()
 
 
 def outline_mask(sprites: Rgba) -> NDArray[np.bool_]:
-    """The pixels that can be seen and have one beside, above or below them that can't: bool [N, S, S]."""
+    """Return the visible pixels with a transparent pixel to the left, right, above or below: bool [N, S, S]."""
     seen = sprites[..., 3] > 0
     around = np.pad(seen, ((0, 0), (1, 1), (1, 1)), constant_values=True)
     inside = around[:, :-2, 1:-1] & around[:, 2:, 1:-1] & around[:, 1:-1, :-2] & around[:, 1:-1, 2:]
@@ -111,7 +112,9 @@ def outline_mask(sprites: Rgba) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class ConstraintCheck:
-    """Of how many sprites something holds. but_kept: of those of which it does not, kept pixels alone are why."""
+    """Result of a check: `holds` of `count` sprites meet a constraint.
+    but_kept: number of sprites that fail only because of kept pixels.
+    """
 
     title: str
     holds: int
@@ -126,10 +129,9 @@ def evaluate_constraints(
     keep: NDArray[np.bool_] | None = None,
     alphas: NDArray[np.bool_] | None = None,
 ) -> Iterator[ConstraintCheck]:
-    """What is checked on sprites uint8 [N, S, S, 4]: whatever the construction says.
-
-    palette: uint8 [K, 3] that all opaque colours are to be of, or None. keep: bool [N, S, S], pixels that were given.
-    alphas: bool [N, 256], which alpha the pixels of each may have, where there is no silhouette; None: any.
+    """Check sprites, uint8 [N, S, S, 4], against the constraints, a palette and alpha levels.
+    palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], given pixels. alphas: bool [N,
+    256], allowed alpha values of each sprite, used without a silhouette; None: any.
     """
     if palette is not None:
         numbers, known = _numbers(sprites), np.unique(_numbers(palette))
@@ -138,15 +140,15 @@ def evaluate_constraints(
         if keep is not None:
             each = zip(numbers, keep, strict=True)
             own = np.stack([np.isin(colours, colours[stays]) for colours, stays in each])
-        yield _badge("In its palette", off, own)  # colours that came with kept pixels are the others' as well
+        yield _check("Palette OK", off, own)  # colours of kept pixels are allowed everywhere
     alpha = constraints.alpha
     if alpha is not None:
-        yield _badge("In its silhouette", sprites[..., 3] != alpha, keep)
+        yield _check("Silhouette OK", sprites[..., 3] != alpha, keep)
     elif alphas is not None:
         is_known = np.take_along_axis(alphas, sprites[..., 3].reshape(len(sprites), -1).astype(np.intp), 1)
         is_hard = not alphas[:, 1:255].any()
-        yield _badge(
-            "Nothing half-transparent" if is_hard else "Transparent as its sprites are",
+        yield _check(
+            "No semi-transparency" if is_hard else "Transparency OK",
             ~is_known.reshape(sprites.shape[:3]),
             keep,
         )
@@ -156,8 +158,10 @@ def evaluate_constraints(
         if holds:
             differs = (sprites != np.flip(sprites, axis)).any(-1)
             free = None if keep is None else keep | np.flip(keep, axis)
-            yield _badge(title, differs, free)
-    for holds, axis, title in zip(constraints.seamless_axes, (2, 1), ("Seamless across", "Seamless down"), strict=True):
+            yield _check(title, differs, free)
+    for holds, axis, title in zip(
+        constraints.seamless_axes, (2, 1), ("Seamless horizontally", "Seamless vertically"), strict=True
+    ):
         if holds:
             jumps = seam_differences(sprites, axis)
             yield ConstraintCheck(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
@@ -166,26 +170,26 @@ def evaluate_constraints(
     if constraints.outline != NONE:
         border = outline_mask(sprites)
         colours = [np.unique(sprite[on], axis=0).shape[0] for sprite, on in zip(sprites, border, strict=True)]
-        yield ConstraintCheck("Outline of one colour", sum(count <= 1 for count in colours), len(sprites))
+        yield ConstraintCheck("One-colour outline", sum(count <= 1 for count in colours), len(sprites))
 
 
 def seam_differences(sprites: Rgba, axis: int) -> NDArray[np.float64]:
-    """How much neighbouring columns (axis 2) or rows (axis 1) differ, in levels: float64 [N, S].
-
-    First the last one and the first, across the border, then the others from the first on.
+    """Return the mean difference of neighbouring columns (axis 2) or rows (axis 1), in levels: float64 [N, S].
+    The first value compares the last line with the first, across the seam.
     """
     values = sprites.astype(np.float64)
     values[..., :3] *= values[..., 3:] / 255
-    apart = np.abs(values - np.roll(values, 1, axis))
-    return np.asarray(apart.mean((1, 3) if axis == 2 else (2, 3)))
+    differences = np.abs(values - np.roll(values, 1, axis))
+    return np.asarray(differences.mean((1, 3) if axis == 2 else (2, 3)))
 
 
-def _badge(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> ConstraintCheck:
+def _check(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> ConstraintCheck:
+    """Count the sprites without failed pixels, and those whose failed pixels are all kept pixels."""
     failed = np.asarray(fails.any((1, 2)))
     but_kept = failed & ~(fails & ~kept).any((1, 2)) if kept is not None else np.zeros_like(failed)
     return ConstraintCheck(title, int((~failed).sum()), failed.size, int(but_kept.sum()))
 
 
 def _numbers(colours: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Each colour [..., 3 or 4] as one number, without its alpha."""
+    """Return each colour [..., 3 or 4] as one number, without alpha."""
     return np.asarray(colours[..., :3].astype(np.int64) @ np.array([1, 256, 65536]))

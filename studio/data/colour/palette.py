@@ -1,4 +1,4 @@
-"""The colours of a set of sprites."""
+"""Extract, sort and cluster the colours of sprites; the Palette class; conversion to OKLab."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from studio.core.errors import BadInputError
 from studio.core.names import escape_unprintable
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32
 
-MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
-_MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
-_GREY_CHROMA = 0.035  # in OKLab: below it the eye sees no hue
+MOST_COLOURS = 4096  # in a palette; rarer colours resemble more common ones
+_MOST_PIXELS = 4_000_000  # larger sets are sampled evenly
+_GREY_CHROMA = 0.035  # in OKLab; colours below look grey
 _HUE_GROUPS = 12
-_WEIGHED = 100_000  # pixels that stand for all when colours are gathered
+_WEIGHED = 100_000  # number of weighted samples for clustering
 _AT_ONCE = 1 << 18  # distances
-_SPREAD = np.array([255, 318, 318]), np.array([0.0, 0.4, 0.4])  # OKLab in three bytes, a step as long in each
+_SPREAD = (
+    np.array([255, 318, 318]),
+    np.array([0.0, 0.4, 0.4]),
+)  # scale and offset of OKLab as bytes, with equal steps per channel
 
 _SRGB_TO_LMS = (
     (0.4122214708, 0.5363325363, 0.0514459929),
@@ -35,9 +38,8 @@ _LMS_TO_OKLAB = (
 
 
 def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
-    """The most used opaque colours of uint8 [N, S, S, 4]: uint8 [K, 4] and their pixels int64 [K], most used first.
-
-    K is at most `limit`. Sets of more than four million pixels are sampled evenly, always in the same way, and the
+    """Return the most used opaque colours of uint8 [N, S, S, 4]: uint8 [K, 4], and their pixel counts, int64 [K].
+    Most used first; K <= limit. Sets with more than four million pixels are sampled evenly and deterministically; the
     counts are then estimates.
     """
     step = sampling_step(rgba)
@@ -49,12 +51,12 @@ def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int6
 
 
 def sampling_step(rgba: Rgba) -> int:
-    """Every how many sprites of uint8 [N, S, S, 4] `extract_palette` looks at one: 1 when it looks at all."""
+    """Return n so that `extract_palette` reads every n-th sprite of uint8 [N, S, S, 4]; 1 for all sprites."""
     return max(1, -(-rgba.size // 4 // _MOST_PIXELS))
 
 
 def display_order(colours: Rgba) -> NDArray[np.int64]:
-    """Indices that lay uint8 [K, 4] out for the eye: greys from dark to light, then hue by hue: int64 [K]."""
+    """Return indices that sort uint8 [K, 4] for display: greys from dark to light, then by hue. int64 [K]."""
     lab = to_oklab(colours[..., :3])
     chroma = np.hypot(lab[:, 1], lab[:, 2])
     turn = np.arctan2(lab[:, 2], lab[:, 1]) / (2 * np.pi) % 1.0
@@ -63,7 +65,9 @@ def display_order(colours: Rgba) -> NDArray[np.int64]:
 
 
 def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """sRGB uint8 [..., 3] in OKLab, where distances are as the eye sees them: lightness, a, b as float64 [..., 3]."""
+    """Convert sRGB, uint8 [..., 3], to OKLab (B. Ottosson 2020): lightness, a, b, float64 [..., 3].
+    Distances in OKLab match perceived colour differences.
+    """
     share = rgb.astype(np.float64) / 255
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     cones = np.cbrt(linear @ np.array(_SRGB_TO_LMS).T)
@@ -71,43 +75,43 @@ def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
-    """For each OKLab colour [n, 3] the index of the nearest in OKLab [K, 3], the first of equals: int64 [n]."""
+    """Return the index of the nearest palette colour for each colour: int64 [n]; the first for ties.
+    colours: OKLab [n, 3]. palette: OKLab [K, 3].
+    """
     found = np.empty(len(colours), np.int64)
     channels = np.ascontiguousarray(palette.T)
     for part in distance_slices(len(colours), len(palette)):
-        apart = np.zeros((len(colours[part]), len(palette)))
-        for own, known in zip(colours[part].T, channels, strict=True):  # a sum over an axis of three takes far longer
-            apart += (own[:, None] - known) ** 2
-        found[part] = apart.argmin(1)
+        distance2 = np.zeros((len(colours[part]), len(palette)))
+        for own, known in zip(colours[part].T, channels, strict=True):  # much faster than a sum over the last axis
+            distance2 += (own[:, None] - known) ** 2
+        found[part] = distance2.argmin(1)
     return found
 
 
 def farthest_colours(colours: Rgba, count: int) -> Rgba:
-    """At most `count` colours, none of uint8 [K, 4] far from all of them: uint8 [k, 4] in the order they had.
-
-    By farthest-point sampling in OKLab (Gonzalez 1985), from the first colour on.
+    """Select at most `count` colours of uint8 [K, 4] that cover all others well, in their order: uint8 [k, 4].
+    Farthest-point sampling in OKLab (Gonzalez 1985), starting with the first colour.
     """
     if len(colours) <= count:
         return colours
     lab = to_oklab(colours[:, :3])
     chosen = [0]
-    apart = np.linalg.norm(lab - lab[0], axis=1)
+    distance2 = np.linalg.norm(lab - lab[0], axis=1)
     while len(chosen) < count:
-        chosen.append(int(apart.argmax()))
-        apart = np.minimum(apart, np.linalg.norm(lab - lab[chosen[-1]], axis=1))
+        chosen.append(int(distance2.argmax()))
+        distance2 = np.minimum(distance2, np.linalg.norm(lab - lab[chosen[-1]], axis=1))
     return colours[sorted(chosen)]
 
 
 def distance_slices(count: int, each: int) -> Iterator[slice]:
-    """The range 0 to `count` in slices for which `each` distances apiece fit into little memory."""
+    """Yield slices of range(count) so that `each` distances per item fit into little memory."""
     rows = max(1, _AT_ONCE // max(1, each))
     return (slice(start, start + rows) for start in range(0, count, rows))
 
 
 def cluster_colours(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """OKLab colours [n, 3] in at most `count` groups, to 256: the group of each, int64 [n], and the means [groups, 3].
-
-    By median cut and k-means.
+    """Cluster OKLab colours [n, 3] into at most `count` <= 256 groups, by median cut and k-means.
+    Returns the group of each colour, int64 [n], and the mean of each group, float64 [groups, 3].
     """
     scale, offset = _SPREAD
     as_bytes = ((colours + offset) * scale).round().clip(0, 255).astype(np.uint8)
@@ -118,10 +122,10 @@ def cluster_colours(colours: NDArray[np.float64], count: int) -> tuple[NDArray[n
 
 
 def dominant_colours(rgba: Rgba, count: int) -> Rgba:
-    """At most `count` colours, to 256, that stand for all opaque ones of uint8 [N, S, S, 4]: uint8 [K, 4], for the eye.
-
-    All of them where there are no more. Otherwise they are gathered, each with the weight of its pixels, and the most
-    used of each group is taken: a colour that is in the sprites.
+    """Return at most `count` <= 256 colours that represent all opaque colours of uint8 [N, S, S, 4], sorted for
+    display.
+    If there are more colours, they are clustered, weighted by pixels, and each cluster is represented by its most used
+    colour. uint8 [K, 4].
     """
     colours, pixels = extract_palette(rgba, MOST_COLOURS)
     if len(colours) > count:
@@ -134,10 +138,9 @@ def dominant_colours(rgba: Rgba, count: int) -> Rgba:
 
 @dataclass(frozen=True, eq=False)
 class Palette:
-    """Colours in the order of their file: at least one, at most MOST_COLOURS.
-
-    colours: uint8 [K, 4], straight alpha. name: may be empty. colour_names: one for each, or none at all.
-    Names are kept as one printable line each.
+    """A palette of 1 to MOST_COLOURS colours, in file order.
+    colours: uint8 [K, 4], straight alpha. name: may be ''. colour_names: one for each colour, or (). Names are reduced
+    to a printable line.
     """
 
     colours: Rgba
@@ -156,16 +159,18 @@ class Palette:
 
     @property
     def has_alpha(self) -> bool:
-        """Whether any colour can be seen through."""
+        """Whether any colour is transparent or semi-transparent."""
         return bool((self.colours[:, 3] < 255).any())
 
     def visible(self) -> NDArray[np.uint8]:
-        """The colours that can be seen, each once, without alpha: uint8 [K, 3]. Raises BadInputError for none."""
+        """Return the distinct colours with alpha > 0, without alpha: uint8 [K, 3]. Raises BadInputError if there is
+        none.
+        """
         seen = self.colours[self.colours[:, 3] > 0, :3]
         if not len(seen):
             raise BadInputError(
-                f"The palette {self.name!r} has no colour that can be seen.",
-                "All of its colours are fully transparent.",
+                f"The palette {self.name!r} has no visible colour.",
+                "Every colour is fully transparent.",
             )
         return np.unique(seen, axis=0)
 

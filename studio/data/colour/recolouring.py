@@ -1,4 +1,4 @@
-"""Drawn sprites in the colours that were asked for: as drawn, the data's own, or a palette's."""
+"""Recolour generated sprites: as drawn, in the palette of the training sprites, or in a chosen palette."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from studio.data.colour.pixel_art import PixelStyle, to_pixel_art
 from studio.data.colour.quantizing import NO_DITHER, map_to_palette
 from studio.data.pixels.corner_tiles import join_tiles, split_tiles
 
-_AT_ONCE = 64  # sprites
+_BATCH_SIZE = 64
 
 
 @dataclass(frozen=True, eq=False)
 class ColourMode:
-    """What becomes of drawn sprites.
-
-    true_pixels: make them pixel art (see `data.to_pixel_art`); without, they stay as drawn.
-    palette: the one to take instead of that of the sprites learnt from. dither: one of snapping's DITHERS, with it.
+    """How to recolour generated sprites.
+    true_pixels: convert to pixel art (see `pixel_art`); False leaves sprites as drawn. palette: used instead of the
+    training sprites' palette. dither: one of quantizing.DITHERS, for `palette`.
     """
 
     true_pixels: bool = True
@@ -41,19 +40,18 @@ def recolour_sprites(
     keep: NDArray[np.bool_] | None = None,
     constraints: Constraints = UNCONSTRAINED,
 ) -> Generator[Progress, None, Rgba]:
-    """Sprites uint8 [N, S, S, 4] as drawn, of classes int64 [N], in the chosen colours: the same shape.
-
-    keep: bool [N, S, S], pixels that stay as they are, whatever the palette and the construction.
-    Yields Progress after each part. Raises BadInputError for a palette in which nothing can be seen.
+    """Recolour sprites, uint8 [N, S, S, 4], of classes int64 [N], and apply the constraints.
+    keep: bool [N, S, S], pixels that stay unchanged. Yields Progress after each part. Raises BadInputError for a
+    palette without visible colours.
     """
     if not choice.true_pixels:
         return constraints.apply(drawn, keep)
-    if constraints.corners:  # where tiles meet they have the same colours: they are coloured as one picture
-        whole = join_tiles(drawn), np.zeros(1, np.int64), style.joined(labels)
+    if constraints.corners:  # matching tiles need the same colours: colour them as one picture
+        whole = join_tiles(drawn), np.zeros(1, np.int64), style.merged(labels)
         return constraints.apply(split_tiles(_in_palette(*whole, choice, None)))
     parts: list[Rgba] = []
-    for start in range(0, len(drawn), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    for start in range(0, len(drawn), _BATCH_SIZE):
+        part = slice(start, start + _BATCH_SIZE)
         parts.append(_in_palette(drawn[part], labels[part], style, choice, None if keep is None else keep[part]))
         yield Progress(min(part.stop, len(drawn)), len(drawn), "sprites coloured")
     return constraints.apply(np.concatenate(parts), keep) if parts else drawn
@@ -70,6 +68,6 @@ def _in_palette(
         return to_pixel_art(drawn, labels, style, keep)
     if choice.dither == NO_DITHER:
         found = to_pixel_art(drawn, labels, dataclasses.replace(style, palette=choice.palette.visible()))
-    else:  # patterns of flat colours are regular; of colours as drawn they would be noise
+    else:  # dither flat colours: dithering the drawing itself would give noise
         found = map_to_palette(to_pixel_art(drawn, labels, style), choice.palette, choice.dither)
     return found if keep is None else np.where(keep[..., None], drawn, found)

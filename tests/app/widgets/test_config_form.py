@@ -155,7 +155,7 @@ def test_a_value_rejected_by_the_whole_config_marks_its_field(qtbot: QtBot) -> N
     assert outline is not None
     outline.setText("banana")
     (reason,) = [label for label in form.findChildren(FieldError) if not label.isHidden()]
-    assert reason.text() == form.problem() == "Outline: 'banana' is no colour."
+    assert reason.text() == form.problem() == "Outline: 'banana' is not a colour."
     assert outline.property("invalid") is True
     outline.setText("dark")
     assert reason.isHidden() and outline.property("invalid") is False and form.problem() == ""

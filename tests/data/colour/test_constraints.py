@@ -69,16 +69,16 @@ def test_the_rim_has_one_colour() -> None:
     assert (Constraints(outline="#0a0B0c").apply(sprite)[0][rim] == [10, 11, 12, 255]).all()
     np.testing.assert_array_equal(dark.apply(sprite)[0][~rim], sprite[0][~rim])
     (badge,) = _found(dark.apply(sprite), dark).values()
-    assert (badge.title, badge.holds) == ("Outline of one colour", 1)
+    assert (badge.title, badge.holds) == ("One-colour outline", 1)
     sprite[0, 1, 1] = [1, 2, 3, 255]
-    assert _found(sprite, dark)["Outline of one colour"].holds == 0
+    assert _found(sprite, dark)["One-colour outline"].holds == 0
     nothing = np.zeros_like(sprite)
     np.testing.assert_array_equal(dark.apply(nothing), nothing)
 
 
 @pytest.mark.parametrize("outline", ["", "red", "#12", "#1234567", "#12345g"])
 def test_an_outline_is_a_colour(outline: str) -> None:
-    with pytest.raises(UsageError, match="is no colour"):
+    with pytest.raises(UsageError, match="is not a colour"):
         Constraints(outline=outline)
 
 
@@ -89,8 +89,11 @@ def test_borders_meet_where_the_jump_across_them_is_no_larger_than_others() -> N
     wave = ramp.copy()
     wave[0, :, :, 0] = 120 + 100 * np.sin(np.arange(8) / 8 * 2 * np.pi)
     across = Constraints(seamless="across")
-    assert _found(ramp, across)["Seamless across"].holds == 0 and _found(wave, across)["Seamless across"].holds == 1
-    assert _found(ramp, Constraints(seamless="down"))["Seamless down"].holds == 1
+    assert (
+        _found(ramp, across)["Seamless horizontally"].holds == 0
+        and _found(wave, across)["Seamless horizontally"].holds == 1
+    )
+    assert _found(ramp, Constraints(seamless="down"))["Seamless vertically"].holds == 1
     np.testing.assert_allclose(seam_differences(ramp, 2)[0], [210 / 4, *[30 / 4] * 7])
 
 
@@ -100,26 +103,26 @@ def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
     sprites[:, 1:] = [1, 2, 3, 255]
     sprites[1, 2, 2] = [9, 9, 9, 255]
     sprites[2, 0, 0] = [9, 9, 9, 0]  # nobody sees it
-    assert _found(sprites, Constraints(), palette=palette)["In its palette"] == ConstraintCheck("In its palette", 2, 3)
+    assert _found(sprites, Constraints(), palette=palette)["Palette OK"] == ConstraintCheck("Palette OK", 2, 3)
     keep = (sprites[..., 0] == 9).copy()
-    assert _found(sprites, Constraints(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+    assert _found(sprites, Constraints(), palette=palette, keep=keep)["Palette OK"].but_kept == 1
     sprites[1, 3, 3] = [9, 9, 9, 255]  # a new pixel in the colour of a kept one
-    assert _found(sprites, Constraints(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+    assert _found(sprites, Constraints(), palette=palette, keep=keep)["Palette OK"].but_kept == 1
     sprites[1, 3, 3] = [8, 9, 9, 255]
-    assert _found(sprites, Constraints(), palette=palette, keep=keep)["In its palette"].but_kept == 0
+    assert _found(sprites, Constraints(), palette=palette, keep=keep)["Palette OK"].but_kept == 0
 
 
 def test_each_pixel_has_the_alpha_of_the_silhouette() -> None:
     sprites, silhouette = _noise(), np.random.default_rng(1).integers(0, 3, (9, 9)).astype(np.uint8) * 120
     how = Constraints(silhouette=silhouette)
-    assert _found(sprites, how) == {"In its silhouette": ConstraintCheck("In its silhouette", 0, 4)}
+    assert _found(sprites, how) == {"Silhouette OK": ConstraintCheck("Silhouette OK", 0, 4)}
     keep = np.zeros(sprites.shape[:3], bool)
     keep[1, 4:6] = True
     made = how.apply(sprites, keep)
     assert (made[[0, 2, 3], ..., 3] == silhouette).all() and not made[0, silhouette == 0].any()
     np.testing.assert_array_equal(made[keep], sprites[keep])
     np.testing.assert_array_equal(made[0, silhouette > 0, :3], sprites[0, silhouette > 0, :3])
-    assert _found(made, how, keep=keep)["In its silhouette"] == ConstraintCheck("In its silhouette", 3, 4, 1)
+    assert _found(made, how, keep=keep)["Silhouette OK"] == ConstraintCheck("Silhouette OK", 3, 4, 1)
     both = Constraints(mirror=BOTH, silhouette=silhouette)  # half of it counts
     found = _found(both.apply(sprites), both)
     assert all(badge.holds == 4 for badge in found.values()) and len(found) == 3
@@ -132,11 +135,10 @@ def test_alpha_is_on_or_off_or_one_of_the_levels_that_are_known() -> None:
     alphas = np.zeros((2, 256), bool)
     alphas[:, [0, 255]] = True
     assert _found(sprites, Constraints(), alphas=alphas) == {
-        "Nothing half-transparent": ConstraintCheck("Nothing half-transparent", 1, 2)
+        "No semi-transparency": ConstraintCheck("No semi-transparency", 1, 2)
     }
     assert (
-        _found(sprites, Constraints(), alphas=alphas, keep=sprites[..., 3] == 128)["Nothing half-transparent"].but_kept
-        == 1
+        _found(sprites, Constraints(), alphas=alphas, keep=sprites[..., 3] == 128)["No semi-transparency"].but_kept == 1
     )
     alphas[1, 128] = True
-    assert _found(sprites, Constraints(), alphas=alphas)["Transparent as its sprites are"].holds == 2
+    assert _found(sprites, Constraints(), alphas=alphas)["Transparency OK"].holds == 2

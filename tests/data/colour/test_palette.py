@@ -113,7 +113,7 @@ def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_o
         for colour in use.colours:
             with_it = run_to_end(find_sprites_with_colour(rgba, colour)).tolist()
             assert with_it == [n for n, sprite in enumerate(rgba) if (sprite == colour).all(-1).any()]
-            assert [*find_sprites_with_colour(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites looked at")
+            assert [*find_sprites_with_colour(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites searched")
 
 
 def test_large_sets_are_estimated_from_every_few(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,7 @@ FOUR = Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255], [40, 200, 80, 255],
 
 
 def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recolouring, "_AT_ONCE", 6)
+    monkeypatch.setattr(recolouring, "_BATCH_SIZE", 6)
     drawn = _noisy()
     own = to_pixel_art(drawn, ART.labels, OWN)
     in_four = to_pixel_art(drawn, ART.labels, dataclasses.replace(OWN, palette=FOUR.visible()))
@@ -162,7 +162,7 @@ def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dither", DITHERS)
 def test_a_palette_without_a_colour_that_can_be_seen_is_refused(dither: str) -> None:
     ghost = ColourMode(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
-    with pytest.raises(BadInputError, match="no colour that can be seen"):
+    with pytest.raises(BadInputError, match="no visible colour"):
         run_to_end(recolour_sprites(_noisy(), ART.labels, OWN, ghost))
 
 

@@ -504,10 +504,10 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
     made = drawn(qtbot, page, editing.draw.click)
     assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
     titles = [label.text() for label in page.results.badges.labels]
-    assert "In its silhouette" in titles and not any("of 16" in title for title in titles)
+    assert "Silhouette OK" in titles and not any("of 16" in title for title in titles)
     click(editing.shape)
     drawn(qtbot, page, editing.draw.click)
-    assert "Nothing half-transparent" in [label.text() for label in page.results.badges.labels]
+    assert "No semi-transparency" in [label.text() for label in page.results.badges.labels]
 
 
 def test_what_was_done_last_is_undone_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:

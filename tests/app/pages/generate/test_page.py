@@ -86,7 +86,7 @@ def test_an_invalid_setting_shows_an_error_at_its_field_and_the_buttons(qtbot: Q
     form = page.request._form
     assert form is not None
     form._controls["outline"].setText("banana")  # type: ignore[attr-defined]
-    words = "Outline: 'banana' is no colour."
+    words = "Outline: 'banana' is not a colour."
     assert not page.generate.isEnabled() and page.generate.toolTip() == words == page._reason.text()
     assert form._reasons["outline"].text() == words
     page.drawing.draw_like()  # as a key or a button asks for it
