@@ -123,7 +123,7 @@ def main() -> None:
         if (step + 1) % 200 == 0:
             sys.stdout.write(f"step {step + 1} of {STEPS}: loss {loss.item():.3f}\n")
             sys.stdout.flush()
-    SpriteFeatures(pupil.network, torch.device("cpu")).fit_scale(rgba)
+    SpriteFeatures(pupil.network, torch.device("cpu")).fit_standardization(rgba)
     save_file({name: tensor.half().contiguous() for name, tensor in pupil.network.state_dict().items()}, OUT)
     sys.stdout.write(f"{OUT}: {OUT.stat().st_size:,} bytes\n")
 

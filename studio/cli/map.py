@@ -21,7 +21,7 @@ _MOST_OUTLIERS = 5  # printed
 
 def draw_map(args: argparse.Namespace) -> int:
     """Save the map; with --json also write the position and the nearest neighbours of each sprite."""
-    from studio.engine.quality.embedding_map import make_map, picture_of
+    from studio.engine.quality.embedding_map import make_map, render_map
 
     reporter, path = reporter_for(args), find_run(args.run_name)
     target = _output_path(args.out, path)
@@ -30,7 +30,7 @@ def draw_map(args: argparse.Namespace) -> int:
     if not 2 * model.spec.size <= args.size <= _MOST_PX:
         raise UsageError(f"--size must be from {2 * model.spec.size} to {_MOST_PX} pixels, not {args.size}.", "")
     sprite_map = _run_map_job(make_map(model, path), reporter)
-    picture, drawn = picture_of(sprite_map, args.size)
+    picture, drawn = render_map(sprite_map, args.size)
     files.export_together({target: encode_png(picture, {"model": sprite_map.model})})
     _write_json(sprite_map, reporter)
     reporter.write_json({"type": "FilesSaved", "paths": [target]})

@@ -103,7 +103,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     from studio.engine import catalog
     from studio.engine.steps.benchmark import training_budget
     from studio.engine.training.create import NewRun
-    from studio.engine.training.parents import load_parent, suggested
+    from studio.engine.training.parents import load_parent, suggest_parent
     from studio.recipes.base import TrainingBudget
 
     recipe = catalog.recipe(args.recipe)
@@ -116,7 +116,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     sprites = Rights.for_sources(args.paths).replace(**typed_settings(args, Rights)).add_to(found.sprites)
     # The starter model only fits networks of its own shape.
     if args.parent is None and not typed_settings(args, recipe.Config).keys() & {*recipe.fixed_by_weights}:
-        source = suggested(recipe, sprites)
+        source = suggest_parent(recipe, sprites)
         if source is not None:
             parent = load_parent(source, recipe)
             few = formatting.count(len(sprites), "sprite")

@@ -34,9 +34,9 @@ from studio.engine.devices.detection import choose_device, find_device, probe_de
 from studio.engine.devices.types import STARTER
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
-from studio.engine.quality.evaluate import classes_to_draw, loss_gap
-from studio.engine.quality.features import SpriteFeatures, features_of, fixed_features
-from studio.engine.quality.scores import kid, share_below
+from studio.engine.quality.evaluate import loss_gap, sample_classes
+from studio.engine.quality.features import SpriteFeatures, fixed_features, learn_features
+from studio.engine.quality.scores import kid, probability_below
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.sampling.generate import draw
 from studio.engine.sampling.settings import GenerateSettings
@@ -87,11 +87,11 @@ class Judge:
 
     def of(self, model: TrainedModel, count: int) -> str:
         """What so many new sprites get."""
-        new = run_to_end(draw(model, classes_to_draw(self.few, count, seed=1), GenerateSettings()))
+        new = run_to_end(draw(model, sample_classes(self.few, count, seed=1), GenerateSettings()))
         near = nearest_training_sprites(new, self.few, None, CPU)
         return (
             f"{self._distances(new)}  copies {near.is_copy.mean():.1%}  "
-            f"nearer {share_below(near.distance, self._near_unseen.distance):.0%}  "
+            f"nearer {probability_below(near.distance, self._near_unseen.distance):.0%}  "
             f"loss gap {loss_gap(model, self.few, self.unseen):.0%}"
         )
 
@@ -139,7 +139,7 @@ def main() -> None:
         find_device("cpu", probe=True),
     )
     parent = load_parent(chosen.parent, recipe) if chosen.parent else None
-    features = run_to_end(features_of(sprites, CPU, resolve_precision(device, "auto")))
+    features = run_to_end(learn_features(sprites, CPU, resolve_precision(device, "auto")))
     known = {item.name: item for item in settings_of(recipe.Config)}
     changes = {name: known[name].parse(text) for name, _, text in (word.partition("=") for word in chosen.settings)}
     for count in chosen.counts:

@@ -29,7 +29,7 @@ from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.devices.detection import choose_device, probe_devices, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
-from studio.engine.quality.features import features_of
+from studio.engine.quality.features import learn_features
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
@@ -75,7 +75,7 @@ def run(racer: str, folder: Path, chosen: argparse.Namespace) -> None:
 def judged(chosen: argparse.Namespace, training: Sprites, heldout: Sprites) -> list[dict[str, Any]]:
     """The figures of all sprites that were drawn in this race or an earlier one, and of real ones."""
     precision = resolve_precision(choose_device(probe_devices(), "cpu"), "auto")
-    features = run_to_end(features_of(training, torch.device("cpu"), precision))
+    features = run_to_end(learn_features(training, torch.device("cpu"), precision))
     real = RealSprites(training, heldout, training)
     results: list[dict[str, Any]] = []
     for path in sorted(chosen.drawn.glob("*_*.npy")):

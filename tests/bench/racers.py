@@ -36,7 +36,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     from studio.engine.control.control import Control
     from studio.engine.devices.detection import choose_device, probe_devices
     from studio.engine.models.loading import load_model
-    from studio.engine.quality.evaluate import classes_to_draw
+    from studio.engine.quality.evaluate import sample_classes
     from studio.engine.sampling.generate import draw
     from studio.engine.sampling.settings import GenerateSettings
     from studio.engine.training.loop import train_new
@@ -47,7 +47,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
         catalog.recipe("generator"),
         choose_device(probe_devices(), "cpu"),
     )
-    labels = classes_to_draw(sprites, count, seed=0)
+    labels = sample_classes(sprites, count, seed=0)
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:
             config = recipe.Config(minutes=budget, steps=round(budget * options["pace"]))

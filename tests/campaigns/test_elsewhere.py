@@ -20,7 +20,7 @@ import pytest
 from studio.cli import main
 from studio.cli.messages import DONE
 from studio.core.errors import RunError
-from studio.engine.control.protocol import ask, read_live
+from studio.engine.control.protocol import read_heartbeat, send_request
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import RemoteTarget
 from studio.engine.remote.training import check_remote
@@ -161,11 +161,11 @@ def test_a_cut_link_and_a_killed_command_change_nothing(server: Server, tmp_path
     command = Command("train", *training, "--out", there, "--on", place)
     command.until("Training the classifier on")
     wait_until((there / "metrics.jsonl").exists)
-    ask(there, pause=True)  # so that it does not end before the link is cut
-    wait_until(lambda: (live := read_live(there)) is not None and live.is_paused)
+    send_request(there, pause=True)  # so that it does not end before the link is cut
+    wait_until(lambda: (live := read_heartbeat(there)) is not None and live.is_paused)
     server.cut()
     command.until("The link to far is lost.")
-    ask(there, pause=False)
+    send_request(there, pause=False)
     server.start()
     command.until("The link to far is back.")
     wait_until(lambda: RunDir(there).progress().step > 0)

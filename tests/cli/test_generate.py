@@ -233,7 +233,7 @@ def test_fault_34_all_runs_are_listed_the_damaged_with_the_field(
 
 
 def test_devices_are_listed_and_measured(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
+    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     text = studio("devices", "--measure", "--recipe", "vae", "--size", 4).out
     assert "test CPU" in text and "relative_cost = " in text
     lines = studio("devices", "--measure", "--recipe", "classifier", "--size", 4, "--json").objects()

@@ -23,7 +23,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 from studio.engine.distributed.ranks import ALONE, Ranks
-from studio.engine.quality.copies import Nearest, look_for_copies
+from studio.engine.quality.copies import Nearest, find_copies
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RECORD_FILE, RunDir
 from studio.engine.runs.split import Indices
@@ -140,8 +140,8 @@ def full_in_optimizer(monkeypatch: pytest.MonkeyPatch, is_full: Callable[[int], 
 def nearest_training_sprites(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Nearest:
-    """What `look_for_copies` returns, in one go."""
-    return run_to_end(look_for_copies(sprites, training, indices, device))
+    """What `find_copies` returns, in one go."""
+    return run_to_end(find_copies(sprites, training, indices, device))
 
 
 class Clock:

@@ -276,12 +276,12 @@ def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Generator[Eve
     """Return the sprites that a run learns from that are nearest to `sprite`, uint8 [S, S, 4]."""
     import torch
 
-    from studio.engine.quality.copies import look_for_copies, nearest_few
+    from studio.engine.quality.copies import find_copies, nearest_sprites
 
     learnt, indices = cache.learnt_by(run)
     device = torch.device("cpu")
-    found = yield from look_for_copies(sprite[None], learnt, indices, device)
-    nearest = nearest_few(sprite, learnt, indices, _NEIGHBOURS, device)
+    found = yield from find_copies(sprite[None], learnt, indices, device)
+    nearest = nearest_sprites(sprite, learnt, indices, _NEIGHBOURS, device)
     names = tuple(learnt.names[index] for index in nearest)
     return NearestSprites(learnt.rgba[nearest], names, bool(found.is_copy[0]))
 

@@ -23,7 +23,7 @@ def watch(run: Path) -> Events:
     remember(run)
     yield RunDescribed(watcher.record)
     while True:
-        for event in watcher.look():
+        for event in watcher.poll():
             if isinstance(event, TrainingLost):
                 raise RunError(event.title, event.hint)
             yield event
@@ -43,15 +43,15 @@ def launch(processes: TrainingProcesses) -> Events:
     processes.start()
     yield RunDescribed(watcher.record)
     is_heard, is_finished = False, False
-    while not is_finished or processes.are_running():
-        were_running = processes.are_running()  # before the look: it shows what they have done last
-        for event in watcher.look():
+    while not is_finished or processes.is_running():
+        were_running = processes.is_running()  # before the look: it shows what they have done last
+        for event in watcher.poll():
             is_heard = isinstance(event, TrainingSeen) and event.live is not None
             is_finished = is_finished or isinstance(event, RunFinished)
             if not isinstance(event, TrainingLost):
                 yield event
         if not (were_running or is_heard or is_finished):
-            if processes.have_failed():
+            if processes.has_failed():
                 raise processes.failure()
             yield _end(processes.run)
             return

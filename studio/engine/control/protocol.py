@@ -55,12 +55,12 @@ class ControlRequest(msgspec.Struct, frozen=True):
     samples: records.Count = 0
 
 
-def read_live(run: Path) -> Heartbeat | None:
+def read_heartbeat(run: Path) -> Heartbeat | None:
     """What a training says; None where none does."""
     return _read(run / HEARTBEAT_FILE, Heartbeat)
 
 
-def write_live(run: Path, live: Heartbeat) -> None:
+def write_heartbeat(run: Path, live: Heartbeat) -> None:
     """Write live.json; on a full disk, overwrite the old file in place. Raises UnwritableError."""
     path = run / HEARTBEAT_FILE
     with RunDir(run).wrap_write_errors():
@@ -81,12 +81,12 @@ def clear_control_files(run: Path) -> None:
             files.remove(run / name)
 
 
-def read_asked(run: Path, known: ControlRequest) -> ControlRequest:
+def read_requests(run: Path, known: ControlRequest) -> ControlRequest:
     """Return the requests in asked.json; return `known` if the file is missing or unreadable."""
     return _read(run / REQUEST_FILE, ControlRequest) or known
 
 
-def ask(
+def send_request(
     run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
 ) -> None:
     """Write a request for the training of this run; None leaves a flag unchanged. Raises RunError."""

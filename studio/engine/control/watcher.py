@@ -24,7 +24,7 @@ from studio.core.events import (
     RunStarted,
     Validated,
 )
-from studio.engine.control.protocol import Heartbeat, read_live
+from studio.engine.control.protocol import Heartbeat, read_heartbeat
 from studio.engine.runs.analysis.advice import Adviser
 from studio.engine.runs.evaluation import read_evaluations
 from studio.engine.runs.folder import CONFUSION_FILE, RunDir, RunRecord
@@ -82,7 +82,7 @@ class RunWatcher:
         self._heard_s = time.monotonic()
         self._has_lock = False  # whether its lock was seen: not on every shared drive
 
-    def look(self) -> Events:
+    def poll(self) -> Events:
         """What the training has done since the last look, as its own events; in the first one HistoryRead.
 
         RunStarted comes when it is first heard of. The last event is TrainingSeen, or RunFinished or TrainingLost when
@@ -100,7 +100,7 @@ class RunWatcher:
 
     def _listen(self) -> bool:
         """Read what the training says of itself; returns whether that is the first word of it."""
-        live = read_live(self._run.path)
+        live = read_heartbeat(self._run.path)
         if live is None or live == self._live:
             return False
         is_first_word, self._live, self._heard_s = self._live is None, live, time.monotonic()
@@ -180,7 +180,7 @@ class RunWatcher:
         """Whether the training that was heard of has ended; also without a word: it was killed, or its machine has."""
         if self._live is None:
             return False
-        if read_live(self._run.path) is None and self._run.progress().state != "training":
+        if read_heartbeat(self._run.path) is None and self._run.progress().state != "training":
             return True
         if self._silent_s() < _QUIET_S or self._run.is_busy():
             return False

@@ -55,11 +55,11 @@ class TrainingProcesses:
             if self._torchrun is not None:
                 self._torchrun.terminate()
 
-    def are_running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether they are there, or torchrun is about to start them again."""
         return self._torchrun is not None and self._torchrun.poll() is None
 
-    def have_failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether they have ended with an error, and not on purpose."""
         return not self._is_ended and self._torchrun is not None and self._torchrun.poll() not in (None, 0)
 
@@ -69,7 +69,7 @@ class TrainingProcesses:
         if progress.state == "failed":
             return RunError(f"{self.run.name} has failed.", progress.message)
         with wrap_read_errors(self.run / PROCESS_LOG):
-            said = last_words((self.run / PROCESS_LOG).read_text("utf-8", "replace"))
+            said = last_output_lines((self.run / PROCESS_LOG).read_text("utf-8", "replace"))
         return RunError(f"The processes that were to train {self.run.name} have ended.", said)
 
     def _started(self, log: int) -> subprocess.Popen[bytes]:
@@ -85,7 +85,7 @@ class TrainingProcesses:
         )
 
 
-def last_words(log: str) -> str:
+def last_output_lines(log: str) -> str:
     """What a process of a training has said before it ended, of all that it and torchrun have written."""
     lines = log.splitlines()
     verdicts = [number for number, line in enumerate(lines) if _VERDICT in line]

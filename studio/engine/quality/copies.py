@@ -33,7 +33,7 @@ class Nearest:
     is_copy: NDArray[np.bool_]
 
 
-def look_for_copies(
+def find_copies(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Generator[Event, None, Nearest]:
     """Compare uint8 [N, S, S, 4] with the sprites at `indices` of `training`, all of them for None, on `device`.
@@ -74,10 +74,10 @@ def look_for_copies(
     return Nearest(indices[place], nearest, np.isfinite(others) & (nearest < _COPY * others))
 
 
-def nearest_few(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
+def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
     """The `count` sprites at `indices` of `training` that are nearest to uint8 [S, S, 4], the nearest first.
 
-    Distances are as in `look_for_copies`: of the variant of the sprite that is nearest.
+    Distances are as in `find_copies`: of the variant of the sprite that is nearest.
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)

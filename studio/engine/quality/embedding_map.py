@@ -25,8 +25,8 @@ from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
 from studio.engine.devices.types import CodesDecoded, MapReady
 from studio.engine.models.model import TrainedModel, load_training_set
-from studio.engine.quality.features import features_of
-from studio.engine.quality.outliers import how_far, nearest_of
+from studio.engine.quality.features import learn_features
+from studio.engine.quality.outliers import nearest_neighbours, relative_distances
 from studio.engine.runs.folder import RunDir
 from studio.engine.sampling.generate import model_label
 from studio.engine.steps.batches import subsample, to_device, to_input, to_rgba
@@ -53,14 +53,14 @@ def make_map(model: TrainedModel, run: Path) -> Events:
         if isinstance(model.recipe, Encodes):
             features = yield from _encoded(model, model.recipe, sprites)
         else:
-            measured_by = yield from features_of(subsample(everything, learnt), model.device, model.precision)
+            measured_by = yield from learn_features(subsample(everything, learnt), model.device, model.precision)
             features = measured_by.of(sprites.rgba).astype(np.float32)
-    neighbours, distances = yield from nearest_of(features)
-    apart = how_far(distances)
+    neighbours, distances = yield from nearest_neighbours(features)
+    apart = relative_distances(distances)
     positions, explained = principal_plane(features)
     yield MapReady(
-        model_label(model), sprites, len(everything), features, positions, explained, spacing_of(positions), neighbours,
-        apart, np.argsort(-apart, kind="stable")[:_MOST_ODD], isinstance(model.recipe, Decodes),
+        model_label(model), sprites, len(everything), features, positions, explained, marker_spacing(positions),
+        neighbours, apart, np.argsort(-apart, kind="stable")[:_MOST_ODD], isinstance(model.recipe, Decodes),
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def principal_plane(features: Floats) -> tuple[Floats, float]:
     return positions.astype(np.float32), float(variances[-2:].clip(min=0).sum() / total)
 
 
-def spacing_of(positions: Floats) -> Floats:
+def marker_spacing(positions: Floats) -> Floats:
     """As in MapReady, by farthest-point sampling (Gonzalez 1985): float32 [N] of positions [N, 2].
 
     The first is the one nearest to the middle; its spacing is infinite. Then comes whichever is farthest from all
@@ -111,7 +111,7 @@ def spacing_of(positions: Floats) -> Floats:
     return spacing
 
 
-def picture_of(shown: MapReady, longest: int) -> tuple[Rgba, int]:
+def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
     """A map as a picture uint8 [H, W, 4] whose longer side is of so many pixels, one for each of a sprite's, and how
     many sprites have room there without lying over one another.
     """

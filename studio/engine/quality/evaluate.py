@@ -28,9 +28,9 @@ from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import autocast
 from studio.engine.models.model import TrainedModel
-from studio.engine.quality.copies import Nearest, look_for_copies
-from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
-from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
+from studio.engine.quality.copies import Nearest, find_copies
+from studio.engine.quality.features import TrainedFeatures, fixed_features, learn_features
+from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, probability_below
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.evaluation import CheckpointEvaluation, save_evaluation
 from studio.engine.runs.folder import RunDir
@@ -103,9 +103,9 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         return
     _check_counts(real)
     title = f"{model.title}, step {model.step:,}"
-    labels = classes_to_draw(real.training, settings.count, settings.seed)
+    labels = sample_classes(real.training, settings.count, settings.seed)
     with detection.wrap_device_errors(model.device):
-        features = yield from features_of(real.training, model.device, model.precision)
+        features = yield from learn_features(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
         judged = yield from judge(title, new, labels, real, features)
         of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
@@ -126,7 +126,7 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     return losses[0] / losses[1] - 1
 
 
-def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
+def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
     """Classes int64 [count] in the proportions of the training sprites."""
     return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
@@ -168,12 +168,12 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
         rng = np.random.default_rng(settings.seed)
         sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
     with detection.wrap_device_errors(model.device):
-        features = yield from features_of(real.training, model.device, model.precision)
+        features = yield from learn_features(real.training, model.device, model.precision)
         yield (yield from judge(title, sprites, None, real, features))
 
 
 def judge(
-    title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: LearntFeatures
+    title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: TrainedFeatures
 ) -> Generator[Event, None, Evaluated]:
     """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class.
 
@@ -185,7 +185,7 @@ def judge(
     half = min(len(new), len(training) // 2)
     others = training.take(stride_subsample(order[half:], MOST_TRAINING))
     judged_by = Judge(real, features)
-    near = partial(look_for_copies, training=real.known, indices=real.learnt, device=features.device)
+    near = partial(find_copies, training=real.known, indices=real.learnt, device=features.device)
     near_new, near_heldout, near_cheat = (
         (yield from near(new)),
         (yield from near(heldout.rgba)),
@@ -214,7 +214,7 @@ def judge(
 class Judge:
     """Real sprites, as all measures see them."""
 
-    def __init__(self, real: RealSprites, features: LearntFeatures) -> None:
+    def __init__(self, real: RealSprites, features: TrainedFeatures) -> None:
         self._real, self._features, self._fixed = real, features, fixed_features(features.device)
         self._heldout = features.of(real.heldout.rgba)
         self._training = features.of(stride_subsample(real.training.rgba, MOST_TRAINING))
@@ -239,7 +239,7 @@ class Judge:
         """
         found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
-        found["nearer"] = share_below(nearest.distance, heldout.distance)
+        found["nearer"] = probability_below(nearest.distance, heldout.distance)
         if asked is not None and self._features.knows_classes:
             found["class_agreement"] = float((self._features.classes_of(sprites) == asked).mean())
         return found

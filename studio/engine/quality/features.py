@@ -77,7 +77,7 @@ class FeatureNetwork(nn.Module):
         return torch.cat([F.silu(level).mean((2, 3)) for level in levels], 1)
 
 
-class TaughtNetwork(FeatureNetwork):
+class PretrainingNetwork(FeatureNetwork):
     """A feature network with what it is taught by: from the last 64 features to classes, from all to the corruption.
 
     Large sprites are folded, so that the feature maps have about 32 positions a side.
@@ -109,7 +109,7 @@ class SpriteFeatures:
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())
 
-    def fit_scale(self, rgba: Rgba) -> None:
+    def fit_standardization(self, rgba: Rgba) -> None:
         """Standardise features by these sprites."""
         raw = self._raw(rgba)
         self.network.mean.copy_(raw.mean(0))
@@ -124,10 +124,10 @@ class SpriteFeatures:
         return torch.cat(found).float()
 
 
-class LearntFeatures(SpriteFeatures):
+class TrainedFeatures(SpriteFeatures):
     """Features that were learnt from a run's training sprites, and the classes, if there are several."""
 
-    def __init__(self, network: TaughtNetwork, device: torch.device, *, knows_classes: bool) -> None:
+    def __init__(self, network: PretrainingNetwork, device: torch.device, *, knows_classes: bool) -> None:
         super().__init__(network, device)
         self.taught, self.knows_classes = network, knows_classes
 
@@ -146,26 +146,26 @@ def fixed_features(device: torch.device) -> SpriteFeatures:
     return SpriteFeatures(network, device)
 
 
-def features_of(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, LearntFeatures]:
+def learn_features(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, TrainedFeatures]:
     """The features for these training sprites, kept ones if there are any: yields Progress, returns the features."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = TaughtNetwork(training.size, classes)
+        network = PretrainingNetwork(training.size, classes)
     path = paths.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
     if _load(network, path):
-        return LearntFeatures(network, device, knows_classes=knows_classes)
-    found = LearntFeatures(network, device, knows_classes=knows_classes)
+        return TrainedFeatures(network, device, knows_classes=knows_classes)
+    found = TrainedFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
-    found.fit_scale(stride_subsample(training.rgba, _SCALED_BY))
+    found.fit_standardization(stride_subsample(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     with contextlib.suppress(OSError):  # not kept, they are learnt again next time: no reason to end a training
         files.write_atomic(path, as_bytes(tensors))
     return found
 
 
-def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
+def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
     """Train the network to classify the corruption of a sprite and its class or, where there is but one class, its
     rotation (Gidaris et al. 2018).
     """
@@ -178,7 +178,7 @@ def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generato
         rng.manual_seed(step)
         batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
         x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
-        x, kind = corrupted(x, rng)
+        x, kind = corrupt(x, rng)
         batch_size.accumulate_gradients(network, partial(_add_gradients, network, x, y, kind, precision))
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:
@@ -188,7 +188,9 @@ def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generato
     network.eval()
 
 
-def _add_gradients(network: TaughtNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int) -> None:
+def _add_gradients(
+    network: PretrainingNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int
+) -> None:
     """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
         with autocast(x.device.type, precision):
@@ -198,7 +200,7 @@ def _add_gradients(network: TaughtNetwork, x: Tensor, y: Tensor, kind: Tensor, p
         (loss * (len(x_part) / len(x))).backward()
 
 
-def corrupted(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """A quarter of the batch each: as it is (kind 0), with specks (1), with blotches of four pixels (2), blurred (3).
 
     x: float32 [B, 4, S, S] as in `Batch`; returns the same, and the kinds int64 [B].

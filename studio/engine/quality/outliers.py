@@ -18,7 +18,7 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device
 from studio.engine.quality.evaluate import FEWEST
-from studio.engine.quality.features import features_of
+from studio.engine.quality.features import learn_features
 from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
 
@@ -42,18 +42,18 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
         target, precision = device.torch, detection.resolve_precision(device, config.precision)
         parts = []
         with detection.wrap_device_errors(target):
-            features = yield from features_of(training, target, precision)
+            features = yield from learn_features(training, target, precision)
             for start in range(0, len(sprites), _AT_ONCE):
                 parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
                 yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites seen")
-        near, distances = yield from nearest_of(np.concatenate(parts))
-        apart = how_far(distances)
+        near, distances = yield from nearest_neighbours(np.concatenate(parts))
+        apart = relative_distances(distances)
         items += _outliers(sprites, apart)
         items += _wrong_classes(sprites, near, apart)
     yield SpritesChecked(sprites, tuple(items), len(sprites))
 
 
-def nearest_of(
+def nearest_neighbours(
     features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """The ten nearest others of each place, float32 [N, D], nearest first, and how far they are: both [N, 10]."""
@@ -74,7 +74,7 @@ def nearest_of(
     return near, far
 
 
-def how_far(distances: NDArray[np.float32]) -> NDArray[np.float32]:
+def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
     """How far each is from its nearest others, float32 [N, n], in units of what is usual: float32 [N]."""
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)

@@ -41,7 +41,7 @@ def best_of(
         many, first = settings.replace(count=len(part) * best_of), part.start * best_of
         for event in generate(model, many, silhouette, first):
             if isinstance(event, SpritesGenerated):
-                scores = likeness(event.sprites, event.labels, liked)
+                scores = likeness_scores(event.sprites, event.labels, liked)
                 chosen = best_of_each_class(scores, event.labels, len(part))
                 found.append(dataclasses.replace(event, sprites=event.sprites[chosen], labels=event.labels[chosen]))
             elif isinstance(event, Progress):
@@ -58,7 +58,7 @@ def _parts(count: int, most: int, classes: int) -> list[range]:
     return [range(start, min(count, start + length)) for start in range(0, count, length)]
 
 
-def likeness(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
+def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
     """How much each of these sprites uint8 [N, S, S, 4] has of what sets the liked ones apart from them: float64 [N].
 
     By linear discriminant analysis on features and colours, both seen from the mean of a sprite's class, so that a

@@ -92,7 +92,7 @@ def overlap(real: Features, new: Features) -> Overlap:
     )
 
 
-def share_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
+def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
     """How often a value of `first` [N] is below one of `second` [M], equal ones by half: 0.5 if they are distributed
     alike (the statistic of Mann & Whitney 1947).
 

@@ -25,7 +25,13 @@ from studio.core.errors import RunError, TrainingError, UnwritableError
 from studio.core.events import Blocked, Event, Events, Notice, RunFinished, RunStarted
 from studio.core.shell import command_line
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import ControlRequest, Heartbeat, clear_control_files, read_asked, write_live
+from studio.engine.control.protocol import (
+    ControlRequest,
+    Heartbeat,
+    clear_control_files,
+    read_requests,
+    write_heartbeat,
+)
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.remote import marker
 from studio.engine.remote.ssh import FIND_STUDIO, RENAME_LAST, ConnectionLostError, RemoteTarget, SshConnection, connect
@@ -203,7 +209,7 @@ class RemoteTraining:
         found = self._look()
         with wrap_write_errors(path):
             files.remove(path / HEARTBEAT_FILE)  # of a process that has followed it before and was killed
-        list(self._watcher.look())  # what is here already is known
+        list(self._watcher.poll())  # what is here already is known
         if found.trains:
             self._raise_unless_to_follow(more_min, is_out=is_out)
             yield Notice("info", f"{self._name} is being trained on {self._place}.", "It is followed from here on.")
@@ -339,19 +345,19 @@ class RemoteTraining:
         self._fetch(found)
         if found.live is not None and found.exit_code is None:
             with contextlib.suppress(UnwritableError):  # the progress on show is late; the next round tries again
-                write_live(self._run.path, found.live)
+                write_heartbeat(self._run.path, found.live)
         if found.exit_code not in (None, _EXIT_DONE, _EXIT_STOPPED):
             self._last_words = self._link.run(_LOG_TAIL_SCRIPT, self._name).decode(errors="replace").strip()
         return found
 
     def _wanted(self) -> ControlRequest:
         """What is asked here: in the run's folder, and by Ctrl+C."""
-        asked = read_asked(self._run.path, self._asked)
+        asked = read_requests(self._run.path, self._asked)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
     def _news(self, found: _RemoteState) -> Events:
         """The training's events since the last time, and why it can't go on there."""
-        for event in self._watcher.look():
+        for event in self._watcher.poll():
             if isinstance(event, RunStarted):
                 with contextlib.suppress(RunError):  # figures of later checkpoints stay listed
                     evaluation.remove_evaluations_after(self._run, event.first_step)

@@ -18,8 +18,8 @@ from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.recipes.base import Recipe, Spec, TrainingBudget
 
 WARM_UP_STEPS = 2
-LEAST_STEPS = 3
-LEAST_S = 1.0
+MIN_STEPS = 3
+MIN_S = 1.0
 
 
 def training_budget(
@@ -59,7 +59,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     for precision in filter(None, ("fp32", device.mixed)):
         training = BenchmarkTrainer(recipe, config, sprites, target, precision, use_graph=True)
         durations_s: list[float] = []
-        while len(timed := durations_s[WARM_UP_STEPS:]) < LEAST_STEPS or sum(timed) < LEAST_S:
+        while len(timed := durations_s[WARM_UP_STEPS:]) < MIN_STEPS or sum(timed) < MIN_S:
             durations_s.append(training.time_steps())
             yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
         compute_s = float(np.median(timed))

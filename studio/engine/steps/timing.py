@@ -27,10 +27,10 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
 
-    return (yield from sparse_progress(progress()))
+    return (yield from throttle_events(progress()))
 
 
-def sparse_progress(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
+def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
     """Run a generator and return its return value; of its events, yields one every 50 ms at most."""
     last_s = time.perf_counter()
     while True:

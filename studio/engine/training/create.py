@@ -50,7 +50,7 @@ from studio.engine.runs.split import BY_GROUP, split_sprites
 from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsample
 from studio.engine.steps.optim import EMA, make_optimizers
 from studio.engine.steps.streamed import make_train_set
-from studio.engine.steps.timing import sparse_progress, with_progress
+from studio.engine.steps.timing import throttle_events, with_progress
 from studio.engine.training.parents import Parent, load_start, save_start
 from studio.engine.training.recovery import Recovery
 from studio.engine.training.saving import set_headline, write_state
@@ -152,7 +152,7 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
     """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
     with their groups. Yields Progress.
     """
-    chosen = yield from sparse_progress(group_near_duplicates(plan.sprites, paths.cache()))
+    chosen = yield from throttle_events(group_near_duplicates(plan.sprites, paths.cache()))
     record = _new_record(new, chosen, plan)
     with wrap_write_errors(run.path):
         yield from with_progress(

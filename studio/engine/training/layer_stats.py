@@ -22,7 +22,7 @@ from torch.utils.hooks import RemovableHandle
 
 from studio.engine.runs.metrics import LAYER_FIGURES, LayerStats
 
-MOST_LAYERS = 40
+MAX_LAYERS = 40
 _EVERY_S = 10.0
 _PROBES = 48  # in a training that would have fewer of them at that pace
 _SHARE = 0.008  # of the time, at most
@@ -32,7 +32,7 @@ _DEAD = 0.01  # of the usual spread of a layer's inputs: a unit that varies by l
 Layers = dict[str, list[Tensor]]
 
 
-def layers_of(network: nn.Module) -> Layers:
+def group_layers(network: nn.Module) -> Layers:
     """The weights with more than one dimension by the module that they belong to, in the network's order.
 
     Where that makes more than MOST_LAYERS, modules deep down are taken together: 'down.0.conv1' becomes 'down.0'.
@@ -43,7 +43,7 @@ def layers_of(network: nn.Module) -> Layers:
         groups = Layers()
         for name, weight in weights.items():
             groups.setdefault(_cut(name.rpartition(".")[0] or name, depth), []).append(weight)
-        if len(groups) <= MOST_LAYERS:
+        if len(groups) <= MAX_LAYERS:
             break
     return groups
 
@@ -75,7 +75,7 @@ class LayerMonitor:
     """
 
     def __init__(self, network: nn.Module, *, is_on: bool = True) -> None:
-        self._layers = layers_of(network) if is_on else {}
+        self._layers = group_layers(network) if is_on else {}
         self._weights = [weight for group in self._layers.values() for weight in group]
         layer_of = {weight: name for name, group in self._layers.items() for weight in group}
         self._units: dict[nn.Module, str] = {  # the layer of each

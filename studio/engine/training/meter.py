@@ -19,9 +19,9 @@ from studio.core.metrics import Quality
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
 from studio.engine.models.model import TrainedModel
-from studio.engine.quality.copies import look_for_copies
-from studio.engine.quality.evaluate import FEWEST, classes_to_draw
-from studio.engine.quality.features import SpriteFeatures, features_of
+from studio.engine.quality.copies import find_copies
+from studio.engine.quality.evaluate import FEWEST, sample_classes
+from studio.engine.quality.features import SpriteFeatures, learn_features
 from studio.engine.quality.scores import Features, kid
 from studio.engine.runs import checkpoints
 from studio.engine.runs.analysis.advice import FINAL_SPRITES, QUALITY_SPRITES, copies_too_much
@@ -147,7 +147,7 @@ class QualityMeter:
     def _measure_each_checkpoint(self) -> Events:
         training = self._training
         if self._reference is None:
-            features = yield from features_of(training.train_sample, training.device, training.precision)
+            features = yield from learn_features(training.train_sample, training.device, training.precision)
             self._is_training_features = False
             self._reference = yield from _make_reference(training, features)
             self._features_s, self._ready_s = self._spent_s, self._clock.now_s()
@@ -237,7 +237,7 @@ def _frozen_copy(model: TrainedModel) -> TrainedModel:
 
 def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
     """So many sprites as users get them, always of the same classes and noise."""
-    return draw(model, classes_to_draw(training.train_sample, count, seed=0), GenerateSettings())
+    return draw(model, sample_classes(training.train_sample, count, seed=0), GenerateSettings())
 
 
 def _within(
@@ -303,5 +303,5 @@ def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
-    found = yield from look_for_copies(sprites, known, learnt, device)
+    found = yield from find_copies(sprites, known, learnt, device)
     return float(found.is_copy.mean())

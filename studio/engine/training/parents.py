@@ -77,7 +77,7 @@ class StarterInfo:
     data_fingerprint: str
 
 
-def suggested(recipe: Recipe, sprites: Sprites) -> ParentSource:
+def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
     """What a training of these sprites starts from unless something else is asked for: the starter of the recipe where
     they are few and, at most, twice as large as those that it knows; else nothing.
     """

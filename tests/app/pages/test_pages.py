@@ -416,7 +416,7 @@ def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: 
 
 @pytest.mark.slow
 def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
+    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     devices = opened.session.device_choice
     opened.show_page("train")
     set_tiny(opened)

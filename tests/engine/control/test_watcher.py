@@ -30,7 +30,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control import protocol, watcher
 from studio.engine.control import server as speaking
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import ask, read_live
+from studio.engine.control.protocol import read_heartbeat, send_request
 from studio.engine.control.server import RunControlServer
 from studio.engine.control.watcher import RunWatcher, TrainingLost, TrainingSeen
 from studio.engine.runs.folder import HEARTBEAT_FILE, REQUEST_FILE, RunDir
@@ -96,7 +96,7 @@ def test_who_watches_sees_what_the_training_says(
     training = controlled(train(run_path, sprites, control, checkpoint_every_s=1.0), control, can_pause=True)
     said = until(training, LossChunk)
     watcher = RunWatcher(run_path)
-    read, started, *_, seen = watcher.look()
+    read, started, *_, seen = watcher.poll()
     assert isinstance(read, HistoryRead) and isinstance(started, RunStarted) and isinstance(seen, TrainingSeen)
     known = read.history.series["loss"].values.tolist()
     told = of_kind(said, RunStarted)[0]
@@ -105,12 +105,12 @@ def test_who_watches_sees_what_the_training_says(
     seen_later: list[Event] = []
     for event in training:
         said.append(event)
-        seen_later += watcher.look()
+        seen_later += watcher.poll()
         if isinstance(event, LossChunk):
             shown = of_kind(seen_later, LossChunk)[-1]
             assert (shown.first_step, shown.lr) == (event.first_step, event.lr)
-            assert shown.epoch == read_live(run_path).epoch  # type: ignore[union-attr]
-    seen_later += watcher.look()
+            assert shown.epoch == read_heartbeat(run_path).epoch  # type: ignore[union-attr]
+    seen_later += watcher.poll()
     losses = [*known, *np.concatenate([chunk.losses for chunk in of_kind(seen_later, LossChunk)]).tolist()]
     np.testing.assert_allclose(losses, np.concatenate([chunk.losses for chunk in of_kind(said, LossChunk)]), rtol=1e-6)
     seen_samples = [*read.samples, *of_kind(seen_later, SamplesReady)]
@@ -130,27 +130,27 @@ def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, s
     control = Control()
     training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
-    ask(run_path, save=True, sample=True)
+    send_request(run_path, save=True, sample=True)
     saved = until(training, CheckpointSaved)[-1]
     assert isinstance(saved, CheckpointSaved)
     assert of_kind(until(training, SamplesReady), SamplesReady)[-1].step > 0
-    ask(run_path, pause=True)
+    send_request(run_path, pause=True)
     looks: list[bool] = []
 
     def wait() -> None:
-        seen = read_live(run_path)
+        seen = read_heartbeat(run_path)
         looks.append(seen is not None and seen.is_paused)
         if len(looks) == 3:
-            ask(run_path, pause=False)
+            send_request(run_path, pause=False)
 
     clock.on_sleep = wait
     until(training, Notice)
     step = RunDir(run_path).progress().step
     assert until(training, Notice) and looks == [True, True, True]
     assert RunDir(run_path).progress().step == step  # nothing was trained meanwhile
-    assert isinstance(until(training, LossChunk)[-1], LossChunk) and not read_live(run_path).is_paused  # type: ignore[union-attr]
-    ask(run_path, pause=True)
-    ask(run_path, stop=True)
+    assert isinstance(until(training, LossChunk)[-1], LossChunk) and not read_heartbeat(run_path).is_paused  # type: ignore[union-attr]
+    send_request(run_path, pause=True)
+    send_request(run_path, stop=True)
     *_, end = training
     assert isinstance(end, RunFinished) and end.reason == "stopped" and end.step > saved.step
     control = Control()
@@ -163,8 +163,8 @@ def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, s
 def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     training = controlled(train_generator(run_path, sprites), Control(), can_pause=False)
     until(training, LossChunk)
-    assert read_live(run_path).can_pause is False  # type: ignore[union-attr]
-    ask(run_path, pause=True)
+    assert read_heartbeat(run_path).can_pause is False  # type: ignore[union-attr]
+    send_request(run_path, pause=True)
     assert isinstance(until(training, RunFinished)[-1], RunFinished)
 
 
@@ -174,9 +174,9 @@ def test_an_unreadable_request_file_ends_no_pause_and_repeats_no_save(
     control = Control()
     training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
-    ask(run_path, save=True)
+    send_request(run_path, save=True)
     until(training, CheckpointSaved)
-    ask(run_path, pause=True)
+    send_request(run_path, pause=True)
     asked, waits = (run_path / REQUEST_FILE).read_bytes(), list[bool]()
 
     def wait() -> None:
@@ -205,12 +205,12 @@ def test_a_paused_generator_keeps_its_heartbeat_and_reports_the_pause(
     training = controlled(train_generator(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
     control.is_paused = True
-    first = read_live(run_path)
-    wait_until(lambda: (seen := read_live(run_path)) is not None and seen.is_paused and seen != first)
+    first = read_heartbeat(run_path)
+    wait_until(lambda: (seen := read_heartbeat(run_path)) is not None and seen.is_paused and seen != first)
     control.is_paused = False
-    wait_until(lambda: (seen := read_live(run_path)) is not None and not seen.is_paused)
+    wait_until(lambda: (seen := read_heartbeat(run_path)) is not None and not seen.is_paused)
     training.close()
-    assert read_live(run_path) is None
+    assert read_heartbeat(run_path) is None
 
 
 def test_a_training_that_is_not_advanced_reads_a_stop_request(
@@ -221,7 +221,7 @@ def test_a_training_that_is_not_advanced_reads_a_stop_request(
     control = Control()
     training = controlled(train_generator(run_path, sprites, control), control, can_pause=False)
     until(training, LossChunk)
-    ask(run_path, stop=True)
+    send_request(run_path, stop=True)
     wait_until(lambda: control.stop)
     training.close()
 
@@ -230,13 +230,13 @@ def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monk
     run_path.parent.mkdir(exist_ok=True)
     bare_run(run_path)
     long, short = protocol.Heartbeat(1, 0, 0.0, 1, 1, halted="Can't write." * 9), protocol.Heartbeat(2, 0, 0.0, 1, 1)
-    protocol.write_live(run_path, long)
+    protocol.write_heartbeat(run_path, long)
     monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
-    protocol.write_live(run_path, short)
-    assert read_live(run_path) == short
+    protocol.write_heartbeat(run_path, short)
+    assert read_heartbeat(run_path) == short
     (run_path / HEARTBEAT_FILE).unlink()
     with pytest.raises(UnwritableError):
-        protocol.write_live(run_path, short)
+        protocol.write_heartbeat(run_path, short)
 
 
 def test_how_a_training_ends_is_seen(
@@ -245,14 +245,14 @@ def test_how_a_training_ends_is_seen(
     training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
     until(training, LossChunk)
     watcher = RunWatcher(run_path)
-    assert isinstance([*watcher.look()][-1], TrainingSeen)
+    assert isinstance([*watcher.poll()][-1], TrainingSeen)
     kept = (run_path / HEARTBEAT_FILE).read_bytes()
     training.close()
     (run_path / HEARTBEAT_FILE).write_bytes(kept)  # as if it had been killed
     watcher_clock.now_s = 5.0
-    assert [*watcher.look()] == [TrainingSeen(read_live(run_path), 5.0)]
+    assert [*watcher.poll()] == [TrainingSeen(read_heartbeat(run_path), 5.0)]
     watcher_clock.now_s = 7.0
-    (lost,) = watcher.look()
+    (lost,) = watcher.poll()
     assert isinstance(lost, TrainingLost) and "The training of trial no longer responds." in lost.title
     (run_path / HEARTBEAT_FILE).unlink()
 
@@ -260,12 +260,12 @@ def test_how_a_training_ends_is_seen(
     failing = controlled(train_resumed(run_path, CPU, control), control, can_pause=True)
     until(failing, RunStarted)
     until(failing, LossChunk)
-    assert of_kind([*watcher.look()], RunStarted)  # it has begun again
+    assert of_kind([*watcher.poll()], RunStarted)  # it has begun again
     monkeypatch.setattr(control, "give_up", True)
     monkeypatch.setattr(RunDir, "append", _full)
     with pytest.raises(UnwritableError):
         list(failing)
-    lost = [*watcher.look()][-1]
+    lost = [*watcher.poll()][-1]
     assert isinstance(lost, TrainingLost) and lost.title == "trial has failed." and "No space" in lost.hint
 
 
@@ -281,15 +281,15 @@ def test_without_locks_silence_tells_later(
     until(training, LossChunk)
     monkeypatch.setattr(RunDir, "is_busy", lambda self: False)
     watcher = RunWatcher(run_path)
-    list(watcher.look())
+    list(watcher.poll())
     for watcher_clock.now_s in (10.0, 59.0):
-        assert isinstance([*watcher.look()][-1], TrainingSeen)
+        assert isinstance([*watcher.poll()][-1], TrainingSeen)
     next(training)
     next(training)
     watcher_clock.now_s = 100.0
-    assert [event.silent_s for event in of_kind([*watcher.look()], TrainingSeen)] == [0.0]
+    assert [event.silent_s for event in of_kind([*watcher.poll()], TrainingSeen)] == [0.0]
     watcher_clock.now_s = 161.0
-    assert isinstance([*watcher.look()][-1], TrainingLost)
+    assert isinstance([*watcher.poll()][-1], TrainingLost)
     training.close()
 
 
@@ -301,7 +301,7 @@ def test_why_a_training_can_t_go_on_is_seen(
     with monkeypatch.context() as full:
         full.setattr(RunDir, "append", _full)
         until(training, Blocked)
-        seen = read_live(run_path)  # before the training is advanced: a window waits for its user
+        seen = read_heartbeat(run_path)  # before the training is advanced: a window waits for its user
     assert seen is not None and seen.halted == f"Can't write to {run_path}."
     assert seen.eta_s is None or math.isfinite(seen.eta_s)
     training.close()
@@ -314,9 +314,9 @@ def test_damage_says_nothing_and_no_run_is_an_error(run_path: Path, sprites: Spr
     for text in (b"{", b'{"beat": -1, "saves": -1}', b"\xff"):
         (run_path / HEARTBEAT_FILE).write_bytes(text)
         (run_path / REQUEST_FILE).write_bytes(text)
-        assert read_live(run_path) is None
-        assert protocol.read_asked(run_path, protocol.ControlRequest(saves=3)) == protocol.ControlRequest(saves=3)
+        assert read_heartbeat(run_path) is None
+        assert protocol.read_requests(run_path, protocol.ControlRequest(saves=3)) == protocol.ControlRequest(saves=3)
         with pytest.raises(DamagedError, match=r"asked\.json"):
-            ask(run_path, save=True)
+            send_request(run_path, save=True)
         assert (run_path / REQUEST_FILE).read_bytes() == text
-    assert isinstance([*RunWatcher(run_path).look()][-1], TrainingSeen)
+    assert isinstance([*RunWatcher(run_path).poll()][-1], TrainingSeen)

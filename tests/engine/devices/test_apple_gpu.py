@@ -29,7 +29,7 @@ from studio.engine.control.control import Control
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device, DeviceMeasured
 from studio.engine.models.loading import load_model
-from studio.engine.quality.features import features_of
+from studio.engine.quality.features import learn_features
 from studio.engine.sampling.generate import generate, predict
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.benchmark import measure
@@ -194,13 +194,13 @@ def test_a_recipe_trains_is_used_and_measured(
     assert next(model.network.parameters()).device == MPS
     drawn = generate(model, GenerateSettings(count=1, steps=2))
     assert list(drawn if recipe.makes == "sprites" else predict(model, sprites.rgba))
-    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
+    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     assert of_kind(list(measure(recipe, settings, Spec.of(sprites), GPU)), DeviceMeasured)
 
 
 def test_sprites_are_seen_and_copies_found(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 2)
-    features = run_to_end(features_of(sprites, MPS, "fp32"))
+    features = run_to_end(learn_features(sprites, MPS, "fp32"))
     assert features.of(sprites.rgba).shape == (len(sprites), 128)
     assert features.classes_of(sprites.rgba).shape == (len(sprites),)
     assert nearest_training_sprites(sprites.rgba[:2], sprites, None, MPS).index.tolist() == [0, 1]

@@ -186,8 +186,8 @@ def test_fault_33_measuring_takes_fewer_sprites_at_once_and_finds_the_same(
 def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full_at_first = Mock(wraps=features.features_of, side_effect=[FULL, DEFAULT])
-    monkeypatch.setattr(meter, "features_of", full_at_first)
+    full_at_first = Mock(wraps=features.learn_features, side_effect=[FULL, DEFAULT])
+    monkeypatch.setattr(meter, "learn_features", full_at_first)
     monkeypatch.setattr(meter, "OOM_RETRY_S", 0.0)
     events = list(train_generator(run_path, make_sprites(60), steps=30))
     (notice,) = of_kind(events, Notice)

@@ -273,7 +273,7 @@ def test_other_errors_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("mixed", ["bf16", "fp16", ""])
 def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.MonkeyPatch, mixed: str) -> None:
-    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
+    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     device = replace(CPU, mixed=mixed)
     events = list(measure(Classifier(), small_classifier(), Spec(8, ("a", "b")), device))
     found = of_kind(events, DeviceMeasured)

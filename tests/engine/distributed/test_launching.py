@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from studio.core.errors import RunError
-from studio.engine.distributed.launching import TrainingProcesses, last_words
+from studio.engine.distributed.launching import TrainingProcesses, last_output_lines
 from studio.engine.runs.folder import RunProgress
 from tests.conftest import posix
 from tests.engine.tools import bare_run
@@ -32,14 +32,14 @@ def started(run: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> Training
     torchrun.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(torchrun))
     processes = TrainingProcesses(run, 3, "cuda", more_min=2.0)
-    assert not processes.are_running() and not processes.have_failed()
+    assert not processes.is_running() and not processes.has_failed()
     processes.start()
     return processes
 
 
 def wait(processes: TrainingProcesses) -> None:
     end_s = time.monotonic() + _LONGEST_S
-    while processes.are_running():
+    while processes.is_running():
         assert time.monotonic() < end_s
 
 
@@ -47,7 +47,7 @@ def test_what_they_have_said_last_is_why_they_failed(run: Path, monkeypatch: pyt
     processes = started(run, 'echo "$PYTHONSAFEPATH $@"; exit 3', monkeypatch)
     wait(processes)
     failure = processes.failure()
-    assert processes.have_failed() and failure.title == "The processes that were to train far have ended."
+    assert processes.has_failed() and failure.title == "The processes that were to train far have ended."
     torchrun, _, studio = failure.hint.partition(" -m studio ")
     assert torchrun == "1 -m torch.distributed.run --standalone --nproc-per-node 3 --max-restarts 3"
     assert studio == f"resume {run} --device cuda --more-minutes 2.0"
@@ -57,17 +57,17 @@ def test_what_they_have_said_last_is_why_they_failed(run: Path, monkeypatch: pyt
 
 def test_to_end_them_is_no_failure_of_theirs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(run, "exec sleep 600", monkeypatch)
-    assert processes.are_running()
+    assert processes.is_running()
     processes.end()
     wait(processes)
-    assert not processes.have_failed()
+    assert not processes.has_failed()
 
 
 def test_what_was_ended_before_it_began_is_not_started(run: Path) -> None:
     processes = TrainingProcesses(run, 2, "cpu")
     processes.end()
     processes.start()
-    assert not processes.are_running() and not list(run.iterdir())
+    assert not processes.is_running() and not list(run.iterdir())
 
 
 def test_a_run_whose_drive_has_gone_is_an_error(run: Path) -> None:
@@ -83,5 +83,5 @@ def test_of_what_processes_write_their_own_last_words_count() -> None:
         "E1125 21:07:41.220000 32526 torch/distributed: failed (exitcode: 2) local_rank: 0 (pid: 32594)\n"
         "Traceback (most recent call last):\n  File 'run.py'\n=====\n"
     )
-    assert last_words(log) == "There is no run 'far'. 'studio runs' lists all."
-    assert last_words("No module named torch\n") == "No module named torch" and last_words("") == ""
+    assert last_output_lines(log) == "There is no run 'far'. 'studio runs' lists all."
+    assert last_output_lines("No module named torch\n") == "No module named torch" and last_output_lines("") == ""

@@ -110,6 +110,6 @@ def test_the_few_nearest_are_found_in_order_also_mirrored_and_moved(monkeypatch:
     indices = np.delete(np.arange(40), 5)
     for at_once in (copies._AT_ONCE, 1):
         monkeypatch.setattr(copies, "_AT_ONCE", at_once)
-        found = copies.nearest_few(training[11], known, indices, 3, CPU)
+        found = copies.nearest_sprites(training[11], known, indices, 3, CPU)
         assert set(found[:2].tolist()) == {7, 11} and found[2] == 30
-        assert copies.nearest_few(training[5], known, indices, 50, CPU).tolist().count(5) == 0
+        assert copies.nearest_sprites(training[5], known, indices, 50, CPU).tolist().count(5) == 0

@@ -18,7 +18,7 @@ from studio.engine.devices.types import CodesDecoded, MapReady
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality import embedding_map
-from studio.engine.quality.embedding_map import decode, make_map, picture_of, principal_plane, spacing_of
+from studio.engine.quality.embedding_map import decode, make_map, marker_spacing, principal_plane, render_map
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.engine.training.loop import train_new
 from studio.recipes.autoencoder import Autoencoder
@@ -68,12 +68,12 @@ def test_features_that_hardly_vary_have_a_map_as_well() -> None:
     for features in (np.ones((5, 3), np.float32), np.arange(5, dtype=np.float32)[:, None]):
         positions, explained = principal_plane(features)
         assert positions.shape == (5, 2) and np.isfinite(positions).all() and 0 <= explained <= 1
-        assert np.isinf(spacing_of(positions)).sum() == 1
+        assert np.isinf(marker_spacing(positions)).sum() == 1
 
 
 def test_sprites_with_room_cover_the_map_and_do_not_overlap() -> None:
     positions = np.random.default_rng(1).random((200, 2)).astype(np.float32)
-    spacing = spacing_of(positions)
+    spacing = marker_spacing(positions)
     apart = np.abs(positions[:, None] - positions).max(2)
     before = 0
     for side in (0.5, 0.2, 0.07, 0.01):
@@ -138,7 +138,7 @@ def test_the_picture_has_sprites_pixel_for_pixel(run_path: Path) -> None:
         x = to_input(to_device(shown.sprites.rgba, torch.device("cpu")))
         assert isinstance(model.recipe, Encodes)
         np.testing.assert_allclose(shown.features, model.recipe.encode(model.network, x), rtol=1e-3, atol=1e-5)
-    picture, drawn = picture_of(shown, 100)
+    picture, drawn = render_map(shown, 100)
     assert max(picture.shape[:2]) == 100 and 1 < drawn <= 24
     with_room = np.flatnonzero(shown.spacing * 92 >= 9)
     assert len(with_room) == drawn

@@ -11,15 +11,15 @@ from studio.core import paths
 from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.quality import features as module
-from studio.engine.quality.features import LearntFeatures, corrupted, features_of, fixed_features
+from studio.engine.quality.features import TrainedFeatures, corrupt, fixed_features, learn_features
 from studio.engine.quality.scores import frechet_distance, kid
 from tests.conftest import make_sprites
 
 
-def learnt(sprites: Sprites) -> tuple[LearntFeatures, int]:
+def learnt(sprites: Sprites) -> tuple[TrainedFeatures, int]:
     """The features for these sprites, and how many steps it took to learn them."""
-    with patch.object(module, "corrupted", wraps=corrupted) as looks:
-        found = run_to_end(features_of(sprites, torch.device("cpu"), "fp32"))
+    with patch.object(module, "corrupt", wraps=corrupt) as looks:
+        found = run_to_end(learn_features(sprites, torch.device("cpu"), "fp32"))
     return found, looks.call_count
 
 
@@ -75,7 +75,7 @@ def test_one_class_will_do() -> None:
 
 
 def test_large_sprites_are_folded() -> None:
-    network = module.TaughtNetwork(100, 3)
+    network = module.PretrainingNetwork(100, 3)
     assert network(torch.zeros(2, 4, 100, 100)).shape == (2, 128)
 
 
@@ -95,7 +95,7 @@ def test_spoiling_leaves_a_quarter_alone_and_stays_in_range() -> None:
     rng = torch.Generator().manual_seed(0)
     alpha = (torch.rand(16, 1, 10, 10, generator=rng) < 0.5).float()
     x = torch.cat([torch.rand(16, 3, 10, 10, generator=rng) * alpha, alpha], 1) * 2 - 1
-    found, kind = corrupted(x, rng)
+    found, kind = corrupt(x, rng)
     assert torch.bincount(kind).tolist() == [4, 4, 4, 4]
     changed = (found - x).abs().amax((1, 2, 3))
     assert bool((changed[kind == 0] < 1e-6).all()) and bool((changed[kind > 0] > 0.05).all())

@@ -13,7 +13,7 @@ from studio.core.generators import run_to_end
 from studio.data.doctor.findings import SpritesChecked
 from studio.data.sprites import Sprites
 from studio.engine.quality import outliers
-from studio.engine.quality.outliers import find_outliers, nearest_of
+from studio.engine.quality.outliers import find_outliers, nearest_neighbours
 from tests.engine.tools import CPU
 
 
@@ -32,11 +32,11 @@ def put(places: list[tuple[int, int]], labels: list[int]) -> Sprites:
 
 
 def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    def features_of(*_: object) -> Generator[Event, None, PlacesAsFeatures]:
+    def learn_features(*_: object) -> Generator[Event, None, PlacesAsFeatures]:
         yield Progress(1, 1, "steps")
         return PlacesAsFeatures()
 
-    monkeypatch.setattr(outliers, "features_of", features_of)
+    monkeypatch.setattr(outliers, "learn_features", learn_features)
     *_, examined = find_outliers(sprites, TrainingConfig(), CPU)
     assert isinstance(examined, SpritesChecked) and examined.sprites is sprites
     return {item.name: item.group for item in examined.items}
@@ -44,7 +44,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 def test_the_ten_nearest_against_looking_at_all() -> None:
     places = np.random.default_rng(0).normal(size=(700, 5)).astype(np.float32)
-    near, far = run_to_end(nearest_of(places))
+    near, far = run_to_end(nearest_neighbours(places))
     apart = np.linalg.norm(places[:, None].astype(np.float64) - places, axis=2)
     np.fill_diagonal(apart, np.inf)
     nearest = np.sort(apart, 1)[:, :10]
@@ -54,7 +54,7 @@ def test_the_ten_nearest_against_looking_at_all() -> None:
 
 
 def test_few_places_have_few_neighbours() -> None:
-    near, far = run_to_end(nearest_of(np.eye(3, dtype=np.float32)))
+    near, far = run_to_end(nearest_neighbours(np.eye(3, dtype=np.float32)))
     assert near.shape == far.shape == (3, 2)
 
 

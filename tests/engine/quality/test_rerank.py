@@ -12,7 +12,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Progress, SpritesGenerated
 from studio.data.sprites import Sprites
 from studio.engine.quality import rerank
-from studio.engine.quality.rerank import best_of, best_of_each_class, likeness
+from studio.engine.quality.rerank import best_of, best_of_each_class, likeness_scores
 from studio.engine.sampling.edit import EditInput
 from studio.engine.sampling.settings import GenerateSettings
 from tests.conftest import make_sprites
@@ -38,11 +38,11 @@ def test_what_is_liked_is_told_within_a_class(count: int) -> None:
     """Red ones of one class are liked; of another class, which has a hue of its own, redder ones are taken, too."""
     before, new = _sprites(0), _sprites(1)
     reds = np.flatnonzero(before.labels == 0)[np.argsort(-_redness(before.rgba[before.labels == 0]))[:count]]
-    scores = likeness(new.rgba, new.labels, EditInput(before.rgba[reds], before.labels[reds]))
+    scores = likeness_scores(new.rgba, new.labels, EditInput(before.rgba[reds], before.labels[reds]))
     for label in (0, 1):
         own = new.labels == label
         assert np.corrcoef(scores[own], _redness(new.rgba[own]))[0, 1] > 0.5
-    blind = likeness(new.rgba, new.labels, EditInput(before.rgba[reds], np.full(count, -1)))
+    blind = likeness_scores(new.rgba, new.labels, EditInput(before.rgba[reds], np.full(count, -1)))
     assert np.isfinite(blind).all()
 
 
@@ -84,7 +84,7 @@ def test_large_requests_are_drawn_in_parts_that_keep_their_best(monkeypatch: pyt
         yield SpritesGenerated(sprites, places % 3, "model", settings.seed)
 
     monkeypatch.setattr(rerank, "generate", generate)
-    monkeypatch.setattr(rerank, "likeness", lambda sprites, labels, liked: sprites.mean((1, 2, 3)))
+    monkeypatch.setattr(rerank, "likeness_scores", lambda sprites, labels, liked: sprites.mean((1, 2, 3)))
     liked = EditInput(np.zeros((3, 2, 2, 4), np.uint8), np.zeros(3, np.int64))
     *told, made = best_of(model, GenerateSettings(count=1000, best_of=16), liked)
     assert isinstance(made, SpritesGenerated) and made.labels.tolist() == [place % 3 for place in range(1000)]

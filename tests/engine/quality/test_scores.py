@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
+from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, probability_below
 
 
 def _normal(count: int, width: int = 6, shift: float = 0.0, seed: int = 0) -> np.ndarray:
@@ -77,8 +77,8 @@ def test_overlap_of_a_set_with_itself_is_whole_and_with_a_far_one_empty() -> Non
 def test_a_share_below_counts_pairs_and_equal_ones_by_half() -> None:
     first, second = np.random.default_rng(0).integers(0, 6, (2, 40)).astype(float)
     pairs = [1.0 if a < b else 0.5 if a == b else 0.0 for a in first for b in second[:25]]
-    assert share_below(first, second[:25]) == pytest.approx(np.mean(pairs))
-    assert share_below(first, first) == 0.5
+    assert probability_below(first, second[:25]) == pytest.approx(np.mean(pairs))
+    assert probability_below(first, first) == 0.5
 
 
 def test_the_likelihood_around_one_point_has_a_closed_form() -> None:

@@ -13,7 +13,7 @@ from studio.core.events import Blocked, Event, LossChunk, Notice, Progress, RunF
 from studio.core.versions import versions_in, versions_line
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import ask, read_live
+from studio.engine.control.protocol import read_heartbeat, send_request
 from studio.engine.remote import marker
 from studio.engine.remote import ssh as far_module
 from studio.engine.remote.ssh import RemoteTarget
@@ -64,7 +64,7 @@ def test_a_run_is_sent_trained_there_and_comes_home(run: Path, far: FarMachine) 
     assert (started.device, started.precision, started.path) == ("me@far:runs", "bf16", run)
     following.until(LossChunk, count=12)
     assert summarise(run).standing == "training" and marker.remote_target_of(run) == "me@far:runs"
-    assert read_live(run) is not None
+    assert read_heartbeat(run) is not None
     far.tell("enough")
     events = following.to_the_end()
     there, end = far.runs / "trial", events[-1]
@@ -102,9 +102,9 @@ def test_stop_and_pause_reach_it(run: Path, far: FarMachine) -> None:
     control = Control()
     following = begin(run, control)
     following.until(LossChunk)
-    ask(run, pause=True)
-    following.until_true(lambda: (live := read_live(run)) is not None and live.is_paused)
-    ask(run, pause=False)
+    send_request(run, pause=True)
+    following.until_true(lambda: (live := read_heartbeat(run)) is not None and live.is_paused)
+    send_request(run, pause=False)
     seen = len(following.seen)
     following.until_true(lambda: bool(of_kind(following.seen[seen:], LossChunk)))
     control.stop = True

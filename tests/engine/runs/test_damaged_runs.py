@@ -437,15 +437,15 @@ def _resume(run: Path) -> None:
     "work",
     [
         lambda run: RunDir(run).acquire(),
-        lambda run: protocol.write_live(run, protocol.Heartbeat(0, 0, 0.0, 1, 1)),
-        lambda run: protocol.ask(run, save=True),
+        lambda run: protocol.write_heartbeat(run, protocol.Heartbeat(0, 0, 0.0, 1, 1)),
+        lambda run: protocol.send_request(run, save=True),
         lambda run: marker.mark_remote(run, "a@b:c"),
         lambda run: queue.mark_failed(run, "It could not be begun."),
         lambda run: change_notes(run, starred=True),
         _freed,
         _resume,
     ],
-    ids=["acquire", "live", "ask", "mark", "give up", "notes", "free space", "resume"],
+    ids=["acquire", "live", "send_request", "mark", "give up", "notes", "free space", "resume"],
 )
 def test_no_write_brings_back_the_folder_of_a_removed_run(tmp_path: Path, work: Callable[[Path], object]) -> None:
     run = tmp_path / "gone"

@@ -14,7 +14,7 @@ from studio.core.generators import run_to_end
 from studio.data.sprites import Sprites
 from studio.engine.runs.history import read_history
 from studio.engine.runs.metrics import LayerStats
-from studio.engine.training.layer_stats import MOST_LAYERS, LayerMonitor, layers_of
+from studio.engine.training.layer_stats import MAX_LAYERS, LayerMonitor, group_layers
 from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -107,8 +107,8 @@ def test_off_it_does_nothing() -> None:
 @pytest.mark.parametrize("recipe", [Generator(), Classifier()])
 def test_layers_are_few_and_hold_every_matrix_once(recipe: Recipe) -> None:
     network = recipe.build(recipe.small, Spec(16, ("a", "b")))
-    layers = layers_of(network)
-    assert 5 < len(layers) <= MOST_LAYERS
+    layers = group_layers(network)
+    assert 5 < len(layers) <= MAX_LAYERS
     kept = [id(weight) for group in layers.values() for weight in group]
     assert sorted(kept) == sorted(id(weight) for weight in network.parameters() if weight.ndim > 1)
 

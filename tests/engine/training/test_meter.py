@@ -19,7 +19,7 @@ from studio.engine.control.control import Control
 from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality import copies, features
-from studio.engine.quality.features import features_of
+from studio.engine.quality.features import learn_features
 from studio.engine.quality.scores import kid
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
@@ -116,7 +116,7 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     sprites = packed.load(RunDir(run_path).data)
     split = split_sprites(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
     training, heldout = sprites.take(split.training), sprites.take(split.validation)
-    seen = run_to_end(features_of(training, torch.device("cpu"), "fp32"))
+    seen = run_to_end(learn_features(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
     new = run_to_end(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
     expected = kid(seen.of(heldout.rgba), seen.of(new))
@@ -139,7 +139,7 @@ def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path
 def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
     monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
-    with patch.object(features, "corrupted", wraps=features.corrupted) as looks:
+    with patch.object(features, "corrupt", wraps=features.corrupt) as looks:
         assert not of_kind(trained(run_path), QualityMeasured)
     assert 0 < looks.call_count <= 30
 
@@ -185,7 +185,7 @@ def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monke
 @pytest.mark.slow
 def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten minutes leave 30 s for it: these forty slices take 6 s, of which the first five take 5."""
-    now_s, advance, corrupted = 0.0, QualityMeter.advance, features.corrupted
+    now_s, advance, corrupt = 0.0, QualityMeter.advance, features.corrupt
     slices = itertools.count()
 
     def step(meter: QualityMeter) -> Iterator[Event]:
@@ -196,11 +196,11 @@ def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monk
     def look(*args: Any) -> Any:
         nonlocal now_s
         now_s += 1 if next(slices) < 5 else 0.02
-        return corrupted(*args)
+        return corrupt(*args)
 
     monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: now_s))
     monkeypatch.setattr(QualityMeter, "advance", step)
-    monkeypatch.setattr(features, "corrupted", look)
+    monkeypatch.setattr(features, "corrupt", look)
     monkeypatch.setattr(features, "_STEPS", 40)
     monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
     monkeypatch.setattr(quality, "FEATURE_SHARE", 0.2)

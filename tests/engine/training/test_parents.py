@@ -20,7 +20,7 @@ from studio.engine.devices.types import STARTER
 from studio.engine.runs.checkpoints import list_checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.training.loop import train_new
-from studio.engine.training.parents import STARTER_LIMIT, load_parent, starter_info, suggested
+from studio.engine.training.parents import STARTER_LIMIT, load_parent, starter_info, suggest_parent
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
@@ -153,9 +153,12 @@ def test_the_manifest_names_every_source_with_its_licence() -> None:
 
 def test_few_sprites_that_it_knows_how_to_draw_are_learnt_from_the_starter_on() -> None:
     few = make_sprites()
-    assert suggested(GENERATOR, few) == STARTER
-    assert suggested(catalog.recipe("classifier"), few) is None
+    assert suggest_parent(GENERATOR, few) == STARTER
+    assert suggest_parent(catalog.recipe("classifier"), few) is None
     many = few.take(np.arange(STARTER_LIMIT + 1) % len(few))
-    assert suggested(GENERATOR, many.take(np.arange(STARTER_LIMIT))) == STARTER and suggested(GENERATOR, many) is None
+    assert (
+        suggest_parent(GENERATOR, many.take(np.arange(STARTER_LIMIT))) == STARTER
+        and suggest_parent(GENERATOR, many) is None
+    )
     large = dataclasses.replace(few, rgba=few.rgba.repeat(9, axis=1).repeat(9, axis=2))  # of 72 pixels
-    assert suggested(GENERATOR, large) is None
+    assert suggest_parent(GENERATOR, large) is None

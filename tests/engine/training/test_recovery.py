@@ -274,7 +274,7 @@ def test_fault_23_a_device_that_is_full_while_weights_change_goes_back_to_a_chec
 
 
 def test_fault_23_a_device_is_measured_in_parts_too(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.engine.steps.benchmark.LEAST_S", 0.0)
+    monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     _Room(2, monkeypatch)
     events = list(measure(Classifier(), small_classifier(batch_size=8), Spec.of(sprites), CPU))
     assert [found.precision for found in of_kind(events, DeviceMeasured)] == ["fp32", "bf16"]
@@ -369,8 +369,8 @@ def test_a_device_that_is_full_or_lost_while_a_model_is_used_or_judged_is_said_t
     model = load_model(run_path, "last", CPU)
     for work, error in (
         ("studio.recipes.generator.Generator.loss", LOST), ("studio.recipes.generator.Generator.draw", LOST),
-        ("studio.recipes.classifier.Classifier.predict", FULL), ("studio.engine.quality.evaluate.features_of", FULL),
-        ("studio.engine.quality.outliers.features_of", FULL),
+        ("studio.recipes.classifier.Classifier.predict", FULL), ("studio.engine.quality.evaluate.learn_features", FULL),
+        ("studio.engine.quality.outliers.learn_features", FULL),
     ):  # fmt: skip
         monkeypatch.setattr(work, Mock(side_effect=error))
     jobs: list[Events] = [

@@ -43,10 +43,10 @@ class ParentChoice:
 
     def suggested(self, recipe: Recipe) -> ParentSource:
         """What suits the open sprites."""
-        from studio.engine.training.parents import suggested
+        from studio.engine.training.parents import suggest_parent
 
         sprites = self._open_sprites.sprites
-        return None if sprites is None else suggested(recipe, sprites)
+        return None if sprites is None else suggest_parent(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource, *, remember: bool = True) -> None:
         """Start trainings of this recipe from `source`.

@@ -251,7 +251,9 @@ class ProcessTrainer(QObject):
         self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
     ) -> None:
         if self._run is not None:
-            request = partial(protocol.ask, self._run, stop=stop or None, pause=pause, sample=sample, save=save)
+            request = partial(
+                protocol.send_request, self._run, stop=stop or None, pause=pause, sample=sample, save=save
+            )
             title = f"Sending request to {self._run.name}"
             job = self._job_queue.run("files", title, request, ignore, self._on_request_event, cancellable=False)
             self._job_queue.prioritize(job)

@@ -30,7 +30,7 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
-from studio.engine.control.protocol import ask
+from studio.engine.control.protocol import send_request
 from studio.engine.devices.types import DeviceMeasured
 from studio.engine.quality import features
 from studio.engine.runs.history import HistoryRead
@@ -97,7 +97,7 @@ def test_a_stop_request_of_another_process_ends_a_paused_run(
     qtbot.waitUntil(lambda: JobPaused in listener.kinds(), timeout=LONG_MS)
     path = training.path
     assert path is not None
-    ask(path, stop=True)
+    send_request(path, stop=True)
     wait_idle(qtbot, ready)
     assert listener.states[-2:] == ["stopping", "idle"] and summarise(path).standing == "stopped"
 

@@ -24,7 +24,7 @@ from studio.core.errors import UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished
 from studio.core.observers import observed
 from studio.engine.control.control import Control
-from studio.engine.control.protocol import ask, read_live
+from studio.engine.control.protocol import read_heartbeat, send_request
 from studio.engine.control.server import RunControlServer
 from studio.engine.control.watcher import RunWatcher
 from studio.engine.devices.types import Device, DevicesFound
@@ -158,7 +158,7 @@ def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: 
     click(controls.pause)
     assert state(session) == "pausing" and controls.pause.text().strip() == "Pausing…"
     wait_for_state(qtbot, session, "paused")
-    said = read_live(far.run)
+    said = read_heartbeat(far.run)
     assert said is not None and said.is_paused and head(window) == "Paused: it goes on whenever you like"
     click(controls.pause)
     wait_for_state(qtbot, session, "training")
@@ -182,7 +182,7 @@ def test_generating_takes_the_newest_checkpoint_of_a_run_that_is_watched(
     click(window.runs.actions_row.watch)
     wait_for_state(qtbot, session, "training")
     assert window.train.generate.toolTip() == "The run has no checkpoint yet."
-    ask(far.run, save=True)
+    send_request(far.run, save=True)
     qtbot.waitUntil(window.train.generate.isEnabled, timeout=LONG_MS)
     click(window.train.generate)
     assert window.page() is window.generate
@@ -255,7 +255,7 @@ def test_a_queued_run_that_others_stop_keeps_its_place(qtbot: QtBot, ready: Sess
     begun.append(Elsewhere(run, lambda control: train_resumed(run, CPU, control)))
     ready.watch(run)
     wait_for_state(qtbot, ready, "training")
-    ask(run, stop=True)  # by a command
+    send_request(run, stop=True)  # by a command
     wait_idle(qtbot, ready)
     with qtbot.waitSignal(ready.runs.listed, timeout=LONG_MS):
         ready.runs.list_runs()
@@ -288,7 +288,7 @@ def test_what_can_not_be_asked_is_told_and_the_training_goes_on(
     def refuse(run: Path, **asked: object) -> None:
         raise UnwritableError(run, "Read-only file system")
 
-    monkeypatch.setattr("studio.engine.control.protocol.ask", refuse)
+    monkeypatch.setattr("studio.engine.control.protocol.send_request", refuse)
     session, controls = window.session, window.train.controls
     window.show_page("train")
     far = begin(begun)
@@ -337,10 +337,10 @@ class Thread(TrainingProcesses):
     def restart(self) -> None:
         self.began.append(Elsewhere(self.run, lambda control: train_resumed(self.run, CPU, control)))
 
-    def are_running(self) -> bool:
+    def is_running(self) -> bool:
         return any(one._thread.is_alive() for one in self.began)
 
-    def have_failed(self) -> bool:
+    def has_failed(self) -> bool:
         return False
 
 

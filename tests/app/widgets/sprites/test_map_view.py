@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.pages.lab.map_page import colour_groups
 from studio.app.widgets.sprites.map_view import MapView
-from studio.engine.quality.embedding_map import spacing_of
+from studio.engine.quality.embedding_map import marker_spacing
 from tests.conftest import make_sprites
 
 SPRITES = make_sprites(per_class=100)
@@ -25,7 +25,7 @@ def view(qtbot: QtBot) -> MapView:
     qtbot.addWidget(made)
     made.resize(500, 400)
     made.show()
-    made.set_map(SPRITES.rgba, SPRITES.names, POSITIONS, spacing_of(POSITIONS), SPRITES.labels)
+    made.set_map(SPRITES.rgba, SPRITES.names, POSITIONS, marker_spacing(POSITIONS), SPRITES.labels)
     return made
 
 
