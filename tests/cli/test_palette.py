@@ -115,8 +115,8 @@ def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, studio:
         ([hero], FAILED, "To extract the colours of images, add --extract."),
         ([folder], WRONG_USAGE, "is a folder"),
         ([warm, warm], WRONG_USAGE, "Only one palette can be shown"),
-        ([warm, "--out", "warm.exe"], WRONG_USAGE, "not saved as 'warm.exe'"),
-        ([folder, "--extract", "--out", "warm.exe"], WRONG_USAGE, "not saved as 'warm.exe'"),
+        ([warm, "--out", "warm.exe"], WRONG_USAGE, "Can't save a palette as 'warm.exe'"),
+        ([folder, "--extract", "--out", "warm.exe"], WRONG_USAGE, "Can't save a palette as 'warm.exe'"),
         ([folder, "--extract", "--colours", "0"], WRONG_USAGE, "--colours must be from 1 to 256"),
         ([warm, "--colours", "8"], WRONG_USAGE, "--colours needs --extract"),
         ([folder, "--extract", "--snap", warm], WRONG_USAGE, "not allowed with"),
@@ -140,4 +140,4 @@ def test_new_sprites_come_in_a_palette(generator_run: Path, warm: Path, tmp_path
     assert (new / "class0 1.png").read_bytes() != (dithered / "class0 1.png").read_bytes()
     assert "Add --palette FILE." in studio(*words[:-2], "--dither", code=WRONG_USAGE).err
     assert "--palette needs true pixels." in studio(*words, "--no-true-pixels", code=WRONG_USAGE).err
-    assert "There is no palette" in studio(*words[:-1], tmp_path / "gone.gpl", code=FAILED).err
+    assert "does not exist" in studio(*words[:-1], tmp_path / "gone.gpl", code=FAILED).err

@@ -1,4 +1,4 @@
-"""One picture file -> RGBA pixels: headers, decoding, animations, and the canvas that they are laid on.
+"""Decode picture files to RGBA pixels, including animations, and fit sprites to a canvas.
 
-In come the bytes of one file; everything that is wrong with them is said as a DamagedError or a remark.
+A damaged file raises UnreadableFile; smaller problems become a SourceIssue.
 """

@@ -1,4 +1,4 @@
-"""What the readers of animations give: frames as their file holds them, not yet laid over one another."""
+"""Encoded frames of an animation, before they are composed."""
 
 from __future__ import annotations
 
@@ -9,26 +9,24 @@ _SHORTEST_MS, _INSTEAD_MS = 11, 100
 
 
 def display_ms(duration_ms: int) -> int:
-    """Return the time that viewers show a frame: they replace a very short `duration_ms` by 100 ms."""
+    """Return the display time of a frame: viewers replace a very short `duration_ms` by 100 ms."""
     return duration_ms if duration_ms >= _SHORTEST_MS else _INSTEAD_MS
 
 
 class Disposal(Enum):
-    """What becomes of a frame's area before the next one is drawn."""
+    """How to treat a frame's area before the next frame is drawn."""
 
     KEEP = auto()
     CLEAR = auto()
-    RESTORE = auto()  # what was there before the frame
+    RESTORE = auto()  # back to the pixels before the frame
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EncodedFrame:
-    """One frame of an animation.
-
-    data: a file of the same kind that holds this frame alone, as large as its area.
-    left, top, width, height: its area on the screen, in pixels. screen: (width, height) of the whole animation.
-    over: it is blended with what is there; otherwise it takes its place, alpha included.
-    duration_ms: how long viewers show the frame.
+    """An encoded frame of an animation.
+    data: a picture file of the same format with this frame only, as large as its area. left, top, width, height: its
+    area on the screen, in pixels. screen: (width, height) of the animation. over: blend with the pixels below; False
+    replaces them, alpha included. duration_ms: display time.
     """
 
     data: bytes

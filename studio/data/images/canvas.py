@@ -1,4 +1,4 @@
-"""Fitting sprites to one square canvas, by whole pixels: nothing is scaled. Telling whether they were enlarged."""
+"""Fit sprites to a square canvas by whole pixels, detect upscaling, and convert between pixel formats."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 
 COMMON_SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-LARGE_PICTURE = COMMON_SIZES[-1]  # pixels: no canvas is larger, so it can hardly be one sprite
-_STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
-_MOSTLY = 0.75  # share of single sprites from which on the others are not
-_ENOUGH = 0.9  # share of the sprites that a proposed canvas holds
+LARGE_PICTURE = COMMON_SIZES[-1]  # pixels; larger than any canvas, so hardly a single sprite
+_STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a sheet
+_MOSTLY = 0.75  # share of single sprites; the other pictures then count as sheets
+_ENOUGH = 0.9  # share of the pictures that a proposed canvas fits
 _PIXELS_AT_ONCE = 1 << 20
-OPAQUE = np.uint32(0xFF000000)  # in `as_uint32`, where alpha is the last byte of four
+OPAQUE = np.uint32(0xFF000000)  # alpha mask in the format of `as_uint32`
 _LIGHT = np.array([1, 2, 1], np.int16)
-_ENOUGH_STEPS = 15_000  # levels of light that neighbours differ by, all together: less is too little to tell
-_MOST_TURNS = 1.2  # 4,000 sprites drawn by hand were above 1.4, their smooth enlargements below 1.1
+_ENOUGH_STEPS = 15_000  # sum of brightness steps; less is too little evidence
+_MOST_TURNS = 1.2  # 4,000 hand-drawn sprites are above 1.4, their smooth enlargements below 1.1
 _MAGENTA = np.uint32(0xFFFF00FF)  # opaque (255, 0, 255) in the format of `as_uint32`
 _LEAST_MAGENTA = 0.05  # share of the pixels; less magenta belongs to the drawing
-_FEWEST_CELLS = 4  # of an enlarged sprite in each direction: three blocks in a row can be art
+_FEWEST_CELLS = 4  # blocks in each direction; three blocks can be part of a drawing
 
 
 def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
-    """The smallest common canvas that holds nine of ten pictures, from how many there are of each (width, height).
-
-    Pictures too large for every canvas don't count, nor do a few that look like sheets of the others. The largest
-    canvas when there are no others.
+    """Return the smallest common canvas that fits nine of ten pictures. sizes: counts by (width, height).
+    Pictures too large for every canvas are ignored, and so are a few pictures that look like sheets of the others.
+    Returns the largest canvas if no picture is left.
     """
     fitting = {size: count for size, count in sizes.items() if max(size) <= COMMON_SIZES[-1]}
     middle = _holding(fitting, 0.5)
@@ -39,7 +38,7 @@ def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
 
 
 def _holding(sizes: Mapping[tuple[int, int], int], share: float) -> int:
-    """The smallest common canvas that holds this share of the pictures."""
+    """Return the smallest common canvas that fits this share of the pictures."""
     total = sum(sizes.values())
     for canvas in COMMON_SIZES:
         if total and sum(count for size, count in sizes.items() if max(size) <= canvas) >= share * total:
@@ -48,7 +47,7 @@ def _holding(sizes: Mapping[tuple[int, int], int], share: float) -> int:
 
 
 def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
-    """A strip or a block of whole cells of the canvas, or so large that it can hardly be one sprite."""
+    """Whether a picture is a strip or block of whole canvases, or too large for one sprite."""
     cells = (width // canvas) * (height // canvas)
     if width % canvas or height % canvas:
         return cells >= _SHEET_CELLS
@@ -56,12 +55,12 @@ def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
 
 
 def as_uint32(rgba: Rgba) -> NDArray[np.uint32]:
-    """uint8 [..., 4] as one number a pixel: uint32 [...], a view of the same memory where it is contiguous."""
+    """View uint8 [..., 4] as uint32 [...], one number per pixel; copies only non-contiguous arrays."""
     return np.asarray(np.ascontiguousarray(rgba).view("<u4")[..., 0])
 
 
 def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
-    """What `as_uint32` was given, or a copy of it: uint32 [...] -> uint8 [..., 4]."""
+    """Convert uint32 [...] from `as_uint32` back to uint8 [..., 4]; a view if possible."""
     return np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(*numbers.shape, 4)
 
 
@@ -76,14 +75,14 @@ def sprite_slices(rgba: Rgba, count: int | None = None, pixels: int = _PIXELS_AT
 
 
 def clear_hidden(rgba: Rgba) -> None:
-    """Zero the colour wherever alpha is 0, in place."""
+    """Set the colour of fully transparent pixels to 0, in place."""
     visible = rgba[..., 3] != 0
     if not visible.all():
         rgba *= visible[..., None]
 
 
 def visible_bounds(rgba: Rgba) -> tuple[int, int, int, int] | None:
-    """Left, top, right and bottom (the last two excluded) of what is not fully transparent; None when nothing is."""
+    """Return left, top, right and bottom (exclusive) of the visible pixels; None for a transparent picture."""
     alpha = rgba[..., 3]
     if alpha.all():
         return (0, 0, alpha.shape[1], alpha.shape[0])
@@ -95,17 +94,16 @@ def visible_bounds(rgba: Rgba) -> tuple[int, int, int, int] | None:
 
 
 def paste_centred(rgba: Rgba, canvas: Rgba) -> None:
-    """Copy uint8 [H, W, 4] to the centre of a zeroed canvas that is large enough, by whole pixels, in place."""
+    """Copy uint8 [H, W, 4] to the centre of a zeroed canvas, by whole pixels, in place."""
     height, width = rgba.shape[:2]
     top, left = (canvas.shape[0] - height) // 2, (canvas.shape[1] - width) // 2
     canvas[top : top + height, left : left + width] = rgba
 
 
 def upscaling_factor(rgba: Rgba) -> int:
-    """By what whole number a sprite was enlarged, 1 where there is no evidence for any.
-
-    Looks where neighbouring columns and rows of uint8 [H, W, 4] differ: in an enlarged sprite only at every n-th. The
-    sprite has to be rich enough to tell: four blocks in each direction, and a change between most of them.
+    """Return the whole number by which a sprite, uint8 [H, W, 4], was upscaled; 1 without evidence.
+    In an upscaled sprite, neighbouring columns and rows differ only at every n-th position. The evidence needs at least
+    four blocks in each direction and a change at most block borders.
     """
     box = visible_bounds(rgba)
     if box is None:
@@ -121,10 +119,9 @@ def upscaling_factor(rgba: Rgba) -> int:
 
 
 def undo_upscaling(rgba: Rgba, scale: int) -> Rgba:
-    """An enlarged sprite, uint8 [H, W, 4], at its true size; the sprite itself where it was not enlarged by `scale`.
-
-    0 takes the scale that it shows evidence for, 1 changes nothing. Without a whole number of blocks around it, what
-    can be seen is cut out.
+    """Return an upscaled sprite, uint8 [H, W, 4], at its original size; other sprites are returned unchanged.
+    scale: factor; 0 detects the factor, 1 changes nothing. If the borders are not whole blocks, the sprite is cropped
+    to its visible pixels.
     """
     scale = scale or upscaling_factor(rgba)
     box = visible_bounds(rgba) if scale > 1 else None
@@ -139,7 +136,7 @@ def undo_upscaling(rgba: Rgba, scale: int) -> Rgba:
 
 
 def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
-    """Positions along `axis` where a row or column differs from the one before it."""
+    """Return the positions along `axis` where a row or column differs from the one before."""
     before, after = (pixels[:-1], pixels[1:]) if axis == 0 else (pixels[:, :-1], pixels[:, 1:])
     differs = (before != after).any(axis=1 - axis)
     return [int(position) + 1 for position in np.flatnonzero(differs)]
@@ -147,9 +144,8 @@ def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
 
 def looks_smooth(rgba: Rgba) -> bool:
     """Whether a picture is shaded like a photo or a smoothed enlargement.
-
-    There the colour goes on from pixel to pixel in the direction in which it began, so that the change of the steps is
-    no larger than the steps. In pixel art, and in whole-pixel enlargements of it, it is half as large again or twice.
+    In smooth pictures, brightness continues in the same direction from pixel to pixel, so the changes between steps are
+    no larger than the steps. In pixel art, upscaled or not, they are 1.5 to 2 times as large.
     """
     if min(rgba.shape[:2]) < 3:
         return False
@@ -165,7 +161,7 @@ def looks_smooth(rgba: Rgba) -> bool:
 
 
 def has_magenta_ground(rgba: Rgba) -> bool:
-    """Return whether an opaque picture, uint8 [H, W, 4], has much magenta, some of it at the border."""
+    """Whether an opaque picture, uint8 [H, W, 4], has much magenta, some of it at the border."""
     if not rgba.size or rgba[..., 3].min() < 255:
         return False
     found = as_uint32(rgba) == _MAGENTA
@@ -174,6 +170,6 @@ def has_magenta_ground(rgba: Rgba) -> bool:
 
 
 def clear_magenta(rgba: Rgba) -> None:
-    """Make magenta pixels transparent in place. rgba: uint8 [H, W, 4]; pictures with alpha stay unchanged."""
+    """Make magenta pixels transparent, in place. rgba: uint8 [H, W, 4]; pictures with alpha are unchanged."""
     if rgba.size and rgba[..., 3].min() == 255:
         rgba[as_uint32(rgba) == _MAGENTA] = 0

@@ -1,7 +1,7 @@
-"""The bytes of one picture file -> RGBA uint8 pixels, alpha exact. The only place that Pillow's many errors reach.
+"""Decode one picture file to RGBA, uint8, with exact alpha. Errors of Pillow are handled only here.
 
-Colour profiles are not applied: pixel art means the numbers in the file. JPEG files lose what has nothing to do with
-their pixels, and are turned as their EXIF entry says.
+Colour profiles are ignored: pixel art means the numbers in the file. JPEG files are stripped of metadata and rotated as
+their EXIF entry says.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from studio.data.images.kinds import (
     why_unsupported_name,
 )
 
-LARGEST_SIDE = 4096  # pixels of a picture, sheets included
+LARGEST_SIDE = 4096  # pixels, also of sheets
 LARGEST_FILE = 80 << 20  # bytes
 # Pillow's plugin modules, by format, for formats that Pillow does not load by default.
 _PLUGINS = {
@@ -39,38 +39,36 @@ _PLUGINS = {
 }  # fmt: skip
 _SLOW, _MOST_SLOW = frozenset({"QOI", "XPM", "PPM"}), 1 << 20  # formats that Pillow decodes pixel by pixel in Python
 _CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")  # Pillow's modes
-# Of JPEG's segments.
+# JPEG segments.
 _START_OF_PIXELS = 0xDA
 _ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
-_KEPT = frozenset({0xE0, 0xEE})  # of the application's: JFIF, and Adobe's, which says how colours are stored
+_KEPT = frozenset({0xE0, 0xEE})  # JFIF, and Adobe's segment about the colour encoding
 _EXIF = b"Exif\0\0"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Decoded:
-    """rgba: uint8 [H, W, 4] that nobody else holds. remarks: what the user should know about it."""
+    """A decoded picture: uint8 [H, W, 4], owned by the caller, and its issues."""
 
     rgba: Rgba
     remarks: tuple[SourceIssue, ...]
 
 
 def read_bytes(file: SourceFile, most: int = 0) -> bytes:
-    """The whole file, on the disk or in an archive, or its first `most` bytes.
-
-    Raises OSError, and Refused when it is too large, no plain file, or damaged in its archive.
+    """Return the bytes of a file, on disk or in an archive, or its first `most` bytes.
+    Raises OSError, and UnreadableFile if the file is too large, not a regular file, or damaged in its archive.
     """
     with open_regular_file(file.path_str) as stream:
         size = file.member.entry.size if file.member else os.fstat(stream.fileno()).st_size
         if not most and size > LARGEST_FILE:
-            raise UnreadableFile("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
+            raise UnreadableFile("refused", f"too large: {size >> 20:,} MB; the limit is {LARGEST_FILE >> 20} MB")
         wanted = most or LARGEST_FILE
         return unpack_member(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
 
 
 def read_picture_bytes(file: SourceFile) -> bytes | None:
-    """Return all bytes of a picture file; None for notes, licences, sounds and other files.
-
-    Raises Refused for unsupported kinds of pictures, and OSError.
+    """Return the bytes of a picture file; None for notes, licences, sounds and other files.
+    Raises UnreadableFile for unsupported kinds of pictures, and OSError.
     """
     if reason := why_unsupported_name(file.file_name):
         raise UnreadableFile("unsupported", reason)
@@ -80,10 +78,9 @@ def read_picture_bytes(file: SourceFile) -> bytes | None:
 
 
 def decode(data: bytes, suffix: str) -> Decoded:
-    """The first picture in `data`. Raises Refused, whatever the bytes are.
-
-    `suffix` is the file's, in lower case with its dot. JPEG pictures are turned as their EXIF entry says, which is how
-    viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
+    """Decode the first picture in `data`. Raises UnreadableFile for any invalid data.
+    suffix: the file's suffix, in lower case with its dot. JPEG pictures are rotated as their EXIF entry says, as
+    viewers do; other kinds are not. Colour profiles are ignored.
     """
     header = read_header(data, suffix)
     sizes = 1
@@ -115,15 +112,15 @@ def decode(data: bytes, suffix: str) -> Decoded:
     if words:
         remarks.append(SourceIssue("converted", f"converted {words}"))
     if sizes > 1:
-        words = f"holds {sizes:,} sizes: only the largest was taken, {rgba.shape[1]} x {rgba.shape[0]}"
+        words = f"has {sizes:,} sizes; only the largest was read, {rgba.shape[1]} x {rgba.shape[0]}"
         remarks.append(SourceIssue("sizes", words))
     if turned:
-        remarks.append(SourceIssue("turned", "turned upright, as its EXIF entry says"))
+        remarks.append(SourceIssue("turned", "rotated as the EXIF entry says"))
     return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
 
 
 def _open(data: bytes, kind: str) -> Image.Image:
-    """The first frame, decoded. Only the one reader that `kind` needs is tried."""
+    """Decode the first frame, with the reader for `kind` only."""
     if kind in _PLUGINS:
         importlib.import_module(f"PIL.{_PLUGINS[kind]}ImagePlugin")
     if kind == "BMP" and (rgba := bmp.decode_bmp(data)) is not None:
@@ -131,16 +128,16 @@ def _open(data: bytes, kind: str) -> Image.Image:
     image = Image.open(io.BytesIO(data), formats=(kind,))
     check_size(*image.size)
     if kind in _SLOW and image.width * image.height > _MOST_SLOW:
-        raise UnreadableFile("refused", f"too large: of {kind} pictures at most {_MOST_SLOW:,} pixels are read")
+        raise UnreadableFile("refused", f"too large: {kind} pictures may have at most {_MOST_SLOW:,} pixels")
     image.load()
     return image
 
 
 def check_size(width: int, height: int) -> None:
-    """Raises Refused when a side is too long to be decoded."""
+    """Raise UnreadableFile if a side is too long to decode."""
     if max(width, height) > LARGEST_SIDE:
         raise UnreadableFile(
-            "refused", f"too large: {width:,} x {height:,} pixels, at most {LARGEST_SIDE:,} a side are read"
+            "refused", f"too large: {width:,} x {height:,} pixels; the limit is {LARGEST_SIDE:,} per side"
         )
 
 
@@ -148,27 +145,27 @@ def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> l
     remarks = []
     name = "WebP" if kind == "WEBP" else kind
     if kind == "JPEG":
-        remarks.append(SourceIssue("jpeg", "a JPEG picture: its compression smears the colours, PNG keeps them"))
+        remarks.append(SourceIssue("jpeg", "a JPEG picture: compression smears colours; PNG keeps them"))
     if suffix not in KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in KIND_SUFFIXES.values()):
         remarks.append(SourceIssue("misnamed", f"named {suffix} but a {name} picture inside"))
     if animated or getattr(image, "is_animated", False):
-        remarks.append(SourceIssue("animation", "holds several frames: only the first was taken"))
+        remarks.append(SourceIssue("animation", "has several frames; only the first was read"))
     return remarks
 
 
 def _padded(data: bytes, header: Header) -> bytes:
-    """Pillow looks for a footer of 26 bytes at the end of a TGA file; the smallest files are shorter than that."""
+    """Pad a tiny TGA file: Pillow looks for a footer in the last 26 bytes, even in shorter files."""
     return data.ljust(44, b"\0") if header.width * header.height * 4 <= 26 else data
 
 
 def _check_pcx(data: bytes) -> None:
-    """Raise Refused if the palette at the end is missing: Pillow would read the palette indices as grey values."""
+    """Raise UnreadableFile if the final palette is missing: Pillow would read palette indices as grey values."""
     if (data[1:2], data[3:4], data[65:66]) == (b"\5", b"\x08", b"\1") and data[-769:-768] != b"\x0c":
         raise UnreadableFile("unreadable", CUT_OFF)
 
 
 def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
-    """Return the picture, opaque if a 32-bit TGA or icon file leaves its undeclared fourth channel at 0."""
+    """Return the picture, made opaque if a 32-bit TGA or icon file leaves its undeclared fourth channel at 0."""
     is_undefined = kind == "TGA" and data[16] == 32 and not data[17] & 0x0F
     is_undefined |= kind == "ICO" and data[ico.BITS_AT : ico.BITS_AT + 2] == b"\x20\0"
     if is_undefined and not rgba[..., 3].any():
@@ -184,28 +181,29 @@ def _in_words(error: Exception, kind: str, data: bytes) -> str:
     if kind == "GIF":
         cut_off |= not data.rstrip(b"\0").endswith(b";")
     name = "WebP" if kind == "WEBP" else kind
-    return CUT_OFF if cut_off else f"damaged: it can't be read as a {name} picture"
+    return CUT_OFF if cut_off else f"damaged: not readable as a {name} picture"
 
 
 def read_header(data: bytes, suffix: str) -> Header:
-    """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
+    """Return the kind and size of the picture in `data`, without decoding.
+    Raises UnreadableFile for empty data, other files and too many pixels.
+    """
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
     header = sniff(data, suffix)
     if header is None:
         if is_aseprite(data):
-            raise UnreadableFile("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
+            raise UnreadableFile("unsupported", "an Aseprite file with a wrong extension: rename it to .aseprite")
         if reason := why_unsupported_content(data):
             raise UnreadableFile("unsupported", reason)
-        raise UnreadableFile("unreadable", "not a picture: its contents are something else")
+        raise UnreadableFile("unreadable", "not a picture")
     check_size(header.width, header.height)
     return header
 
 
 def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:
-    """`image` as uint8 [H, W, 4] and what had to be converted, in words, or an empty text.
-
-    `key` is the colour of the file that is transparent, in units of `depth` bits a channel.
+    """Convert `image` to uint8 [H, W, 4]; also return a note about a conversion, or ''.
+    key: the transparent colour, in `depth` bits per channel.
     """
     if image.mode.startswith("I") or image.mode == "F":
         return _from_numbers(np.asarray(image), key)
@@ -219,7 +217,7 @@ def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int =
 
 
 def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
-    """Where the picture has the transparent colour: bool [H, W]. At 16 bits only the upper 8 can be compared."""
+    """Return where the picture has the transparent colour: bool [H, W]. At 16 bits, only the upper 8 are compared."""
     mask = (1 << depth) - 1
     scaled = [value >> 8 if depth == 16 else (value & mask) * 255 // mask for value in key]
     colour = np.array(scaled if len(scaled) == 3 else scaled * 3, dtype=np.int64)
@@ -227,7 +225,7 @@ def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
 
 
 def _from_numbers(values: NDArray[np.generic], key: tuple[int, ...] | None) -> tuple[Rgba, str]:
-    """Grey values of 16 or 32 bits, whole or not: 8-bit, 16-bit and 0..1 ranges are known, others are stretched."""
+    """Convert grey values of 16 or 32 bits. Ranges of 8 bits, 16 bits and 0..1 are recognised; others are stretched."""
     alpha = np.full(values.shape, 255, np.uint8)
     if key is not None:
         alpha[values == key[0]] = 0
@@ -254,15 +252,14 @@ def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
 
 
 def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
-    """The file without comments, profiles and EXIF, and its EXIF block, empty where there is none.
-
-    What can't be followed is left as it is, for the decoder to complain about. Pillow reads EXIF already when it opens
-    a file, and some damage in it would lose the picture.
+    """Return a JPEG file without comments, profiles and EXIF, and its EXIF block, or b''.
+    Pillow parses EXIF while opening a file, and damaged EXIF would lose the picture. A damaged rest is kept: the
+    decoder reports it.
     """
     kept, exif, start = [data[:2]], b"", 2
     while start + 4 <= len(data) and data[start] == 0xFF and data[start + 1] != _START_OF_PIXELS:
         marker = data[start + 1]
-        if marker == 0xFF:  # fills up
+        if marker == 0xFF:  # padding
             start += 1
             continue
         end = start + 2 if marker in _ALONE else start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
@@ -276,9 +273,8 @@ def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
 
 
 def apply_exif_orientation(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
-    """A picture without EXIF of its own, as `exif` means it to be seen, and whether that turned or mirrored it.
-
-    Damaged EXIF turns nothing, unless the entry itself is sound.
+    """Rotate or mirror a picture as `exif` says; also return whether it was changed.
+    Damaged EXIF changes nothing, unless the orientation entry is intact.
     """
     found = Image.Exif()
     try:

@@ -1,4 +1,4 @@
-"""The bytes of one file -> its picture, or the frames of an animation as a viewer shows them, near repeats left out."""
+"""Read still pictures, and animations as viewers show them; imports skip nearly repeated frames."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from studio.data.images.decoding import Decoded, check_size, decode
 from studio.data.images.png import MAGIC
 
 _GIF = b"GIF8"
-MOST_FRAMES = 256  # of an animation that are looked at
-MOST_PIXELS = 32 << 20  # of an animation that are decoded: twice as many frames of 256 x 256, or two of 4096 x 4096
-SAME_SHARE = 0.02  # of the visible pixels: frames that differ in fewer are the same to a person
+MOST_FRAMES = 256  # frames read of an animation
+MOST_PIXELS = 32 << 20  # pixels decoded of an animation: 512 frames of 256 x 256, or two of 4096 x 4096
+SAME_SHARE = 0.02  # share of visible pixels; frames that differ in fewer look the same
 
 
 @dataclass(eq=False, slots=True)
 class _FrameCounts:
-    """Frames of an animation: found in the file, decoded, and kept. stopped: what the rest is, if not all was read."""
+    """Counts of an animation's frames: found in the file, decoded, kept. stopped: why reading ended early, or ''."""
 
     found: int = 0
     read: int = 0
@@ -39,7 +39,6 @@ class _FrameCounts:
 @dataclass(frozen=True, eq=False, slots=True)
 class Animation:
     """The frames of a picture file.
-
     rgba: uint8 [N, H, W, 4]. durations_ms: display time of each frame; () for a still picture.
     """
 
@@ -49,51 +48,51 @@ class Animation:
 
 def read_animation(data: bytes, suffix: str) -> Animation:
     """Read all frames of a picture file, repeated frames included; a still picture has one frame.
-
-    suffix: as for `decode`. Raises Refused for unreadable files, damaged animations and more than MOST_FRAMES frames.
+    suffix: as for `decode`. Raises UnreadableFile for unreadable files, damaged animations and more than MOST_FRAMES
+    frames.
     """
-    tally = _FrameCounts()
-    frames = list(islice(_encoded_frames(data, tally), MOST_FRAMES + 1))
+    counts = _FrameCounts()
+    frames = list(islice(_encoded_frames(data, counts), MOST_FRAMES + 1))
     if len(frames) > MOST_FRAMES:
         raise UnreadableFile("refused", f"an animation with more than {MOST_FRAMES} frames")
-    if len(frames) < 2 and not tally.stopped:
-        still = _still(data, suffix, frames, tally)
+    if len(frames) < 2 and not counts.stopped:
+        still = _still(data, suffix, frames, counts)
         if any(remark.group == "animation" for remark in still.remarks):
-            raise UnreadableFile("unsupported", "holds several frames, but only the first can be read")
+            raise UnreadableFile("unsupported", "has several frames, but only the first is readable")
         return Animation(still.rgba[None], ())
-    drawn = [decoded.rgba for decoded in _rendered(iter(frames), suffix, tally)]
-    if tally.stopped:
-        raise UnreadableFile("refused", f"an animation that can't be read whole: the rest is {tally.stopped}")
+    drawn = [decoded.rgba for decoded in _rendered(iter(frames), suffix, counts)]
+    if counts.stopped:
+        raise UnreadableFile("refused", f"an animation that is only partly readable: the rest is {counts.stopped}")
     return Animation(np.stack(drawn), tuple(frame.duration_ms for frame in frames))
 
 
 def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssue]:
-    """The picture in `data`, or the frames of an animation that differ, as 'frame 1', 'frame 5', with remarks.
-
-    At least one picture; raises Refused before it, whatever the bytes are, and never after. `suffix`: as for `decode`.
+    """Yield the picture in `data`, or the differing frames of an animation ('frame 1', 'frame 5'), and issues.
+    Yields at least one picture. Raises UnreadableFile before the first picture, for any invalid data, and never
+    afterwards. suffix: as for `decode`.
     """
-    tally = _FrameCounts()
-    frames = _encoded_frames(data, tally)
+    counts = _FrameCounts()
+    frames = _encoded_frames(data, counts)
     first = list(islice(frames, 2))
-    if not first or (len(first) == 1 and not tally.stopped):
-        decoded = _still(data, suffix, first, tally)
+    if not first or (len(first) == 1 and not counts.stopped):
+        decoded = _still(data, suffix, first, counts)
         yield SourceImage(decoded.rgba)
         yield from decoded.remarks
     else:
-        yield from _distinct(_rendered(chain(first, frames), suffix, tally), tally)
-        deque(frames, maxlen=0)  # counts those that were not looked at
-        yield SourceIssue("animation", _in_words(tally))
+        yield from _distinct(_rendered(chain(first, frames), suffix, counts), counts)
+        deque(frames, maxlen=0)  # count the remaining frames
+        yield SourceIssue("animation", _in_words(counts))
 
 
-def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], tally: _FrameCounts) -> Decoded:
-    """Decode a picture with at most one frame, `frames`. Raises Refused."""
+def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], counts: _FrameCounts) -> Decoded:
+    """Decode a picture with at most one frame, `frames`. Raises UnreadableFile."""
     # Pillow fills the screen around a smaller GIF frame with a colour; viewers leave the area transparent.
     inset = data.startswith(_GIF) and frames and not _fills(frames[0])
-    return next(_rendered(iter(frames), suffix, tally)) if inset else decode(data, suffix)
+    return next(_rendered(iter(frames), suffix, counts)) if inset else decode(data, suffix)
 
 
-def _encoded_frames(data: bytes, tally: _FrameCounts) -> Iterator[EncodedFrame]:
-    """The frames up to the first damage, counted on the way. None where there is no animation."""
+def _encoded_frames(data: bytes, counts: _FrameCounts) -> Iterator[EncodedFrame]:
+    """Yield the frames up to the first damaged one and count them; none for a still picture."""
     if data.startswith(_GIF):
         frames = gif.split_frames(data)
     elif data.startswith(b"RIFF"):
@@ -104,34 +103,33 @@ def _encoded_frames(data: bytes, tally: _FrameCounts) -> Iterator[EncodedFrame]:
         return
     try:
         for frame in frames:
-            tally.found += 1
+            counts.found += 1
             yield frame
     except UnreadableFile as refused:
-        tally.stopped = tally.stopped or refused.reason
+        counts.stopped = counts.stopped or refused.reason
 
 
-def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _FrameCounts) -> Iterator[Decoded]:
-    """The screen after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
-
-    Raises Refused when it is the first one. The remarks are those of the frame's own picture.
+def _rendered(frames: Iterator[EncodedFrame], suffix: str, counts: _FrameCounts) -> Iterator[Decoded]:
+    """Yield the screen after each frame, colour zeroed under alpha 0, until a limit or a damaged frame.
+    Raises UnreadableFile for a damaged first frame. The issues are those of the frame's picture.
     """
     screen = np.zeros((0, 0, 4), np.uint8)
     left = MOST_PIXELS
     for frame in frames:
         width, height = frame.screen
         left -= max(width * height, frame.width * frame.height)
-        if tally.read == MOST_FRAMES or (left < 0 and tally.read):
-            tally.stopped = "not looked at"
+        if counts.read == MOST_FRAMES or (left < 0 and counts.read):
+            counts.stopped = "skipped"
             return
         try:
             check_size(width, height)
             decoded = decode(frame.data, suffix)
         except UnreadableFile as refused:
-            if not tally.read:
+            if not counts.read:
                 raise
-            tally.stopped = refused.reason
+            counts.stopped = refused.reason
             return
-        tally.read += 1
+        counts.read += 1
         if not screen.size:
             screen = np.zeros((height, width, 4), np.uint8)
         yield Decoded(_drawn(screen, frame, decoded.rgba), decoded.remarks)
@@ -142,9 +140,9 @@ def _fills(frame: EncodedFrame) -> bool:
 
 
 def _drawn(screen: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
-    """Draw a frame on the screen, in place, and dispose of it; a copy of what there was to see in between."""
+    """Draw a frame on the screen, in place, and dispose of the frame; return a copy of the screen in between."""
     area = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
-    rgba = rgba[: area.shape[0], : area.shape[1]]  # what lies outside the screen is not seen
+    rgba = rgba[: area.shape[0], : area.shape[1]]  # crop to the screen
     after = area.copy() if frame.disposal is Disposal.RESTORE else 0
     area[:] = _blended(area, rgba) if frame.over and rgba.size else rgba
     rendered = screen.copy()
@@ -158,8 +156,10 @@ def _blended(below: Rgba, above: Rgba) -> Rgba:
     return np.asarray(Image.alpha_composite(Image.fromarray(below), Image.fromarray(above)))
 
 
-def _distinct(rendered: Iterator[Decoded], tally: _FrameCounts) -> Iterator[SourceImage | SourceIssue]:
-    """The frames that differ enough from the last one kept and equal none before, with the remarks of the first one."""
+def _distinct(rendered: Iterator[Decoded], counts: _FrameCounts) -> Iterator[SourceImage | SourceIssue]:
+    """Yield frames that differ from the last kept frame and from all kept frames exactly, with the first frame's
+    issues.
+    """
     last: Rgba | None = None
     seen: set[bytes] = set()
     for number, decoded in enumerate(rendered, 1):
@@ -171,19 +171,19 @@ def _distinct(rendered: Iterator[Decoded], tally: _FrameCounts) -> Iterator[Sour
             yield from decoded.remarks
         seen.add(digest)
         last = rgba.copy()
-        tally.kept += 1
+        counts.kept += 1
         yield SourceImage(rgba, f"frame {number}")
 
 
 def _hardly_differ(one: Rgba, other: Rgba) -> bool:
-    """Whether fewer than SAME_SHARE of the pixels that are visible in either differ; both with hidden colour zeroed."""
+    """Whether fewer than SAME_SHARE of the pixels visible in either picture differ. Hidden colours must be zeroed."""
     first, second = as_uint32(one), as_uint32(other)
     return bool(np.count_nonzero(first != second) < SAME_SHARE * np.count_nonzero(first | second))
 
 
-def _in_words(tally: _FrameCounts) -> str:
-    kept = "1 was taken" if tally.kept == 1 else f"{tally.kept} that differ were taken"
-    if tally.kept == tally.found > 1 and not tally.stopped:
-        kept = "all were taken"
-    rest = f" from the first {tally.read}, the rest is {tally.stopped}" if tally.stopped else ""
-    return f"an animation of {formatting.count(tally.found, 'frame')}: {kept}{rest}"
+def _in_words(counts: _FrameCounts) -> str:
+    kept = "1 was read" if counts.kept == 1 else f"{counts.kept} different frames were read"
+    if counts.kept == counts.found > 1 and not counts.stopped:
+        kept = "all were read"
+    rest = f" from the first {counts.read}, the rest is {counts.stopped}" if counts.stopped else ""
+    return f"an animation of {formatting.count(counts.found, 'frame')}: {kept}{rest}"

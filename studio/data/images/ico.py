@@ -14,8 +14,7 @@ BITS_AT = _HEADER.size + _ENTRY.size + 14  # bytes before the bits a pixel in a 
 
 def extract_largest(data: bytes) -> tuple[bytes, int]:
     """Return the largest picture of an icon file, and the number of pictures.
-
-    The picture comes as a PNG file or as an icon file with one bitmap. Raises Refused for a damaged file.
+    The picture is a PNG file or an icon file with one bitmap. Raises UnreadableFile for a damaged file.
     """
     _, _, count = _HEADER.unpack(data[: _HEADER.size].ljust(_HEADER.size, b"\0"))
     if not count or len(data) < _HEADER.size + count * _ENTRY.size:
@@ -30,7 +29,7 @@ def extract_largest(data: bytes) -> tuple[bytes, int]:
     _, width, height, _, bits = _BITMAP.unpack_from(body)
     height //= 2  # the mask of transparent pixels lies above the colours
     if not (0 < width <= _LARGEST and 0 < height <= _LARGEST):
-        raise UnreadableFile("unreadable", "damaged: its header is not that of an icon")
+        raise UnreadableFile("unreadable", "damaged: invalid icon header")
     start = _HEADER.size + _ENTRY.size
     entry = _ENTRY.pack(width % _LARGEST, height % _LARGEST, 0, 0, 1, bits, length, start)
     return _HEADER.pack(0, 1, 1) + entry + body, count

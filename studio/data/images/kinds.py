@@ -68,7 +68,7 @@ _UNREAD_ARCHIVES = (".rar", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """kind: Pillow's word for the format. width, height: pixels; 0 when only Pillow can tell."""
+    """The kind of a picture, in Pillow's words, and its size in pixels; 0 if only Pillow can read the size."""
 
     kind: str
     width: int = 0
@@ -100,7 +100,7 @@ def why_unsupported_name(name: str) -> str:
 
 
 def _not_read(words: str) -> str:
-    return f"{words}, which is not read: save it as PNG" if words else ""
+    return f"{words}, an unsupported type: save it as PNG" if words else ""
 
 
 def is_aseprite(data: bytes) -> bool:
@@ -149,7 +149,7 @@ def _ico(_: bytes) -> Header:
 
 
 def _cursor(data: bytes) -> Header | None:
-    return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # some TGA files begin alike
+    return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # some TGA files begin with the same bytes
 
 
 def _qoi(data: bytes) -> Header:

@@ -1,8 +1,8 @@
-"""Checks the chunks of a PNG file, and splits an animated PNG into its frames without decoding any.
+"""Check the chunks of a PNG file, and split an animated PNG into encoded frames.
 
-Pillow skips the checksums of the pixels, and unpacks texts and colour profiles that a bomb may hide in. What is left
-here for it to read is the header, the palette and the pixels. It lays frames over one another too, but blends
-half-transparent pixels and palettes with transparency wrongly.
+Pillow ignores the checksums of pixel data, and unpacks texts and colour profiles, which may be decompression bombs:
+only header, palette and pixels are passed on. Pillow also composes frames, but blends semi-transparent pixels and
+palettes with transparency wrongly.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MOST_CHUNKS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Png:
-    """data: the file without the chunks that don't matter. depth: bits per channel.
-
-    key: the one colour that is transparent (one grey value, or red, green and blue) in units of `depth`; None where
-    there is none or where the alpha is in the palette or in the pixels. animated: it holds more frames than one.
+    """A checked PNG file.
+    data: the file without irrelevant chunks. depth: bits per channel. key: the transparent colour (one grey value, or
+    red, green and blue) in `depth` bits; None without, or with alpha in palette or pixels. animated: has several
+    frames.
     """
 
     data: bytes
@@ -37,17 +37,17 @@ class Png:
 
 
 def check_png(data: bytes) -> Png:
-    """Check the chunks of a PNG file. Raises Refused when the file is cut off or damaged."""
+    """Check the chunks of a PNG file. Raises UnreadableFile if the file is truncated or damaged."""
     found = list(chunks(data))
     kind, header = found[0]
     if kind != b"IHDR" or len(header) != 25:
-        raise UnreadableFile("unreadable", "damaged: its header is not that of a PNG picture")
+        raise UnreadableFile("unreadable", "damaged: invalid PNG header")
     depth, colour_type = header[16], header[17]
     kinds = {kind for kind, _ in found}
     if b"IDAT" not in kinds:
-        raise UnreadableFile("unreadable", "damaged: there are no pixels in it")
+        raise UnreadableFile("unreadable", "damaged: pixel data are missing")
     if colour_type == 3 and b"PLTE" not in kinds:
-        raise UnreadableFile("unreadable", "damaged: its palette is missing")
+        raise UnreadableFile("unreadable", "damaged: the palette is missing")
     wanted = {b"IHDR", b"IDAT", b"IEND"} | ({b"PLTE", b"tRNS"} if colour_type == 3 else set())
     key = None
     if colour_type in (0, 2):
@@ -60,7 +60,7 @@ def check_png(data: bytes) -> Png:
 
 
 def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and whole bytes of every chunk up to IEND. Raises Refused where the file is cut off or damaged."""
+    """Yield kind and bytes of every chunk up to IEND. Raises UnreadableFile at a truncated or damaged chunk."""
     start = len(MAGIC)
     for _ in range(_MOST_CHUNKS):
         if start + 12 > len(data):
@@ -68,20 +68,20 @@ def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         length, kind = struct.unpack_from(">I4s", data, start)
         end = start + 12 + length
         if not kind.isalpha():
-            raise UnreadableFile("unreadable", "damaged: a part of it is not what a PNG picture is made of")
+            raise UnreadableFile("unreadable", "damaged: not a valid PNG chunk")
         if end > len(data):
             raise UnreadableFile("unreadable", CUT_OFF)
         if zlib.crc32(data[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
-            raise UnreadableFile("unreadable", "damaged: its contents do not match their checksum")
+            raise UnreadableFile("unreadable", "damaged: wrong checksum")
         yield kind, data[start:end]
         if kind == b"IEND":
             return
         start = end
-    raise UnreadableFile("refused", f"too long: it is made of more than {_MOST_CHUNKS:,} parts")
+    raise UnreadableFile("refused", f"more than {_MOST_CHUNKS:,} chunks")
 
 
 def _check_length(packed: bytes, header: bytes) -> None:
-    """Unpack as much as the picture needs, piece by piece: Pillow leaves what is missing black without a word."""
+    """Check that the pixel data are complete, by unpacking piece by piece: Pillow leaves missing pixels black."""
     width, height, depth, colour_type, _, _, interlaced = struct.unpack_from(">IIBBBBB", header, 8)
     bits = depth * _CHANNELS.get(colour_type, 0)
     passes = _ADAM7 if interlaced else ((0, 0, 1, 1),)
@@ -98,7 +98,7 @@ def _check_length(packed: bytes, header: bytes) -> None:
             missing -= len(piece)
             packed = unpacker.unconsumed_tail
     except zlib.error:
-        raise UnreadableFile("unreadable", "damaged: its pixels can't be unpacked") from None
+        raise UnreadableFile("unreadable", "damaged: pixel data can't be unpacked") from None
 
 
 def _key(transparency: bytes, channels: int) -> tuple[int, ...] | None:
@@ -109,13 +109,12 @@ def _key(transparency: bytes, channels: int) -> tuple[int, ...] | None:
 
 _DISPOSALS = {1: Disposal.CLEAR, 2: Disposal.RESTORE}
 _SHARED = (b"PLTE", b"tRNS")
-_LARGEST_SHARED = 768  # bytes of a whole palette: what is larger is a bomb, as every frame gets its copy
+_LARGEST_SHARED = 768  # bytes of a full palette; every frame gets a copy, so larger chunks may be a bomb
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """The frames in order, without a default image that is none of them; nothing when the PNG is not animated.
-
-    Raises Refused where the file is cut off or damaged.
+    """Yield the frames in order, without a default image that is not a frame; nothing for a still PNG.
+    Raises UnreadableFile for truncated or damaged files.
     """
     header = control = b""
     shared: dict[bytes, bytes] = {}
@@ -131,14 +130,14 @@ def split_frames(data: bytes) -> Iterator[EncodedFrame]:
             shared[kind] = chunk
         elif kind == b"IDAT" and control:
             if control[4:12] != header[:8]:
-                raise UnreadableFile("unreadable", "damaged: its first frame is not as large as the picture")
+                raise UnreadableFile("unreadable", "damaged: the first frame has a wrong size")
             pixels.append(chunk)
         elif animated and kind in (b"fcTL", b"fdAT"):
             if kind == b"fcTL" and pixels:
                 yield _frame(header, control, [*shared.values(), *pixels])
                 pixels = []
             if int.from_bytes(body[:4], "big") != number:
-                raise UnreadableFile("unreadable", "damaged: its frames are not in order")
+                raise UnreadableFile("unreadable", "damaged: frames are out of order")
             number += 1
             if kind == b"fcTL":
                 control = body
@@ -150,7 +149,7 @@ def split_frames(data: bytes) -> Iterator[EncodedFrame]:
 
 def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> EncodedFrame:
     if len(header) != 13 or len(control) != 26:
-        raise UnreadableFile("unreadable", "damaged: the header of a frame is not that of an animated PNG")
+        raise UnreadableFile("unreadable", "damaged: invalid frame header")
     screen_width, screen_height = struct.unpack_from(">II", header)
     width, height, left, top = struct.unpack_from(">IIII", control, 4)
     if left + width > screen_width or top + height > screen_height:

@@ -1,4 +1,4 @@
-"""Splits an animated WebP into its frames without decoding any, so that those before a damage can be read."""
+"""Split an animated WebP into encoded frames, so that frames before a damaged one stay readable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
 
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
-    """The frames in order; nothing when the WebP is not animated. Raises Refused where it is cut off or damaged."""
+    """Yield the frames in order; nothing for a still WebP. Raises UnreadableFile for truncated or damaged files."""
     if len(data) < 30 or data[12:16] != b"VP8X" or not data[20] & _IS_ANIMATED:
         return
     screen = (_three_bytes(data, 24) + 1, _three_bytes(data, 27) + 1)
@@ -27,7 +27,7 @@ def split_frames(data: bytes) -> Iterator[EncodedFrame]:
 
 def _frame(body: bytes, screen: tuple[int, int]) -> EncodedFrame:
     if len(body) < 16:
-        raise UnreadableFile("unreadable", "damaged: the header of a frame is not that of a WebP animation")
+        raise UnreadableFile("unreadable", "damaged: invalid frame header")
     left, top = 2 * _three_bytes(body, 0), 2 * _three_bytes(body, 3)
     width, height = _three_bytes(body, 6) + 1, _three_bytes(body, 9) + 1
     if left + width > screen[0] or top + height > screen[1]:
@@ -44,15 +44,15 @@ def _frame(body: bytes, screen: tuple[int, int]) -> EncodedFrame:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and contents of each."""
-    place = 0
-    while place + 8 <= len(data):
-        kind, length = struct.unpack_from("<4sI", data, place)
-        if place + 8 + length > len(data):
+    """Yield kind and contents of each chunk."""
+    offset = 0
+    while offset + 8 <= len(data):
+        kind, length = struct.unpack_from("<4sI", data, offset)
+        if offset + 8 + length > len(data):
             raise UnreadableFile("unreadable", CUT_OFF)
-        yield kind, data[place + 8 : place + 8 + length]
-        place += 8 + length + (length & 1)
+        yield kind, data[offset + 8 : offset + 8 + length]
+        offset += 8 + length + (length & 1)
 
 
-def _three_bytes(data: bytes, place: int) -> int:
-    return int.from_bytes(data[place : place + 3], "little")
+def _three_bytes(data: bytes, offset: int) -> int:
+    return int.from_bytes(data[offset : offset + 3], "little")

@@ -1,1 +1,1 @@
-"""Palette file formats. Each format is a plug-in of one file; files.py chooses among them, base.py is their base."""
+"""Palette file formats: each format is a plug-in in its own file. files.py selects a format, base.py is their base."""

@@ -1,6 +1,6 @@
-"""Colour tables of Adobe Photoshop: 256 colours, and after them perhaps how many count and which is transparent.
+"""Adobe Photoshop colour tables: 256 colours, then optionally the number of used colours and the transparent index.
 
-Adobe Photoshop File Formats Specification, 'Color Table'. There is no mark to tell such a file by but its length.
+Adobe Photoshop File Formats Specification, 'Color Table'. The files have no magic bytes, only a fixed length.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NONE = 0xFFFF
 
 
 class AdobeTable(PaletteFormat):
-    """Asked last: a text or a picture may happen to be as long."""
+    """Adobe colour table. Tried last: a text or picture may have the same length."""
 
     name = "act"
     title = "Adobe colour table"
@@ -31,12 +31,12 @@ class AdobeTable(PaletteFormat):
 
     def read(self, data: bytes) -> Palette:
         if not self.recognises(data):
-            raise Unreadable(f"it has {len(data):,} bytes, and a colour table has {_SHORT} or {_LONG}")
+            raise Unreadable(f"it has {len(data):,} bytes; a colour table has {_SHORT} or {_LONG}")
         count, transparent = struct.unpack(">HH", data[_SHORT:]) if len(data) == _LONG else (_ROOM, _NONE)
         if count > _ROOM:
-            raise Unreadable(f"{count:,} colours are announced, and there is room for {_ROOM}")
+            raise Unreadable(f"{count:,} colours announced; the limit is {_ROOM}")
         if not count:
-            raise Unreadable("there are no colours in it")
+            raise Unreadable("it has no colours")
         colours = np.full((_ROOM, 4), 255, np.uint8)
         colours[:, :3] = np.frombuffer(data[:_SHORT], np.uint8).reshape(_ROOM, 3)
         if transparent < count:
@@ -48,7 +48,7 @@ class AdobeTable(PaletteFormat):
         transparent = np.flatnonzero(alpha == 0)
         if len(palette) > _ROOM or len(transparent) > 1 or ((alpha > 0) & (alpha < 255)).any():
             raise UsageError(
-                f"An {self.title} holds at most {_ROOM} colours, of which one may be fully transparent.",
+                f"An {self.title} holds at most {_ROOM} colours; one of them may be transparent.",
                 "Save the palette as .gpl or .hex.",
             )
         table = np.zeros((_ROOM, 3), np.uint8)

@@ -1,7 +1,7 @@
-"""What a palette is, and what every kind of palette file answers: are these bytes mine, and which colours are in them.
+"""Base of palette file formats: recognise, read and write a format.
 
-A new kind is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.data.palettes'): a subclass of `PaletteFormat`. Loading, saving and the contract tests find it.
+A new format is one new file in this folder (or in a package that lists its module in the entry-point group
+'studio.data.palettes') with a subclass of `PaletteFormat`. Loading, saving and the contract tests find it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Colour = tuple[int, int, int, int]  # red, green, blue and alpha from 0 to 255
 
 @dataclass(frozen=True, slots=True)
 class NamedColour:
-    """One colour of a file. where: its place there, for people ('line 12')."""
+    """A colour read from a file. where: its position for error messages ('line 12')."""
 
     where: str
     colour: Colour
     name: str = ""
 
 
-class Unreadable(Exception):  # noqa: N818 - it is an answer of a format, not a fault of the program
-    """A file that is no palette of its kind. where: 'line 12', or empty for all of it. reason: one plain sentence."""
+class Unreadable(Exception):  # noqa: N818 - a result, not a bug
+    """A file is not a valid palette of the format. reason: a sentence. where: 'line 12', or '' for the whole file."""
 
     def __init__(self, reason: str, where: str = "") -> None:
         super().__init__(reason)
@@ -37,34 +37,34 @@ class Unreadable(Exception):  # noqa: N818 - it is an answer of a format, not a 
 
 
 class PaletteFormat(ABC):
-    """A kind of palette file. Stateless."""
+    """A palette file format. Has no state."""
 
     name: str = ""
     title: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    order: ClassVar[int] = 0  # formats are tried in this order; the file suffix decides between equal orders
+    order: ClassVar[int] = 0  # formats are tried in this order; the suffix decides between equals
 
     @abstractmethod
     def recognises(self, data: bytes) -> bool:
-        """Whether a file that begins like `data`, which are all of it, is of this kind, whatever its name."""
+        """Whether the complete file contents `data` are of this format, whatever the file's name."""
 
     @abstractmethod
     def read(self, data: bytes) -> Palette:
-        """The palette in a whole file. Raises Unreadable, and nothing else whatever the bytes are."""
+        """Return the palette in the file contents. Raises only Unreadable, for any invalid data."""
 
     @abstractmethod
     def write(self, palette: Palette) -> bytes:
-        """The whole file. Raises UsageError for a palette that this format can't hold."""
+        """Return the file contents. Raises UsageError if the format can't hold the palette."""
 
 
 def palette_from(entries: Iterable[NamedColour], name: str = "") -> Palette:
-    """A palette of colours as they are read. Raises Unreadable for none of them, and at the first one too many."""
+    """Return a palette of these colours. Raises Unreadable for no colours or too many."""
     found: list[NamedColour] = []
     for entry in entries:
         if len(found) == MOST_COLOURS:
-            raise Unreadable(f"more than {MOST_COLOURS:,} colours, which is no palette any more", entry.where)
+            raise Unreadable(f"more than {MOST_COLOURS:,} colours, too many for a palette", entry.where)
         found.append(entry)
     if not found:
-        raise Unreadable("there are no colours in it")
+        raise Unreadable("it has no colours")
     names = tuple(entry.name for entry in found)
     return Palette(np.array([entry.colour for entry in found], np.uint8), name, names if any(names) else ())

@@ -1,4 +1,4 @@
-"""Palettes from files and into files, whatever kind they are of."""
+"""Load and save palettes in any format."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ _LARGEST_FILE = 1 << 20  # bytes
 
 @cache
 def palette_formats() -> tuple[PaletteFormat, ...]:
-    """Every kind of palette file there is, in the order in which they are asked."""
+    """Return all palette formats, in the order in which they are tried."""
     return tuple(discover(studio.data.palettes, PaletteFormat).values())  # type: ignore[type-abstract]
 
 
 def load_palette(path: Path) -> Palette:
-    """Load a palette file; a palette without a name takes the name of the file.
-
-    The content decides the format. The suffix decides if several formats or none fit the content. Raises BadInputError,
-    with the line of the fault if known.
+    """Load a palette file; a palette without a name gets the file's name.
+    The contents decide the format; the suffix decides if several formats or none match. Raises BadInputError, with the
+    faulty line if known.
     """
     name = escape_unprintable(path.name)
     data = _read(path, name)
@@ -37,22 +36,20 @@ def load_palette(path: Path) -> Palette:
     found = [form for form in palette_formats() if form.recognises(data)]
     form = min(found, key=lambda form: (form.order, suffix not in form.suffixes), default=_by_suffix(path))
     if form is None:
-        raise BadInputError(f"Can't read {name}: it is no palette.", f"Palettes end in {_suffixes()}.")
+        raise BadInputError(f"Can't read {name}: not a palette.", f"Palette files end in {_suffixes()}.")
     try:
         palette = form.read(data)
     except Unreadable as fault:
         where = f"{fault.where} of {name}" if fault.where else name
-        hint = f"Read as: {form.title}. Correct the file, or save the palette again."
+        hint = f"Read as: {form.title}. Correct the file or save the palette again."
         raise BadInputError(f"Can't read {where}: {fault.reason}.", hint) from None
     return dataclasses.replace(palette, name=palette.name or path.stem)
 
 
 def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path:
-    """Write a palette as what the suffix of `path` says. A file that is there is not replaced unless `replace`
-    says so: returns the name used.
-
-    Raises UsageError for a suffix that stands for no palette, or for one that can't hold this palette, and ExportError
-    when the disk says no.
+    """Save a palette in the format of the suffix of `path`; return the path used.
+    An existing file is replaced only with `replace`; otherwise the new file gets another name. Raises UsageError for an
+    unknown suffix or a format that can't hold the palette, and ExportError if writing fails.
     """
     data = format_for(path).write(palette)
     target = files.output_path(path, replace=replace)
@@ -62,15 +59,15 @@ def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path
 
 
 def has_palette_suffix(path: Path) -> bool:
-    """Whether a file of this name would be a palette."""
+    """Whether the file's suffix belongs to a palette format."""
     return _by_suffix(path) is not None
 
 
 def format_for(path: Path) -> PaletteFormat:
-    """The format that the suffix of `path` stands for. Raises UsageError."""
+    """Return the format for the suffix of `path`. Raises UsageError."""
     form = _by_suffix(path)
     if form is None:
-        raise UsageError(f"Palettes are not saved as {path.name!r}.", f"Let the name end in one of: {_suffixes()}.")
+        raise UsageError(f"Can't save a palette as {path.name!r}.", f"Use one of the extensions {_suffixes()}.")
     return form
 
 
@@ -86,16 +83,14 @@ def _read(path: Path, name: str) -> bytes:
     try:
         data = read_bytes(SourceFile(str(path), name, (), "", frozenset(), 0, 0), _LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise BadInputError(f"There is no palette {escape_unprintable(str(path))!r}.", "Check its name.") from None
+        raise BadInputError(f"Palette {escape_unprintable(str(path))!r} does not exist.", "Check the name.") from None
     except IsADirectoryError:
-        raise BadInputError(f"{name} is a folder.", "Name a palette file.") from None
+        raise BadInputError(f"{name} is a folder.", "Choose a palette file.") from None
     except OSError as error:
-        raise BadInputError(
-            f"{name} can't be opened: {error.strerror}.", "Check its permissions and its drive."
-        ) from None
+        raise BadInputError(f"{name} can't be opened: {error.strerror}.", "Check permissions and drive.") from None
     except UnreadableFile as refused:
-        raise BadInputError(f"Can't read {name}: {refused.reason}.", "Name a palette file.") from None
+        raise BadInputError(f"Can't read {name}: {refused.reason}.", "Choose a palette file.") from None
     if len(data) > _LARGEST_FILE:
-        title = f"Can't read {name}: it has more than {_LARGEST_FILE >> 20} MB, which is no palette any more."
-        raise BadInputError(title, f"Palettes end in {_suffixes()}.")
+        title = f"Can't read {name}: larger than {_LARGEST_FILE >> 20} MB, too large for a palette."
+        raise BadInputError(title, f"Palette files end in {_suffixes()}.")
     return data

@@ -1,4 +1,4 @@
-"""GIMP palettes, which most programs read. Colours with alpha are written as Aseprite does, under 'Channels: RGBA'.
+"""GIMP palettes, which most programs read. Colours with alpha follow Aseprite's extension, 'Channels: RGBA'.
 
 https://developer.gimp.org/core/standards/gpl and docs/gpl-palette-extension.md of Aseprite.
 """
@@ -12,12 +12,12 @@ from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, pa
 from studio.data.palettes.text import first_bytes, parse_colour, split_lines
 
 _MAGIC = "GIMP Palette"
-_UNNAMED = "Untitled"  # what GIMP and Aseprite write
+_UNNAMED = "Untitled"  # as GIMP and Aseprite write
 _HEADER = re.compile(r"([A-Za-z]\w*)\s*:\s*(.*)")
 
 
 class GimpPalette(PaletteFormat):
-    """A line 'red green blue name' for each colour."""
+    """GIMP palette: a line 'red green blue name' for each colour."""
 
     name = "gpl"
     title = "GIMP palette"
@@ -29,7 +29,7 @@ class GimpPalette(PaletteFormat):
     def read(self, data: bytes) -> Palette:
         lines = [(where, line) for where, line in split_lines(data) if not line.startswith("#")]
         if not lines or not lines[0][1].startswith(_MAGIC):
-            raise Unreadable(f"it does not begin with '{_MAGIC}'")
+            raise Unreadable(f"the file does not begin with '{_MAGIC}'")
         headers: dict[str, str] = {}
         rows: list[tuple[str, str]] = []
         for where, line in lines[1:]:

@@ -1,4 +1,4 @@
-"""Lists of colours in hexadecimal digits, as Lospec gives them."""
+"""Colour lists in hexadecimal digits, as on lospec.com."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIRST_LINE = re.compile(rb"#?(?:[0-9a-fA-F]{2}){3,4}[ \t]*(?:[\r\n]|$)")
 
 
 class HexList(PaletteFormat):
-    """A line 'be4a2f' or 'be4a2f80' for each colour, with or without '#'."""
+    """List of colours: a line 'be4a2f' or 'be4a2f80' for each colour, with or without '#'."""
 
     name = "hex"
     title = "list of colours"

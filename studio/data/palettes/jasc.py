@@ -1,4 +1,4 @@
-"""Palettes of Paint Shop Pro: text, the usual kind of .pal. A fourth number is the alpha, as Aseprite writes it."""
+"""Paint Shop Pro palettes: text, the common kind of .pal. Aseprite writes alpha as a fourth number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VERSION = "0100"
 
 
 class JascPalette(PaletteFormat):
-    """Magic, version and count, then a line 'red green blue' for each colour."""
+    """Paint Shop Pro palette: magic, version and count, then a line 'red green blue' for each colour."""
 
     name = "jasc"
     title = "Paint Shop Pro palette"
@@ -24,7 +24,7 @@ class JascPalette(PaletteFormat):
     def read(self, data: bytes) -> Palette:
         lines = split_lines(data)
         if not lines or lines[0][1] != _MAGIC:
-            raise Unreadable(f"it does not begin with '{_MAGIC}'")
+            raise Unreadable(f"the file does not begin with '{_MAGIC}'")
         if len(lines) < 3:
             raise Unreadable(CUT_OFF)
         (where, version), (where_count, count) = lines[1:3]
@@ -33,7 +33,7 @@ class JascPalette(PaletteFormat):
         declared = parse_number(count, MOST_COLOURS, where_count)
         palette = palette_from(_entry(where, line) for where, line in lines[3:])
         if len(palette) != declared:
-            raise Unreadable(f"{declared} colours are announced, but {len(palette)} follow", where_count)
+            raise Unreadable(f"{declared} colours announced, but {len(palette)} found", where_count)
         return palette
 
     def write(self, palette: Palette) -> bytes:

@@ -1,4 +1,4 @@
-"""Palettes as lospec.com gives them to programs: {"name": "Warm", "author": "...", "colors": ["be4a2f", ...]}."""
+"""Palettes from lospec.com's API: {"name": "Warm", "author": "...", "colors": ["be4a2f", ...]}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from studio.data.palettes.text import decode_text, first_bytes, format_hex, pars
 
 
 class LospecJson(PaletteFormat):
-    """A JSON object with a list of colours."""
+    """Lospec palette: a JSON object with a list of colours."""
 
     name = "lospec"
     title = "Lospec palette"
@@ -25,12 +25,12 @@ class LospecJson(PaletteFormat):
         try:
             content = json.loads(decode_text(data))
         except json.JSONDecodeError as error:
-            raise Unreadable("it is no proper JSON", f"line {error.lineno}") from None
-        except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
-            raise Unreadable("it is no proper JSON") from None
+            raise Unreadable("invalid JSON", f"line {error.lineno}") from None
+        except (ValueError, RecursionError):  # very long numbers, very deep nesting
+            raise Unreadable("invalid JSON") from None
         colours = content.get("colors") if isinstance(content, dict) else None
         if not isinstance(colours, list):
-            raise Unreadable("there is no list of 'colors' in it")
+            raise Unreadable("the list 'colors' is missing")
         name = content.get("name")
         return palette_from(_entries(colours), name if isinstance(name, str) else "")
 
@@ -43,5 +43,5 @@ def _entries(colours: list[Any]) -> Iterator[NamedColour]:
     for number, colour in enumerate(colours, 1):
         where = f"colour {number}"
         if not isinstance(colour, str):
-            raise Unreadable("it is not a text such as 'be4a2f'", where)
+            raise Unreadable("not a text such as 'be4a2f'", where)
         yield NamedColour(where, parse_hex(colour, where))

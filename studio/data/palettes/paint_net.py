@@ -1,4 +1,4 @@
-"""Read and write palettes of paint.net: text files with a colour in the order AARRGGBB on each line."""
+"""Palettes of paint.net: text with a colour in the order AARRGGBB on each line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPAQUE = "ff"
 
 
 class PaintNetPalette(PaletteFormat):
-    """Comment lines after ';', and a line 'FFbe4a2f' (alpha, red, green, blue) for each colour."""
+    """paint.net palette: comment lines after ';', and a line 'FFbe4a2f' (alpha, red, green, blue) for each colour."""
 
     name = "paint.net"
     title = "paint.net palette"

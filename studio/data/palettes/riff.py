@@ -1,4 +1,4 @@
-"""Palettes of Windows: binary, the other kind of .pal. Microsoft, Multimedia Programming Interface 1.0, 'PAL'."""
+"""Windows palettes: binary, the other kind of .pal. Microsoft, Multimedia Programming Interface 1.0, 'PAL'."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VERSION = 0x0300
 
 
 class RiffPalette(PaletteFormat):
-    """Asked after the text: a new .pal is written as that, which more programs read."""
+    """Windows palette. Tried after the text formats: new .pal files are text, which more programs read."""
 
     name = "riff"
     title = "Windows palette"
@@ -27,23 +27,23 @@ class RiffPalette(PaletteFormat):
 
     def read(self, data: bytes) -> Palette:
         if not self.recognises(data):
-            raise Unreadable("it is not a Windows palette")
+            raise Unreadable("not a Windows palette")
         start = _find_data(data)
         _, count = struct.unpack_from("<HH", data, start)
         if not count:
-            raise Unreadable("there are no colours in it")
+            raise Unreadable("it has no colours")
         if count > MOST_COLOURS:
-            raise Unreadable(f"{count:,} colours are announced, at most {MOST_COLOURS:,} are taken")
+            raise Unreadable(f"{count:,} colours announced; the limit is {MOST_COLOURS:,}")
         table = data[start + 4 : start + 4 + 4 * count]
         if len(table) < 4 * count:
             raise Unreadable(CUT_OFF)
         colours = np.frombuffer(table, np.uint8).reshape(count, 4).copy()
-        colours[:, 3] = 255  # flags for the system, no alpha
+        colours[:, 3] = 255  # the fourth byte holds flags, not alpha
         return Palette(colours)
 
     def write(self, palette: Palette) -> bytes:
         if palette.has_alpha:
-            raise UsageError(f"A {self.title} holds no transparent colours.", "Save the palette as .gpl or .hex.")
+            raise UsageError(f"A {self.title} can't hold transparent colours.", "Save the palette as .gpl or .hex.")
         colours = palette.colours.copy()
         colours[:, 3] = 0
         table = struct.pack("<HH", _VERSION, len(palette)) + colours.tobytes()
@@ -51,7 +51,7 @@ class RiffPalette(PaletteFormat):
 
 
 def _find_data(data: bytes) -> int:
-    """Where the chunk with the colours begins, past its head. Raises Unreadable."""
+    """Return the offset of the colour data, after the chunk header. Raises Unreadable."""
     start = 12
     while start + 12 <= len(data):
         kind, length = struct.unpack_from("<4sI", data, start)

@@ -1,4 +1,4 @@
-"""Small pictures of a palette: one pixel or one block of pixels a colour, read row by row."""
+"""Small pictures of a palette: a pixel or a block of pixels per colour, read row by row."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from studio.data.images.decoding import decode, read_header
 from studio.data.palettes.base import PaletteFormat, Unreadable
 
 _MAGIC = b"\x89PNG\r\n\x1a\n"
-_MOST_PIXELS = 1 << 20  # the most colours, in blocks of 16 x 16
+_MOST_PIXELS = 1 << 20  # enough for the most colours in blocks of 16 x 16
 
 
 class PngStrip(PaletteFormat):
-    """Every colour counts once; what is fully transparent is ground. Written as one row, a pixel for each colour."""
+    """Picture of a palette. Each colour counts once; transparent pixels are background. Written as a row of pixels."""
 
     name = "strip"
     title = "picture of a palette"
@@ -29,7 +29,7 @@ class PngStrip(PaletteFormat):
 
     def read(self, data: bytes) -> Palette:
         if not self.recognises(data):
-            raise Unreadable("it is not a PNG picture")
+            raise Unreadable("not a PNG picture")
         try:
             header = read_header(data, ".png")
             if header.width * header.height > _MOST_PIXELS:
@@ -41,9 +41,9 @@ class PngStrip(PaletteFormat):
         pixels = pixels[pixels[:, 3] > 0]
         _, first = np.unique(as_uint32(pixels), return_index=True)
         if not len(first):
-            raise Unreadable("there are no colours in it")
+            raise Unreadable("it has no colours")
         if len(first) > MOST_COLOURS:
-            raise Unreadable(f"a picture of {len(first):,} colours, at most {MOST_COLOURS:,} are taken")
+            raise Unreadable(f"a picture of {len(first):,} colours; the limit is {MOST_COLOURS:,}")
         return Palette(pixels[np.sort(first)])
 
     def write(self, palette: Palette) -> bytes:

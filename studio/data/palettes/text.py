@@ -1,4 +1,4 @@
-"""What the palette files made of text have in common."""
+"""Helpers of the palette formats made of text."""
 
 from __future__ import annotations
 
@@ -10,51 +10,53 @@ from studio.data.colour.palette import Palette
 from studio.data.palettes.base import Colour, Unreadable
 
 _BOM = b"\xef\xbb\xbf"
-_LOOKED_AT = 256  # bytes
-_LONGEST_WORD = 24  # letters of a file that a message repeats
+_MAGIC_BYTES = 256
+_LONGEST_WORD = 24  # letters quoted in a message
 _HEX = re.compile(r"#?([0-9a-fA-F]{6})([0-9a-fA-F]{2})?")
 
 
 def first_bytes(data: bytes) -> bytes:
-    """The first few bytes that are not blank, to tell a format by."""
-    return data.removeprefix(_BOM)[:_LOOKED_AT].lstrip()
+    """Return the first bytes of a file without leading blanks, for recognising a format."""
+    return data.removeprefix(_BOM)[:_MAGIC_BYTES].lstrip()
 
 
 def decode_text(data: bytes) -> str:
-    """UTF-8 with or without its mark, or else Latin-1, as old programs write it. Raises Unreadable for NUL bytes."""
+    """Decode UTF-8, with or without a byte order mark, else Latin-1, as old programs write. Raises Unreadable for NUL
+    bytes.
+    """
     try:
         text = data.removeprefix(_BOM).decode()
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     before, nul, _ = text.partition("\0")
     if nul:
-        raise Unreadable("holds bytes that are no text", f"line {len(_split(before))}")
+        raise Unreadable("not a text", f"line {len(_split(before))}")
     return text
 
 
 def split_lines(data: bytes) -> list[tuple[str, str]]:
-    """The lines that are not blank, stripped, each after its place: ('line 12', '255 0 0'). Raises Unreadable."""
+    """Return the non-blank lines, stripped, each with its position: ('line 12', '255 0 0'). Raises Unreadable."""
     lines = enumerate(map(str.strip, _split(decode_text(data))), 1)
     return [(f"line {number}", line) for number, line in lines if line]
 
 
 def parse_number(word: str, most: int, where: str) -> int:
-    """Raises Unreadable for anything but a number from 0 to `most`."""
+    """Parse a whole number from 0 to `most`. Raises Unreadable."""
     if word.isascii() and word.isdecimal() and len(word) <= 9 and int(word) <= most:
         return int(word)
     raise Unreadable(f"{_quoted(word)} is not a number from 0 to {most}", where)
 
 
 def parse_colour(words: Sequence[str], count: int, where: str) -> Colour:
-    """Three or four numbers from 0 to 255 as a colour. Raises Unreadable."""
+    """Parse three or four numbers from 0 to 255 as a colour. Raises Unreadable."""
     values = [parse_number(word, 255, where) for word in words]
     if len(values) != count:
-        raise Unreadable(f"{count} numbers from 0 to 255 are expected", where)
+        raise Unreadable(f"expected {count} numbers from 0 to 255", where)
     return values[0], values[1], values[2], values[3] if count == 4 else 255
 
 
 def parse_hex(word: str, where: str) -> Colour:
-    """'be4a2f', '#be4a2f' or 'be4a2f80' as a colour. Raises Unreadable."""
+    """Parse 'be4a2f', '#be4a2f' or 'be4a2f80' as a colour. Raises Unreadable."""
     found = _HEX.fullmatch(word)
     if found is None:
         raise Unreadable(f"{_quoted(word)} is not a colour such as be4a2f", where)
@@ -63,7 +65,7 @@ def parse_hex(word: str, where: str) -> Colour:
 
 
 def format_hex(palette: Palette) -> list[str]:
-    """Each colour as 'be4a2f', or as 'be4a2f80' where it can be seen through."""
+    """Format each colour as 'be4a2f', or as 'be4a2f80' if its alpha is below 255."""
     return [bytes(colour[: 3 if colour[3] == 255 else 4]).hex() for colour in palette.colours.tolist()]
 
 

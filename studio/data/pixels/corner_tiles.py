@@ -1,7 +1,7 @@
-"""Tiles whose corners are each of one of two kinds: all 16 of them, laid out so that they meet (Wang tiles by corners).
+"""Sets of 16 corner tiles (Wang tiles by corners): each corner of a tile has one of two terrains.
 
-The 16 lie in a square of 4 x 4 that goes on beyond its borders, each of them once (a de Bruijn torus). Pixels near the
-border of a tile are tied to those of all tiles that may come there: so any tile fits any other with the same corners.
+The 16 tiles form a 4 x 4 picture that repeats seamlessly and holds each tile once (a de Bruijn torus). Pixels near a
+tile border are tied to the pixels of all tiles that may lie there, so any tiles with equal corners fit together.
 """
 
 from __future__ import annotations
@@ -16,39 +16,37 @@ from studio.core.errors import UsageError
 
 GRID_SIDE = 4  # tiles
 TILE_COUNT = GRID_SIDE * GRID_SIDE
-BORDER = 2  # pixels on either side of a border that are the same for all tiles that may meet there
-# Whether each upper left corner is of the second kind; the other three of a tile are those of its neighbours.
+BORDER = 2  # tied pixels on each side of a border
+# Whether the upper left corner of each tile has the second terrain; neighbours give the other corners.
 _CORNERS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], bool)
 
 
 def corner_kinds() -> NDArray[np.bool_]:
-    """Of each tile, row by row, whether its corners are of the second kind: bool [16, 4].
-
-    Upper left, upper right, lower left, lower right.
+    """Return whether each corner of each tile, row by row, has the second terrain: bool [16, 4].
+    Order: upper left, upper right, lower left, lower right.
     """
     right, below = np.roll(_CORNERS, -1, 1), np.roll(_CORNERS, -1, 0)
     return np.stack([_CORNERS, right, below, np.roll(below, -1, 1)], -1).reshape(TILE_COUNT, 4)
 
 
 def join_tiles(tiles: Rgba) -> Rgba:
-    """uint8 [16, S, S, 4] as one picture: [1, 4 * S, 4 * S, 4]."""
+    """Join tiles, uint8 [16, S, S, 4], into one picture: [1, 4 * S, 4 * S, 4]."""
     size = tiles.shape[1]
     rows = tiles.reshape(GRID_SIDE, GRID_SIDE, size, size, 4).swapaxes(1, 2)
     return rows.reshape(1, GRID_SIDE * size, GRID_SIDE * size, 4)
 
 
 def split_tiles(picture: Rgba) -> Rgba:
-    """The tiles of one picture uint8 [1, 4 * S, 4 * S, 4]: [16, S, S, 4]."""
+    """Split a picture, uint8 [1, 4 * S, 4 * S, 4], into its tiles: [16, S, S, 4]."""
     size = picture.shape[1] // GRID_SIDE
     return picture.reshape(GRID_SIDE, size, GRID_SIDE, size, 4).swapaxes(1, 2).reshape(TILE_COUNT, size, size, 4)
 
 
 @dataclass(frozen=True, eq=False)
 class TileMap:
-    """The picture of all tiles of `size` pixels a side.
-
-    share: float32 [4 * size, 4 * size], how much of each pixel is of the second kind: it follows the corners.
-    ties: int64 [4 * size, 4 * size]; pixels of one number are the same.
+    """Terrain and ties of the 4 x 4 picture, for tiles of `size` pixels.
+    share: float32 [4 * size, 4 * size], share of the second terrain at each pixel. ties: int64 [4 * size, 4 * size];
+    pixels with equal numbers must be equal.
     """
 
     share: NDArray[np.float32]
@@ -56,25 +54,25 @@ class TileMap:
 
     @classmethod
     def of(cls, size: int) -> TileMap:
-        """Raises UsageError for tiles that are too small to have anything between their borders."""
+        """Compute the map. Raises UsageError for tiles without pixels between their borders."""
         if size <= 2 * BORDER:
-            raise UsageError(f"Tiles of {size} x {size} pixels are too small to fit each other.", "Take larger ones.")
+            raise UsageError(f"Tiles of {size} x {size} pixels are too small for corner tiles.", "Use a larger canvas.")
         ties = _ties(size)
-        steepness = GRID_SIDE  # the change from one kind to the other takes a quarter of a tile
+        steepness = GRID_SIDE  # the terrain changes over a quarter of a tile
         share = np.clip((_smooth(size) - 0.5) * steepness + 0.5, 0, 1)
         counts = np.bincount(ties.ravel())
         share = (np.bincount(ties.ravel(), share.ravel()) / counts)[ties]
         return cls(share.astype(np.float32), ties)
 
     def apply_ties(self, picture: Rgba) -> Rgba:
-        """uint8 [1, 4 * size, 4 * size, 4] in which tied pixels are as the first of them."""
+        """Return a picture, uint8 [1, 4 * size, 4 * size, 4], with tied pixels set to the first of them."""
         pixels = picture.reshape(-1, 4)
         _, first = np.unique(self.ties, return_index=True)
         return pixels[first[self.ties.ravel()]].reshape(picture.shape)
 
 
 def _smooth(size: int) -> NDArray[np.float64]:
-    """How near each pixel is to corners of the second kind, 0 to 1: bilinear."""
+    """Return the share of the second terrain at each pixel, 0 to 1, interpolated bilinearly from the corners."""
     places = (np.arange(GRID_SIDE * size) + 0.5) / size
     number, within = np.divmod(places, 1)
     here, there = number.astype(int), (number.astype(int) + 1) % GRID_SIDE
@@ -83,21 +81,21 @@ def _smooth(size: int) -> NDArray[np.float64]:
 
 
 def _ties(size: int) -> NDArray[np.int64]:
-    """Numbers for pixels: near a corner by its kind, near a border by the kinds of its two ends, else each its own."""
+    """Number the pixels: near a corner by its terrain, near a border by the terrains of its ends, else individually."""
     tile, within = np.divmod(np.arange(GRID_SIDE * size), size)
     is_far = within >= size - BORDER
-    border = (tile + is_far) % GRID_SIDE  # the nearest one, and how far from it, -DEPTH to DEPTH - 1
-    apart = np.where(is_far, within - size, within)
-    is_near = apart < BORDER
+    border = (tile + is_far) % GRID_SIDE  # nearest border; distance from it, -BORDER to BORDER - 1
+    distance = np.where(is_far, within - size, within)
+    is_near = distance < BORDER
     own = np.arange((GRID_SIDE * size) ** 2).reshape(GRID_SIDE * size, -1)
     down, across = np.meshgrid(np.arange(GRID_SIDE * size), np.arange(GRID_SIDE * size), indexing="ij")
     at_corner = _CORNERS[border[down], border[across]].astype(int)
     beside = _CORNERS[tile[down], border[across]] * 2 + _CORNERS[(tile[down] + 1) % GRID_SIDE, border[across]]
     above = _CORNERS[border[down], tile[across]] * 2 + _CORNERS[border[down], (tile[across] + 1) % GRID_SIDE]
     kinds = [
-        (is_near[down] & is_near[across], (1, at_corner, apart[down], apart[across])),
-        (is_near[across], (2, beside, within[down], apart[across])),
-        (is_near[down], (3, above, apart[down], within[across])),
+        (is_near[down] & is_near[across], (1, at_corner, distance[down], distance[across])),
+        (is_near[across], (2, beside, within[down], distance[across])),
+        (is_near[down], (3, above, distance[down], within[across])),
     ]
     numbers = np.select(
         [where for where, _ in kinds],
@@ -115,16 +113,16 @@ def _number(
 
 
 def corners_match(tiles: Rgba) -> bool:
-    """Whether in tiles uint8 [16, S, S, 4] the pixels near each border are those of all others that may come there."""
-    return all(_is_one(tiles, side) for side in range(4))
+    """Whether the tiles, uint8 [16, S, S, 4], fit together: borders between equal corners are equal."""
+    return all(_borders_match(tiles, side) for side in range(4))
 
 
-def _is_one(tiles: Rgba, side: int) -> bool:
-    """Of the left, right, upper or lower borders: whether those between the same corners are the same."""
+def _borders_match(tiles: Rgba, side: int) -> bool:
+    """Whether all left, right, upper or lower borders between equal corners are equal."""
     strips = (tiles[:, :, :BORDER], tiles[:, :, -BORDER:], tiles[:, :BORDER], tiles[:, -BORDER:])[side]
     ends = corner_kinds()[:, ((0, 2), (1, 3), (0, 1), (2, 3))[side]]
     for first in ((False, False), (False, True), (True, False), (True, True)):
-        of_these = strips[(ends == first).all(1)]
-        if (of_these != of_these[:1]).any():
+        borders = strips[(ends == first).all(1)]
+        if (borders != borders[:1]).any():
             return False
     return True

@@ -1,4 +1,4 @@
-"""A sprite that is edited: its pixels, which of them stay, what a stroke covers, undo and redo; kept as JSON."""
+"""The sprite editor's document: pixels, kept pixels, strokes, undo and redo, saved as JSON."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_uint32
 
 Mask = NDArray[np.bool_]  # [S, S]
-Point = tuple[int, int]  # x and y of a pixel, from the upper left
+Point = tuple[int, int]  # x and y of a pixel, from the upper left corner
 Tool = Literal["pencil", "rectangle", "bucket", "wand"]
 _Numbers = NDArray[np.int64]
 
-_MOST_STEPS = 100  # that can be undone
+_MOST_STEPS = 100  # undo limit
 
 
 @dataclass(frozen=True, eq=False)
 class EditedSprite:
-    """A sprite uint8 [S, S, 4] and which of its pixels stay, bool [S, S]. Nobody changes the arrays."""
+    """A sprite, uint8 [S, S, 4], and its kept pixels, bool [S, S]; a model redraws other pixels. Read-only."""
 
     sprite: Rgba
     keep: Mask
 
     @classmethod
     def of(cls, sprite: Rgba) -> EditedSprite:
-        """A sprite of which all stays."""
+        """Return the sprite with all pixels kept."""
         return cls(sprite, np.ones(sprite.shape[:2], bool))
 
     def with_keep(self, where: Mask, stays: bool) -> EditedSprite:
-        """With these pixels kept, or to be drawn anew."""
+        """Return a copy with these pixels kept, or to be redrawn."""
         return EditedSprite(self.sprite, np.where(where, stays, self.keep))
 
     def paint(self, where: Mask, colour: NDArray[np.uint8]) -> EditedSprite:
-        """With these pixels in a colour uint8 [4]."""
+        """Return a copy with these pixels in `colour`, uint8 [4]."""
         return EditedSprite(np.where(where[..., None], colour, self.sprite), self.keep)
 
     def equals(self, other: EditedSprite) -> bool:
-        """Whether nothing differs."""
+        """Whether pixels and kept pixels are equal."""
         return np.array_equal(self.sprite, other.sprite) and np.array_equal(self.keep, other.keep)
 
 
 def line_mask(start: Point, end: Point, size: int, brush: int = 1) -> Mask:
-    """The pixels under a square brush of so many pixels that is drawn from one place to another (Bresenham 1965)."""
+    """Return the pixels under a square brush of `brush` pixels moved from `start` to `end` (Bresenham 1965)."""
     steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
     share = np.arange(steps + 1) / steps
     xs, ys = (np.floor(a + (b - a) * share + 0.5).astype(int) for a, b in zip(start, end, strict=True))
@@ -62,7 +62,7 @@ def line_mask(start: Point, end: Point, size: int, brush: int = 1) -> Mask:
 
 
 def rectangle_mask(start: Point, end: Point, size: int) -> Mask:
-    """The pixels of the rectangle with these corners, both of which belong to it."""
+    """Return the pixels of the rectangle between two corners, both inclusive."""
     (left, right), (top, bottom) = (sorted(pair) for pair in zip(start, end, strict=True))
     found = np.zeros((size, size), bool)
     found[max(0, top) : max(0, bottom + 1), max(0, left) : max(0, right + 1)] = True
@@ -70,18 +70,17 @@ def rectangle_mask(start: Point, end: Point, size: int) -> Mask:
 
 
 def same_colour_mask(sprite: Rgba, place: Point) -> Mask:
-    """The pixels of exactly the colour of that one; all that can't be seen are of one."""
+    """Return the pixels with the colour of the pixel at `place`; all transparent pixels count as equal."""
     numbers = as_uint32(sprite) * (sprite[..., 3] > 0)
     return np.asarray(numbers == numbers[place[1], place[0]])
 
 
 def flood_fill_mask(sprite: Rgba, place: Point) -> Mask:
-    """Those of `same_colour_mask` that are reached from that pixel going left, right, up and down.
-
-    By runs, the pixels of a row that are side by side: a maze takes milliseconds, too.
+    """Return the pixels of `same_colour_mask` connected to `place` horizontally or vertically.
+    Uses runs, adjacent pixels of a row: even a maze takes only milliseconds.
     """
     size = len(sprite)
-    width = size + 2  # with a gap at both ends, no run goes on in the next row
+    width = size + 2  # gaps at both ends: no run continues in the next row
     flat = np.pad(same_colour_mask(sprite, place), ((0, 0), (1, 1))).reshape(-1)
     turns = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     first, end = turns[::2], turns[1::2]
@@ -94,7 +93,7 @@ def flood_fill_mask(sprite: Rgba, place: Point) -> Mask:
 
 
 def _touching(first: _Numbers, end: _Numbers, width: int) -> tuple[_Numbers, _Numbers]:
-    """The pairs of runs that touch, the upper and the lower of each. A run: the flat places from `first` to `end`."""
+    """Return the pairs of touching runs, upper and lower run. A run: flat indices from `first` to `end`."""
     low = np.searchsorted(end, first + width, "right")
     counts = np.searchsorted(first, end + width, "left") - low
     above = np.arange(len(first)).repeat(counts)
@@ -102,7 +101,7 @@ def _touching(first: _Numbers, end: _Numbers, width: int) -> tuple[_Numbers, _Nu
 
 
 def _groups(count: int, one: _Numbers, other: _Numbers) -> _Numbers:
-    """The lowest number in the group of each of `count` things, of which the pairs one[i], other[i] belong together."""
+    """Return the lowest number in the group of each of `count` items; items one[i] and other[i] share a group."""
     group = np.arange(count)
     while True:
         low, high = np.minimum(group[one], group[other]), np.maximum(group[one], group[other])
@@ -115,7 +114,7 @@ def _groups(count: int, one: _Numbers, other: _Numbers) -> _Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """What a tool covers, from where it was set down to where it is. width: of the pencil, in pixels."""
+    """The pixels covered by a tool from `start` to `last`. width: size of the pencil in pixels."""
 
     tool: Tool
     sprite: Rgba
@@ -126,14 +125,14 @@ class Stroke:
 
     @classmethod
     def begin(cls, tool: Tool, sprite: Rgba, width: int, place: Point) -> Stroke:
-        """The tool is set down on uint8 [S, S, 4]."""
+        """Start a stroke on a sprite, uint8 [S, S, 4]."""
         nothing = cls(tool, sprite, width, place, place, np.zeros(sprite.shape[:2], bool))
         if tool in _AT_ONCE:
             return replace(nothing, covered=_AT_ONCE[tool](sprite, place))
         return nothing.drag_to(place)
 
     def drag_to(self, place: Point) -> Stroke:
-        """It is moved on to this place."""
+        """Return the stroke continued to `place`."""
         size = len(self.sprite)
         if self.tool == "pencil":
             under = self.covered | line_mask(self.last, place, size, self.width)
@@ -147,7 +146,7 @@ _AT_ONCE: dict[Tool, Callable[[Rgba, Point], Mask]] = {"bucket": flood_fill_mask
 
 @dataclass(frozen=True, eq=False)
 class SavedEdit:
-    """An edit with where its sprite came from: as in NamedSprite."""
+    """An edited sprite and its origin, as in NamedSprite."""
 
     edit: EditedSprite
     name: str
@@ -155,12 +154,12 @@ class SavedEdit:
     source: str = ""
 
     def is_same_sprite(self, other: SavedEdit) -> bool:
-        """Whether it is the same sprite, however edited, as far as can be told."""
+        """Whether both are edits of the same sprite, judged by size, name, class and source."""
         same_size = len(self.edit.sprite) == len(other.edit.sprite)
         return same_size and (self.name, self.class_name, self.source) == (other.name, other.class_name, other.source)
 
     def to_json(self) -> bytes:
-        """All of it as JSON, the pixels as hexadecimal digits."""
+        """Return the edit as JSON, with pixels as hexadecimal digits."""
         edit = self.edit
         pixels = {"sprite": edit.sprite.tobytes().hex(), "keep": np.packbits(edit.keep).tobytes().hex()}
         told = {"name": self.name, "class_name": self.class_name, "source": self.source}
@@ -168,7 +167,7 @@ class SavedEdit:
 
     @classmethod
     def from_json(cls, text: bytes) -> SavedEdit:
-        """What `to_json` gave. Raises ValueError, which says what is wrong with it."""
+        """Return the edit that `to_json` wrote. Raises ValueError with a message for users."""
         kept = records.parse(text, _SavedEditRecord)
         side = kept.size
         sprite = np.frombuffer(bytes.fromhex(kept.sprite), np.uint8).reshape(side, side, 4)
@@ -178,7 +177,7 @@ class SavedEdit:
 
 
 class EditHistory:
-    """The steps of the edits of one sprite after the other. `now` is how it looks."""
+    """Undo history of the editor, across sprites. now: the current state."""
 
     def __init__(self, kept: SavedEdit) -> None:
         self.now = kept
@@ -186,43 +185,42 @@ class EditHistory:
         self._future: list[SavedEdit] = []
 
     def push(self, edit: EditedSprite) -> bool:
-        """The sprite looks so from now on; False where nothing differs, which is no step."""
+        """Add a new state of the current sprite; return False if nothing changed."""
         if edit.equals(self.now.edit):
             return False
         self.open(replace(self.now, edit=edit))
         return True
 
     def open(self, kept: SavedEdit) -> None:
-        """Go on to another sprite: a step, too."""
+        """Switch to another sprite, as a step that can be undone."""
         self._past = [*self._past, self.now][-_MOST_STEPS:]
         self._future = []
         self.now = kept
 
     def undo_state(self) -> SavedEdit | None:
-        """What `undo` would bring back."""
+        """Return the state that `undo` would restore; None without one."""
         return self._past[-1] if self._past else None
 
     def redo_state(self) -> SavedEdit | None:
-        """What `redo` would bring back."""
+        """Return the state that `redo` would restore; None without one."""
         return self._future[-1] if self._future else None
 
     def undo(self) -> None:
-        """Take a step back, if there is one."""
+        """Undo the last step, if any."""
         if self._past:
             self._future.append(self.now)
             self.now = self._past.pop()
 
     def redo(self) -> None:
-        """Take the step that was taken back last, if there is one."""
+        """Redo the last undone step, if any."""
         if self._future:
             self._past.append(self.now)
             self.now = self._future.pop()
 
 
 class NamedSprite(NamedTuple):
-    """A sprite, uint8 [H, W, 4], with a name for people, its class, and what it comes from.
-
-    The last two are empty where they are not known. source: JSON of an `exports.cards.Source`.
+    """A sprite, uint8 [H, W, 4], with its name, class and source.
+    class_name, source: '' if unknown. source: JSON of an `exports.cards.Source`.
     """
 
     rgba: Rgba
@@ -233,7 +231,7 @@ class NamedSprite(NamedTuple):
 
 @dataclass(frozen=True)
 class _SavedEditRecord:
-    """An edit as it is kept."""
+    """A SavedEdit on disk."""
 
     size: records.Count
     name: str

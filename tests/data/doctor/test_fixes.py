@@ -132,7 +132,7 @@ def test_a_palette_is_looked_for_before_the_files_are_read(
 ) -> None:
     events = import_sprites([folder], ImportOptions(palette="~nobody there/x.gpl"))
     assert next(events) == Progress(0, 0, "files found")
-    with pytest.raises(BadInputError, match=r"no palette '.*~nobody there/x\.gpl'"):
+    with pytest.raises(BadInputError, match=r"'.*~nobody there/x\.gpl' does not exist"):
         next(events)
     (tmp_path / "two.hex").write_text("102030\nf0e0d0\n")
     monkeypatch.chdir(folder)

@@ -60,7 +60,7 @@ def test_frames_are_those_that_pillow_shows(kind: str, options: dict[str, Any]) 
     pictures, remarks = read(data, f".{kind.lower()}")
     assert same(pictures, seen_by_pillow(data))
     assert [picture.part for picture in pictures] == [f"frame {number}" for number in range(1, 6)]
-    assert remarks == [SourceIssue("animation", "an animation of 5 frames: all were taken")]
+    assert remarks == [SourceIssue("animation", "an animation of 5 frames: all were read")]
 
 
 @pytest.mark.parametrize("disposal", range(4))
@@ -160,7 +160,7 @@ def test_near_repeats_are_left_out(changed: int) -> None:
     other[5, :changed] = 1
     pictures, remarks = read(gif(20, 30, [Drawn(pixels, clear=3, disposal=2), Drawn(other, clear=3)]), ".gif")
     assert len(pictures) == (2 if changed >= 400 * frames_module.SAME_SHARE else 1)
-    kept = "all were taken" if len(pictures) == 2 else "1 was taken"
+    kept = "all were read" if len(pictures) == 2 else "1 was read"
     assert remarks[-1].reason == f"an animation of 2 frames: {kept}"
 
 
@@ -172,7 +172,7 @@ def test_a_slow_change_is_not_lost_and_there_and_back_comes_once() -> None:
     assert [picture.part for picture in pictures] == ["frame 1", "frame 3", "frame 5", "frame 7"]
     there_and_back = [*NOISE, *NOISE[-2:0:-1]]
     pictures, remarks = read(by_pillow(there_and_back, "PNG"))
-    assert same(pictures, NOISE) and "of 8 frames: 5 that differ" in remarks[0].reason
+    assert same(pictures, NOISE) and "of 8 frames: 5 different" in remarks[0].reason
 
 
 def test_single_pictures_and_wrong_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_a_whole_import(tmp_path: Path) -> None:
     event = imported(folder)
     # A description beside an animation costs none of its frames.
     assert event.sprites.names == tuple(f"gems.png#frame {number}" for number in range(1, 6))
-    assert notes(event, "animation") == {"gems.png": "an animation of 5 frames: all were taken"}
+    assert notes(event, "animation") == {"gems.png": "an animation of 5 frames: all were read"}
     assert reasons(event).keys() == {f"slime/walk.gif#frame {number}" for number in range(1, 6)}  # duplicates
 
 
@@ -217,7 +217,7 @@ def test_ten_thousand_frames(suffix: str, decoded_sizes: list[int]) -> None:
     data = gif(2, 2, drawn) if suffix == ".gif" else apng(2, 2, drawn)
     pictures, remarks = read(data, suffix)
     assert len(decoded_sizes) == frames_module.MOST_FRAMES and len(pictures) == 1
-    taken = "1 was taken from the first 256, the rest is not looked at"
+    taken = "1 was read from the first 256, the rest is skipped"
     assert remarks[-1].reason == f"an animation of 10,000 frames: {taken}"
 
 
@@ -277,7 +277,7 @@ def test_a_damaged_frame_ends_the_animation(suffix: str) -> None:
     data[place + 8 : place + 90] = b"\xff" * 82
     pictures, remarks = read(bytes(data), suffix)
     assert same(pictures, [picture.rgba for picture in read(ANIMATIONS[suffix], suffix)[0]][:3])
-    assert "3 that differ were taken from the first 3, the rest is " in remarks[-1].reason
+    assert "3 different frames were read from the first 3, the rest is " in remarks[-1].reason
 
 
 def test_frames_that_lie() -> None:

@@ -58,9 +58,9 @@ def test_pictures_in_png_are_read_as_png() -> None:
     [
         (icon(), "unreadable", "cut off"),
         (icon(bitmap(sprite(1, 16)))[:-200], "unreadable", "cut off"),
-        (icon(bitmap(sprite(1, 16), height=50_000)), "unreadable", "not that of an icon"),
+        (icon(bitmap(sprite(1, 16), height=50_000)), "unreadable", "invalid icon header"),
         (icon(png(50_000, 50_000, 8, 6, [bytes(99)])), "refused", "50,000 x 50,000"),
-        (icon(icon(bitmap(sprite(1, 16)))), "unreadable", "not that of an icon"),
+        (icon(icon(bitmap(sprite(1, 16)))), "unreadable", "invalid icon header"),
         (struct.pack("<HHH", 0, 1, 60_000) + bytes(100), "unreadable", "cut off"),
     ],
 )

@@ -158,48 +158,48 @@ def test_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("a.gpl", b"", "a.gpl: it does not begin with 'GIMP Palette'"),
-        ("a.gpl", b"GIMP Palette\nName: x\n#\n", "a.gpl: there are no colours in it"),
+        ("a.gpl", b"", "a.gpl: the file does not begin with 'GIMP Palette'"),
+        ("a.gpl", b"GIMP Palette\nName: x\n#\n", "a.gpl: it has no colours"),
         ("a.gpl", b"GIMP Palette\n#\n1 2 3\n1 abc 3 Red\n", "line 4 of a.gpl: 'abc' is not a number from 0 to 255."),
         ("a.gpl", b"GIMP Palette\n1 2 256\n", "line 2 of a.gpl: '256' is not a number"),
         ("a.gpl", "GIMP Palette\n1 2 \u200b3\n".encode(), "line 2 of a.gpl: '\\u200b3' is not a number"),
         ("a.gpl", b"GIMP Palette\n1 2 -3\n", "line 2 of a.gpl: '-3' is not"),
         ("a.gpl", "GIMP Palette\n1 2 ³\n".encode(), "line 2 of a.gpl: '³' is not"),
         ("a.gpl", b"GIMP Palette\n1 2 " + b"9" * 9000, "line 2 of a.gpl: '999999999999999999999999…' is not"),
-        ("a.gpl", b"GIMP Palette\n1 2\n", "line 2 of a.gpl: 3 numbers from 0 to 255 are expected"),
-        ("a.gpl", b"GIMP Palette\nChannels: RGBA\n1 2 3\n", "line 3 of a.gpl: 4 numbers"),
-        ("a.gpl", b"GIMP Palette\n1 2 3\n1 2 3 a\0b\n", "line 3 of a.gpl: holds bytes that are no text"),
+        ("a.gpl", b"GIMP Palette\n1 2\n", "line 2 of a.gpl: expected 3 numbers from 0 to 255"),
+        ("a.gpl", b"GIMP Palette\nChannels: RGBA\n1 2 3\n", "line 3 of a.gpl: expected 4 numbers"),
+        ("a.gpl", b"GIMP Palette\n1 2 3\n1 2 3 a\0b\n", "line 3 of a.gpl: not a text"),
         ("a.gpl", b"GIMP Palette\n" + b"1 2 3\n" * 100_000, "line 4098 of a.gpl: more than 4,096 colours"),
-        ("a.pal", b"JASC-PAL\n0100\n2\n1 2 3\n", "line 3 of a.pal: 2 colours are announced, but 1 follow"),
+        ("a.pal", b"JASC-PAL\n0100\n2\n1 2 3\n", "line 3 of a.pal: 2 colours announced, but 1 found"),
         ("a.pal", b"JASC-PAL\n0100\n", "a.pal: cut off"),
         ("a.pal", b"JASC-PAL\n0200\n1\n1 2 3\n", "line 2 of a.pal: the version is not 0100"),
         ("a.pal", b"JASC-PAL\n0100\nmany\n", "line 3 of a.pal: 'many' is not a number from 0 to 4096"),
-        ("a.pal", b"JASC-PAL\n0100\n0\n", "a.pal: there are no colours in it"),
-        ("a.pal", b"JASC-PAL\n0100\n1\n1 2 3 4 5\n", "line 4 of a.pal: 3 numbers"),
+        ("a.pal", b"JASC-PAL\n0100\n0\n", "a.pal: it has no colours"),
+        ("a.pal", b"JASC-PAL\n0100\n1\n1 2 3 4 5\n", "line 4 of a.pal: expected 3 numbers"),
         ("a.pal", b"RIFF\0\0\0\0PAL " + RIFF_TABLE[:-1], "a.pal: cut off"),
-        ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\0\0", "a.pal: there are no colours in it"),
-        ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\xff\xff", "a.pal: 65,535 colours are announced"),
-        ("a.hex", b"", "a.hex: there are no colours in it"),
+        ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\0\0", "a.pal: it has no colours"),
+        ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\xff\xff", "a.pal: 65,535 colours announced"),
+        ("a.hex", b"", "a.hex: it has no colours"),
         ("a.hex", b"010203\n\n01020\n", "line 3 of a.hex: '01020' is not a colour such as be4a2f"),
         ("a.hex", b"010203\n" * 100_000, "line 4097 of a.hex: more than 4,096 colours"),
-        ("a.json", b"{", "line 1 of a.json: it is no proper JSON"),
-        ("a.json", b'{"colors": [' + b"[" * 100_000, "a.json: it is no proper JSON"),
-        ("a.json", b'{"colors": ' + b"9" * 9000 + b"}", "a.json: it is no proper JSON"),
-        ("a.json", b'{"frames": []}', "a.json: there is no list of 'colors' in it"),
-        ("a.json", b'{"colors": ["010203", 7]}', "colour 2 of a.json: it is not a text"),
-        ("a.json", b'{"colors": []}', "a.json: there are no colours in it"),
+        ("a.json", b"{", "line 1 of a.json: invalid JSON"),
+        ("a.json", b'{"colors": [' + b"[" * 100_000, "a.json: invalid JSON"),
+        ("a.json", b'{"colors": ' + b"9" * 9000 + b"}", "a.json: invalid JSON"),
+        ("a.json", b'{"frames": []}', "a.json: the list 'colors' is missing"),
+        ("a.json", b'{"colors": ["010203", 7]}', "colour 2 of a.json: not a text"),
+        ("a.json", b'{"colors": []}', "a.json: it has no colours"),
         ("a.png", b"\x89PNG\r\n\x1a\n", "a.png: cut off"),
-        ("a.png", b"GIF89a", "a.png: it is not a PNG picture"),
-        ("a.png", png_of(np.zeros((2, 2, 4), np.uint8)), "a.png: there are no colours in it"),
+        ("a.png", b"GIF89a", "a.png: not a PNG picture"),
+        ("a.png", png_of(np.zeros((2, 2, 4), np.uint8)), "a.png: it has no colours"),
         ("a.png", png_of(np.zeros((1025, 1025, 4), np.uint8)), "a.png: a picture of 1,025 x 1,025 pixels is too"),
-        ("a.png", png_of(FULL_OF_COLOURS), "a.png: a picture of 4,900 colours, at most 4,096 are taken"),
-        ("a.act", bytes(767), "a.act: it has 767 bytes, and a colour table has 768 or 772"),
-        ("a.act", bytes(772), "a.act: there are no colours in it"),
-        ("a.act", bytes(768) + b"\xff\xff\0\0", "a.act: 65,535 colours are announced"),
-        ("a.md", b"hello", "a.md: it is no palette"),
+        ("a.png", png_of(FULL_OF_COLOURS), "a.png: a picture of 4,900 colours; the limit is 4,096"),
+        ("a.act", bytes(767), "a.act: it has 767 bytes; a colour table has 768 or 772"),
+        ("a.act", bytes(772), "a.act: it has no colours"),
+        ("a.act", bytes(768) + b"\xff\xff\0\0", "a.act: 65,535 colours announced"),
+        ("a.md", b"hello", "a.md: not a palette"),
         ("a.txt", b"hello", "line 1 of a.txt: 'hello' is not a colour such as be4a2f"),
-        ("a.txt", b"; paint.net\n", "a.txt: there are no colours in it"),
-        ("a.hex", b"010203\n" * 150_000, "a.hex: it has more than 1 MB"),
+        ("a.txt", b"; paint.net\n", "a.txt: it has no colours"),
+        ("a.hex", b"010203\n" * 150_000, "a.hex: larger than 1 MB"),
     ],
 )
 def test_lies(tmp_path: Path, name: str, data: bytes, said: str) -> None:
@@ -207,7 +207,7 @@ def test_lies(tmp_path: Path, name: str, data: bytes, said: str) -> None:
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
-    for name, words in (("gone.gpl", "no palette"), ("", "is a folder")):
+    for name, words in (("gone.gpl", "does not exist"), ("", "is a folder")):
         with pytest.raises(BadInputError, match=words):
             load_palette(tmp_path / name)
     if os.name != "nt":  # Windows has no pipes
@@ -218,7 +218,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 def test_saving_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.exe", "a"):
-        with pytest.raises(UsageError, match=r"not saved as .*\.gpl, \.hex, \.pal"):
+        with pytest.raises(UsageError, match=r"Can't save a palette as .*\.gpl, \.hex, \.pal"):
             save_palette(tmp_path / name, Palette(WARM))
 
     def full(target: Path, data: bytes) -> None:
