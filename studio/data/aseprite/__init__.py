@@ -1,4 +1,4 @@
 """Read .ase and .aseprite files: chunks, cels, layers, tilemaps and palettes.
 
-file.py parses the format, frames.py paints its frames, blend.py has Aseprite's blend modes.
+file.py parses a file, frames.py renders its frames, blend.py has Aseprite's blend modes.
 """

@@ -1,4 +1,4 @@
-"""Numbers, texts and packed pixels in the parts of an Aseprite file, never read beyond their end."""
+"""Read numbers, texts and compressed pixels from the chunks of an Aseprite file, never beyond the end of a chunk."""
 
 from __future__ import annotations
 
@@ -8,42 +8,43 @@ import zlib
 from studio.data.files.source_files import UnreadableFile
 
 
-def damaged(what: str) -> UnreadableFile:
-    return UnreadableFile("unreadable", f"damaged: {what}")
+def damaged(reason: str) -> UnreadableFile:
+    """Return the error for a damaged file. reason: a plain sentence."""
+    return UnreadableFile("unreadable", f"damaged: {reason}")
 
 
-class Fields:
-    """Little-endian fields of one part of a file, taken in order. Raises Refused where the part ends before them."""
+class ChunkReader:
+    """Reads little-endian fields of a chunk in order. Raises UnreadableFile at the end of the chunk."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
-        self._at = 0
+        self._position = 0
 
-    def take(self, layout: str) -> tuple[int, ...]:
-        """`layout` as for struct.unpack, of whole numbers alone."""
-        return struct.unpack(layout, self.raw(struct.calcsize(layout)))
+    def read(self, layout: str) -> tuple[int, ...]:
+        """Read integers. layout: as for struct.unpack."""
+        return struct.unpack(layout, self.read_bytes(struct.calcsize(layout)))
 
-    def raw(self, length: int) -> memoryview:
-        start, self._at = self._at, self._at + length
-        if self._at > len(self._data):
-            raise damaged("a part of it is shorter than what it should hold")
-        return self._data[start : self._at]
+    def read_bytes(self, length: int) -> memoryview:
+        start, self._position = self._position, self._position + length
+        if self._position > len(self._data):
+            raise damaged("a chunk is shorter than its fields")
+        return self._data[start : self._position]
 
-    def text(self) -> str:
-        (length,) = self.take("<H")
-        return str(self.raw(length), "utf-8", "replace")
+    def read_text(self) -> str:
+        (length,) = self.read("<H")
+        return str(self.read_bytes(length), "utf-8", "replace")
 
-    def rest(self) -> memoryview:
-        return self.raw(len(self._data) - self._at)
+    def read_rest(self) -> memoryview:
+        return self.read_bytes(len(self._data) - self._position)
 
 
-def unpack(packed: memoryview, length: int) -> bytes:
-    """Exactly `length` bytes out of a zlib stream. Raises Refused when it holds any other number of them."""
-    unpacker = zlib.decompressobj()
+def inflate(packed: memoryview, length: int) -> bytes:
+    """Return the bytes of a zlib stream. Raises UnreadableFile unless these are exactly `length` bytes."""
+    decompressor = zlib.decompressobj()
     try:
-        pixels = unpacker.decompress(packed, length + 1)  # one more, so that its checksum is reached as well
+        pixels = decompressor.decompress(packed, length + 1)  # 1 more, to reach the checksum of a correct stream
     except zlib.error:
         raise damaged("its pixels can't be unpacked") from None
-    if len(pixels) != length or not unpacker.eof:
+    if len(pixels) != length or not decompressor.eof:
         raise damaged("its pixels are more or fewer than its size says")
     return pixels

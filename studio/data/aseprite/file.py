@@ -1,7 +1,7 @@
-"""An Aseprite file taken apart: its layers, frames, tilesets and tags. No pixel is unpacked here.
+"""Parse an Aseprite file to layers, frames, tilesets and tags; pixels stay compressed.
 
-Written from its specification, docs/ase-file-specs.md of github.com/aseprite/aseprite. Everything is checked against
-the bytes that are there before memory is taken for it.
+Follows the specification docs/ase-file-specs.md of github.com/aseprite/aseprite. Sizes are checked against the bytes in
+the file before memory is allocated.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from studio.core.arrays import Rgba
-from studio.data.aseprite.fields import Fields, damaged
+from studio.data.aseprite.fields import ChunkReader, damaged
 from studio.data.aseprite.palette import FramePalette
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.decoding import LARGEST_SIDE, check_size
 
-MOST_FRAMES = 1_000  # of one file; those after them are left out
-MOST_PIXELS = 1 << 26  # of all frames together, and of the nested groups while one frame is drawn
-ROOT = -1  # the parent of the layers that are in no group
+MAX_FRAMES = 1_000  # of a file; further frames are left out
+MAX_PIXELS = 1 << 26  # of all frames together, and of the nested groups while a frame is drawn
+ROOT = -1  # parent of layers outside of groups
 IMAGE, GROUP, TILEMAP = range(3)  # kinds of layers
 
-_MOST_CHUNKS = 200_000
-_MOST_LAYERS = 2_000
-_MOST_TAGS = 1_000
-_DEEPEST = 64  # groups within groups
+_MAX_CHUNKS = 200_000
+_MAX_LAYERS = 2_000
+_MAX_TAGS = 1_000
+_MAX_DEPTH = 64  # groups within groups
 _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
 _MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
 _OPACITY_VALID, _GROUPS_BLEND = 1, 2  # flags of the file
@@ -33,11 +33,15 @@ _RAW, _LINKED, _PACKED, _TILES = range(4)  # kinds of cels
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """shown: visible, with all groups around it, and no reference layer. tileset: its id; 0 for other kinds."""
+    """A layer.
+
+    visible: whether the layer and all groups around it are visible, and it is no reference layer. tileset: id of the
+    tileset; 0 for other kinds of layers.
+    """
 
     kind: int
     parent: int
-    shown: bool
+    visible: bool
     background: bool
     blend_mode: int
     opacity: int
@@ -45,8 +49,8 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """Pixels as they lie in the file: `height` rows of `width` pixels, zlib-packed or not."""
+class CelImage:
+    """Pixels as in the file: `height` rows of `width` pixels. packed: whether zlib-compressed."""
 
     width: int
     height: int
@@ -56,7 +60,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Tilemap:
-    """Packed numbers of tiles, `rows` x `columns`; `masks` say which bits are the tile and the x, y, diagonal flips."""
+    """Compressed tile numbers, `rows` x `columns`, of `bits` bits. masks: of tile, x, y, diagonal flip."""
 
     columns: int
     rows: int
@@ -67,7 +71,7 @@ class Tilemap:
 
 @dataclass(frozen=True, slots=True)
 class Tileset:
-    """data: the packed pixels, all tiles below one another; None when they are in another file."""
+    """Tiles of one size. data: compressed pixels, the tiles below one another; None for tiles in another file."""
 
     count: int
     width: int
@@ -78,13 +82,13 @@ class Tileset:
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """What one layer shows in one frame. x, y: where its left upper corner is on the canvas."""
+    """The content of a layer in a frame. x, y: position of its top left corner on the canvas."""
 
     x: int
     y: int
     opacity: int
     z_index: int
-    content: Image | Tilemap
+    content: CelImage | Tilemap
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Tag:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """cels: by layer number. palette: uint8 [256, 4]. duration_ms: how long the frame is shown."""
+    """A frame. palette: uint8 [256, 4]. cels: by layer number."""
 
     palette: Rgba
     duration_ms: int
@@ -112,9 +116,11 @@ class Frame:
 
 @dataclass(eq=False, slots=True)
 class AseFile:
-    """depth: bits a pixel, 32 (RGBA), 16 (grey, alpha) or 8 (indexed). frame_count: of which `frames` may be a part.
+    """A parsed Aseprite file.
 
-    transparent: the index that is clear, except on background layers. groups_blend: groups are drawn by themselves.
+    depth: bits per pixel: 32 (RGBA), 16 (grey, alpha) or 8 (indexed). frame_count: frames in the file, of which
+    `frames` may hold only the first ones. transparent: palette index of transparent pixels, except on background
+    layers. opacity_valid: whether layers have an opacity. groups_blend: whether groups have opacity and blend mode.
     """
 
     width: int
@@ -131,7 +137,7 @@ class AseFile:
 
 
 def parse(data: bytes) -> AseFile:
-    """Raises Refused for what is no Aseprite file, is damaged, or is larger than what is read."""
+    """Parse a file. Raises UnreadableFile for a damaged file, a too large file, and files of other formats."""
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
     if data.startswith(b"ASEF"):
@@ -140,29 +146,29 @@ def parse(data: bytes) -> AseFile:
         raise UnreadableFile("unreadable", "not an Aseprite file: its contents are something else")
     if len(data) < _HEADER_BYTES:
         raise UnreadableFile("unreadable", CUT_OFF)
-    head = Fields(memoryview(data))
-    size, frames, width, height, depth, flags, transparent = head.take("<I2xHHHHI10xB")
+    head = ChunkReader(memoryview(data))
+    size, frames, width, height, depth, flags, transparent = head.read("<I2xHHHHI10xB")
     if size > len(data):
         raise UnreadableFile("unreadable", CUT_OFF)
     check_size(width, height)
     if not (frames and width and height):
-        raise damaged("there are no pixels in it")
+        raise damaged("it has no pixels")
     if depth not in (8, 16, 32):
-        raise damaged(f"{depth} bits a pixel is nothing that Aseprite draws with")
-    read = min(frames, MOST_FRAMES, max(MOST_PIXELS // (width * height), 1))
+        raise damaged(f"Aseprite has no images of {depth} bits per pixel")
+    read = min(frames, MAX_FRAMES, max(MAX_PIXELS // (width * height), 1))
     ase = AseFile(width, height, depth, frames, transparent, bool(flags & _OPACITY_VALID), bool(flags & _GROUPS_BLEND))
     _Parser(ase).read_frames(memoryview(data)[_HEADER_BYTES:], read)
     return ase
 
 
 class _Parser:
-    """Fills an AseFile, chunk by chunk."""
+    """Fills an AseFile chunk by chunk."""
 
     def __init__(self, ase: AseFile) -> None:
         self._ase = ase
         self._palettes = FramePalette()
         self._open_groups: list[int] = []
-        self._chunks_left = _MOST_CHUNKS
+        self._chunks_left = _MAX_CHUNKS
         self._tile_pixels_left = LARGEST_SIDE**2
 
     def read_frames(self, data: memoryview, count: int) -> None:
@@ -170,34 +176,34 @@ class _Parser:
         for _ in range(count):
             if start + _FRAME_BYTES > len(data):
                 raise UnreadableFile("unreadable", CUT_OFF)
-            size, magic, old_count, duration_ms, new_count = Fields(data[start:]).take("<IHHH2xI")
+            size, magic, old_count, duration_ms, new_count = ChunkReader(data[start:]).read("<IHHH2xI")
             if magic != _FRAME_MAGIC or size < _FRAME_BYTES:
-                raise damaged("a frame does not begin as a frame of Aseprite does")
+                raise damaged("a frame has no valid header")
             if start + size > len(data):
                 raise UnreadableFile("unreadable", CUT_OFF)
             self._ase.frames.append(Frame(self._palettes.current, duration_ms))
             self._read_chunks(data[start + _FRAME_BYTES : start + size], new_count or old_count)
             self._ase.frames[-1].palette = self._palettes.current
             start += size
-        if self._ase.depth == 8 and not self._palettes.given:
+        if self._ase.depth == 8 and not self._palettes.is_set:
             raise damaged("its palette is missing")
 
     def _read_chunks(self, data: memoryview, count: int) -> None:
-        """The parts of one frame, which must fill it exactly."""
+        """Read the chunks of a frame, which must fill the frame exactly."""
         self._chunks_left -= count
         if self._chunks_left < 0:
-            raise UnreadableFile("refused", f"it is made of more than {_MOST_CHUNKS:,} parts")
+            raise UnreadableFile("refused", f"it has more than {_MAX_CHUNKS:,} chunks")
         start = 0
         for _ in range(count):
-            size, kind = Fields(data[start:]).take("<IH")
+            size, kind = ChunkReader(data[start:]).read("<IH")
             if not _CHUNK_BYTES <= size <= len(data) - start:
-                raise damaged("the parts of a frame do not fit into it")
-            self._read_chunk(kind, Fields(data[start + _CHUNK_BYTES : start + size]))
+                raise damaged("the chunks of a frame do not fit into the frame")
+            self._read_chunk(kind, ChunkReader(data[start + _CHUNK_BYTES : start + size]))
             start += size
         if start != len(data):
-            raise damaged("a frame has more in it than it says")
+            raise damaged("a frame is longer than its chunks")
 
-    def _read_chunk(self, kind: int, chunk: Fields) -> None:
+    def _read_chunk(self, kind: int, chunk: ChunkReader) -> None:
         match kind:
             case 0x2004:
                 self._read_layer(chunk)
@@ -212,83 +218,83 @@ class _Parser:
             case 0x2023:
                 self._read_tileset(chunk)
 
-    def _read_layer(self, chunk: Fields) -> None:
-        flags, kind, level, blend_mode, opacity = chunk.take("<HHH4xHB3x")
-        chunk.text()
+    def _read_layer(self, chunk: ChunkReader) -> None:
+        flags, kind, level, blend_mode, opacity = chunk.read("<HHH4xHB3x")
+        chunk.read_text()
         if kind not in (IMAGE, GROUP, TILEMAP):
-            raise UnreadableFile("unsupported", "it has a kind of layer that only a newer Aseprite knows")
+            raise UnreadableFile("unsupported", "it has a kind of layer of a newer Aseprite")
         ase, number = self._ase, len(self._ase.layers)
-        if number >= _MOST_LAYERS:
-            raise UnreadableFile("refused", f"it has more than {_MOST_LAYERS:,} layers")
+        if number >= _MAX_LAYERS:
+            raise UnreadableFile("refused", f"it has more than {_MAX_LAYERS:,} layers")
         if level > len(self._open_groups):
-            raise damaged("a layer lies in a group that is not there")
+            raise damaged("a layer is in a missing group")
         del self._open_groups[level:]
         parent = self._open_groups[-1] if level else ROOT
         background = bool(flags & _BACKGROUND)
         blends = not background and (kind != GROUP or ase.groups_blend)
-        shown = bool(flags & _VISIBLE) and not flags & _REFERENCE and (parent == ROOT or ase.layers[parent].shown)
-        tileset = chunk.take("<I")[0] if kind == TILEMAP else 0
+        visible = bool(flags & _VISIBLE) and not flags & _REFERENCE and (parent == ROOT or ase.layers[parent].visible)
+        tileset = chunk.read("<I")[0] if kind == TILEMAP else 0
         opacity = opacity if blends and ase.opacity_valid else 255
-        ase.layers.append(Layer(kind, parent, shown, background, blend_mode if blends else 0, opacity, tileset))
+        ase.layers.append(Layer(kind, parent, visible, background, blend_mode if blends else 0, opacity, tileset))
         if kind == GROUP:
             self._open_groups.append(number)
-            deepest = min(_DEEPEST, MOST_PIXELS // (ase.width * ase.height))
+            deepest = min(_MAX_DEPTH, MAX_PIXELS // (ase.width * ase.height))
             if ase.groups_blend and len(self._open_groups) > deepest:
-                raise UnreadableFile("refused", "its groups of layers lie too deep in one another")
+                raise UnreadableFile("refused", "its groups of layers are nested too deep")
 
-    def _read_cel(self, chunk: Fields) -> None:
-        number, x, y, opacity, kind, z_index = chunk.take("<HhhBHh5x")
+    def _read_cel(self, chunk: ChunkReader) -> None:
+        number, x, y, opacity, kind, z_index = chunk.read("<HhhBHh5x")
         layers, frame = self._ase.layers, self._ase.frames[-1]
         if number >= len(layers) or layers[number].kind == GROUP:
-            raise damaged("something is drawn on a layer that is not there")
+            raise damaged("a cel is on a missing layer")
         if number in frame.cels:
-            raise damaged("a layer has two drawings in one frame")
-        content: Image | Tilemap
+            raise damaged("a layer has two cels in one frame")
+        content: CelImage | Tilemap
         if kind in (_RAW, _PACKED):
-            width, height = chunk.take("<HH")
+            width, height = chunk.read("<HH")
             check_size(width, height)
-            content = Image(width, height, chunk.rest(), kind == _PACKED)
+            content = CelImage(width, height, chunk.read_rest(), kind == _PACKED)
         elif kind == _LINKED:
-            content = self._linked(number, *chunk.take("<H"))
+            content = self._linked(number, *chunk.read("<H"))
         elif kind == _TILES and layers[number].kind == TILEMAP:
-            columns, rows, bits, *masks = chunk.take("<HHHIIII10x")
+            columns, rows, bits, *masks = chunk.read("<HHHIIII10x")
             check_size(columns, rows)
             tile, flip_x, flip_y, diagonal = masks
-            content = Tilemap(columns, rows, bits, (tile, flip_x, flip_y, diagonal), chunk.rest())
+            content = Tilemap(columns, rows, bits, (tile, flip_x, flip_y, diagonal), chunk.read_rest())
         else:
-            raise UnreadableFile("unsupported", "it has a kind of drawing that only a newer Aseprite knows")
+            raise UnreadableFile("unsupported", "it has a kind of cel of a newer Aseprite")
         frame.cels[number] = Cel(x, y, opacity, z_index, content)
 
-    def _linked(self, layer: int, position: int) -> Image | Tilemap:
-        """What an earlier frame shows there. Links to links need no steps: the earlier one was followed already."""
+    def _linked(self, layer: int, frame: int) -> CelImage | Tilemap:
+        """Return the cel content of an earlier frame, where a link to a link is already replaced by its target."""
         frames = self._ase.frames
-        if position >= len(frames) - 1:
-            raise damaged("a drawing is linked to a frame that does not come before it")
-        cel = frames[position].cels.get(layer)
+        if frame >= len(frames) - 1:
+            raise damaged("a cel is linked to a frame that is not an earlier one")
+        cel = frames[frame].cels.get(layer)
         if cel is None:
-            raise damaged("a drawing is linked to a frame that has none on this layer")
+            raise damaged("a cel is linked to a frame without a cel on this layer")
         return cel.content
 
-    def _read_tileset(self, chunk: Fields) -> None:
-        number, flags, count, width, height = chunk.take("<IIIHH16x")
-        chunk.text()
+    def _read_tileset(self, chunk: ChunkReader) -> None:
+        number, flags, count, width, height = chunk.read("<IIIHH16x")
+        chunk.read_text()
         check_size(width, height)
         if not (width and height):
             raise damaged("its tiles have no pixels")
         if flags & _EXTERNAL:
-            chunk.take("<II")
+            chunk.read("<II")
         data = None
         if flags & _EMBEDDED:
             self._tile_pixels_left -= count * width * height
             if self._tile_pixels_left < 0:
-                raise UnreadableFile("refused", "too large: its tilesets have more pixels than are read")
-            data = chunk.raw(*chunk.take("<I"))
+                raise UnreadableFile("refused", "too large: its tilesets have too many pixels")
+            data = chunk.read_bytes(*chunk.read("<I"))
         self._ase.tilesets[number] = Tileset(count, width, height, bool(flags & _ZERO_IS_EMPTY), data)
 
-    def _read_tags(self, chunk: Fields) -> None:
-        (count,) = chunk.take("<H8x")
-        if len(self._ase.tags) + count > _MOST_TAGS:
-            raise UnreadableFile("refused", f"it has more than {_MOST_TAGS:,} tags")
+    def _read_tags(self, chunk: ChunkReader) -> None:
+        (count,) = chunk.read("<H8x")
+        if len(self._ase.tags) + count > _MAX_TAGS:
+            raise UnreadableFile("refused", f"it has more than {_MAX_TAGS:,} tags")
         for _ in range(count):
-            first, last, direction = chunk.take("<HHB12x")
-            self._ase.tags.append(Tag(first, last, chunk.text(), direction))
+            first, last, direction = chunk.read("<HHB12x")
+            self._ase.tags.append(Tag(first, last, chunk.read_text(), direction))

@@ -1,55 +1,55 @@
-"""The frames of an Aseprite file as pictures: cels unpacked and drawn over one another, group by group."""
+"""Render the frames of an Aseprite file: unpack the cels and blend them, layer by layer and group by group."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from studio.core.arrays import Rgba
-from studio.data.aseprite.blend import MIXTURES, bands, draw
-from studio.data.aseprite.fields import damaged, unpack
-from studio.data.aseprite.file import GROUP, ROOT, AseFile, Cel, Frame, Image, Layer, Tilemap, Tileset
-from studio.data.aseprite.tilemaps import Raw, TileGrid, unpacked_tiles
+from studio.data.aseprite.blend import BLEND_FUNCTIONS, bands, draw
+from studio.data.aseprite.fields import damaged, inflate
+from studio.data.aseprite.file import GROUP, ROOT, AseFile, Cel, CelImage, Frame, Layer, Tilemap, Tileset
+from studio.data.aseprite.tilemaps import RawPixels, TileGrid, decode_tiles
 from studio.data.files.source_files import UnreadableFile
 
-_MOST_DRAWN = 1 << 28  # pixels of cels and groups, over all frames of a file
+_MAX_DRAWN = 1 << 28  # pixels of cels and groups in all frames of a file
 
 
-class Painter:
-    """Draws the frames of one file. It keeps the tiles that it unpacked, and knows how much it may still draw."""
+class FramePainter:
+    """Renders the frames of one file; holds the decoded tiles and counts down the pixels that may still be drawn."""
 
     def __init__(self, ase: AseFile) -> None:
         self._ase = ase
         self._channels = ase.depth // 8
-        self._left = _MOST_DRAWN
-        self._levels = _levels(ase)
-        self._tiles: dict[int, Raw] = {}
+        self._pixels_left = _MAX_DRAWN
+        self._layers_by_group = _layers_by_group(ase)
+        self._tiles: dict[int, RawPixels] = {}
 
-    def picture(self, frame: Frame) -> Rgba:
-        """Straight alpha, uint8 [H, W, 4]. Raises Refused for damaged pixels, and when there is too much to draw."""
+    def render(self, frame: Frame) -> Rgba:
+        """Return a frame: uint8 [H, W, 4], straight alpha. Raises UnreadableFile for damaged or too many pixels."""
         drawn = set(frame.cels)
         for number in frame.cels:
             while (number := self._ase.layers[number].parent) != ROOT:
                 drawn.add(number)
         canvas = np.zeros((self._ase.height, self._ase.width, 4), np.uint8)
-        self._draw_level(canvas, frame, ROOT, drawn)
+        self._draw_group(canvas, frame, ROOT, drawn)
         return canvas
 
-    def _draw_level(self, canvas: Rgba, frame: Frame, parent: int, drawn: set[int]) -> None:
-        """Draw the layers of one group, those of `drawn` alone, from the lowest up."""
+    def _draw_group(self, canvas: Rgba, frame: Frame, parent: int, drawn: set[int]) -> None:
+        """Draw those layers of a group that are in `drawn`, the bottom layer first."""
         ordered = []
-        for place, number in self._levels.get(parent, ()):
+        for position, number in self._layers_by_group.get(parent, ()):
             if number in drawn:
                 z_index = frame.cels[number].z_index if number in frame.cels else 0
-                ordered.append((place + z_index, z_index, number))
+                ordered.append((position + z_index, z_index, number))
         for _, _, number in sorted(ordered):
             layer = self._ase.layers[number]
             if layer.kind == GROUP:
-                self._spend(canvas.shape[0] * canvas.shape[1])
+                self._count_pixels(canvas.shape[0] * canvas.shape[1])
                 group = np.zeros_like(canvas)
-                self._draw_level(group, frame, number, drawn)
+                self._draw_group(group, frame, number, drawn)
                 draw(canvas, group, layer.opacity, _mode(layer))
             else:
-                self._draw_cel(canvas, layer, frame.cels[number], self._palette(frame, layer))
+                self._draw_cel(canvas, layer, frame.cels[number], self._palette_of(frame, layer))
 
     def _draw_cel(self, canvas: Rgba, layer: Layer, cel: Cel, palette: Rgba) -> None:
         width, height = self._size(layer, cel.content)
@@ -58,38 +58,38 @@ class Painter:
         opacity = round(cel.opacity * layer.opacity / 255)
         if left >= right or top >= bottom or not opacity:
             return
-        self._spend(width * height)
-        content = self._unpacked(layer, cel.content)
+        self._count_pixels(width * height)
+        content = self._decode(layer, cel.content)
         columns = np.arange(left - cel.x, right - cel.x)
         for band in bands(bottom - top, right - left):
             rows = np.arange(top - cel.y, bottom - cel.y)[band]
             if isinstance(content, TileGrid):
-                raw, clear = content.cut(rows, columns)
+                raw, clear = content.pixels_at(rows, columns)
                 rgba = _to_rgba(raw, palette)
                 rgba[clear] = 0
             else:
                 rgba = _to_rgba(content[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1], palette)
             draw(canvas[top:bottom, left:right][band], rgba, opacity, _mode(layer))
 
-    def _size(self, layer: Layer, content: Image | Tilemap) -> tuple[int, int]:
-        """(width, height) in pixels; none of them where the tiles are in another file."""
-        if isinstance(content, Image):
+    def _size(self, layer: Layer, content: CelImage | Tilemap) -> tuple[int, int]:
+        """Return (width, height) in pixels; (0, 0) for a tilemap whose tiles are in another file."""
+        if isinstance(content, CelImage):
             return content.width, content.height
         tileset = self._tileset(layer)
         if tileset.data is None:
             return 0, 0
         return content.columns * tileset.width, content.rows * tileset.height
 
-    def _unpacked(self, layer: Layer, content: Image | Tilemap) -> Raw | TileGrid:
+    def _decode(self, layer: Layer, content: CelImage | Tilemap) -> RawPixels | TileGrid:
         if isinstance(content, Tilemap):
             tileset = self._tileset(layer)
             if layer.tileset not in self._tiles:
-                self._tiles[layer.tileset] = unpacked_tiles(tileset, self._channels)
+                self._tiles[layer.tileset] = decode_tiles(tileset, self._channels)
             return TileGrid(content, self._tiles[layer.tileset], zero_is_empty=tileset.zero_is_empty)
         shape = (content.height, content.width, self._channels)
         length = content.height * content.width * self._channels
         if content.packed:
-            return np.frombuffer(unpack(content.data, length), np.uint8).reshape(shape)
+            return np.frombuffer(inflate(content.data, length), np.uint8).reshape(shape)
         if len(content.data) < length:
             raise damaged("its pixels are more or fewer than its size says")
         return np.frombuffer(content.data, np.uint8, length).reshape(shape)
@@ -100,44 +100,44 @@ class Painter:
             raise damaged("a tileset is missing")
         return tileset
 
-    def _palette(self, frame: Frame, layer: Layer) -> Rgba:
+    def _palette_of(self, frame: Frame, layer: Layer) -> Rgba:
         if layer.background:
             return frame.palette
         palette = frame.palette.copy()
         palette[self._ase.transparent] = 0
         return palette
 
-    def _spend(self, pixels: int) -> None:
-        self._left -= pixels
-        if self._left < 0:
-            raise UnreadableFile("refused", f"too large: its layers have more than {_MOST_DRAWN:,} pixels to draw")
+    def _count_pixels(self, pixels: int) -> None:
+        self._pixels_left -= pixels
+        if self._pixels_left < 0:
+            raise UnreadableFile("refused", f"too large: its layers have more than {_MAX_DRAWN:,} pixels")
 
 
-def _levels(ase: AseFile) -> dict[int, list[tuple[int, int]]]:
-    """(place, number) of the layers to draw, by their group. The place is what the z-index of a cel is added to.
+def _layers_by_group(ase: AseFile) -> dict[int, list[tuple[int, int]]]:
+    """Return (position, number) of the visible layers by group; a cel's z-index is added to the position.
 
-    All are at the root, with their number for the place, where the file does not ask for groups to be drawn apart.
+    Without blending of groups in the file, all layers are in the root group, at the position of their number.
     """
     levels: dict[int, list[tuple[int, int]]] = {}
     siblings: dict[int, int] = {}
     for number, layer in enumerate(ase.layers):
-        place = siblings[layer.parent] = siblings.get(layer.parent, -1) + 1
-        if not layer.shown:
+        position = siblings[layer.parent] = siblings.get(layer.parent, -1) + 1
+        if not layer.visible:
             continue
         if ase.groups_blend:
-            levels.setdefault(layer.parent, []).append((place, number))
+            levels.setdefault(layer.parent, []).append((position, number))
         elif layer.kind != GROUP:
             levels.setdefault(ROOT, []).append((number, number))
     return levels
 
 
 def _mode(layer: Layer) -> int:
-    """Its blend mode, or normal where that is not known."""
-    return layer.blend_mode if layer.blend_mode < len(MIXTURES) else 0
+    """Return the blend mode of a layer, normal for an unknown mode."""
+    return layer.blend_mode if layer.blend_mode < len(BLEND_FUNCTIONS) else 0
 
 
-def _to_rgba(raw: Raw, palette: Rgba) -> Rgba:
-    """[H, W, C] as in the file -> [H, W, 4]."""
+def _to_rgba(raw: RawPixels, palette: Rgba) -> Rgba:
+    """Convert pixels [H, W, C] as in the file to RGBA, uint8 [H, W, 4]."""
     match raw.shape[-1]:
         case 1:
             return palette[raw[..., 0]]

@@ -12,9 +12,9 @@ import numpy as np
 from studio.core.arrays import Rgba
 from studio.core.formatting import count
 from studio.core.names import escape_unprintable
-from studio.data.aseprite.blend import MIXTURES
+from studio.data.aseprite.blend import BLEND_FUNCTIONS
 from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
-from studio.data.aseprite.frames import Painter
+from studio.data.aseprite.frames import FramePainter
 from studio.data.images.decoding import read_bytes
 from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
@@ -30,9 +30,9 @@ class AsepriteSource(Source):
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         try:
             ase = parse(read_bytes(file))
-            painter = Painter(ase)
+            painter = FramePainter(ase)
             for frame, (part, tag) in zip(ase.frames, _parts(ase), strict=True):
-                yield SourceImage(painter.picture(frame), part, tag=tag)
+                yield SourceImage(painter.render(frame), part, tag=tag)
             yield from _remarks(ase)
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None
@@ -65,8 +65,8 @@ def _parts(ase: AseFile) -> list[tuple[str, str]]:
 
 
 def _remarks(ase: AseFile) -> Iterator[SourceIssue]:
-    visible = [layer for layer in ase.layers if layer.shown]
-    unknown = sum(layer.blend_mode >= len(MIXTURES) for layer in visible)
+    visible = [layer for layer in ase.layers if layer.visible]
+    unknown = sum(layer.blend_mode >= len(BLEND_FUNCTIONS) for layer in visible)
     if unknown:
         yield SourceIssue("blend mode", f"{count(unknown, 'layer')} of a blend mode that is not known: drawn as normal")
     tilesets = [ase.tilesets.get(layer.tileset) for layer in visible if layer.kind == TILEMAP]

@@ -16,7 +16,7 @@ from studio.core.errors import BadInputError
 from studio.core.events import Event, Progress
 from studio.core.names import escape_unprintable
 from studio.data.aseprite.file import AseFile, parse
-from studio.data.aseprite.frames import Painter
+from studio.data.aseprite.frames import FramePainter
 from studio.data.colour.palette import Palette
 from studio.data.colour.quantizing import map_to_palette
 from studio.data.files.source_files import ImportIssue, SourceFile, SourceImage, UnreadableFile, os_error_reason
@@ -91,8 +91,8 @@ class _Snapper:
         if ase.frame_count > len(ase.frames):
             raise UnreadableFile("refused", f"it has more than {len(ase.frames):,} frames")
         try:
-            painter = Painter(ase)
-            rgba = self._snapped(np.stack([painter.picture(frame) for frame in ase.frames]))
+            painter = FramePainter(ase)
+            rgba = self._snapped(np.stack([painter.render(frame) for frame in ase.frames]))
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None
         last = len(ase.frames) - 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.aseprite.blend import MIXTURES, draw
+from studio.data.aseprite.blend import BLEND_FUNCTIONS, draw
 from tests.data.ase_making import cel, drawn, layer, noise
 from tests.data.making import Pixels
 
@@ -126,7 +126,7 @@ def expected(
 
 
 def test_every_mode_has_a_formula() -> None:
-    assert len(MIXTURES) == 19 and set(SEPARABLE) | set(WHOLE) == set(range(19))
+    assert len(BLEND_FUNCTIONS) == 19 and set(SEPARABLE) | set(WHOLE) == set(range(19))
 
 
 @pytest.mark.parametrize("mode", range(19))

@@ -16,7 +16,7 @@ import pytest
 
 from studio.data.aseprite import frames as ase_frames
 from studio.data.aseprite.file import parse
-from studio.data.aseprite.frames import Painter
+from studio.data.aseprite.frames import FramePainter
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.import_result import QUARANTINE_GROUPS
 from tests.data.ase_making import (
@@ -327,14 +327,14 @@ def test_sizes_of_parts_that_lie(tmp_path: Path, size: int) -> None:
 
 def test_counts_of_parts_that_lie(tmp_path: Path) -> None:
     whole = frame(layer(), cel(0, RED_PIXELS))
-    for old, new, reason in [(3, 3, "shorter"), (1, 1, "more in it"), (9, 0, "shorter"), (0, 2**32 - 1, "200,000")]:
+    for old, new, reason in [(3, 3, "shorter"), (1, 1, "longer than"), (9, 0, "shorter"), (0, 2**32 - 1, "200,000")]:
         lie = whole[:6] + struct.pack("<HHxxI", old, 100, new) + whole[16:]
         assert reason in refusal(ase(lie), tmp_path).reason
     old_counts = whole[:6] + struct.pack("<HHxxI", 2, 100, 0) + whole[16:]
     assert len(pictures(ase(old_counts), tmp_path)) == 1  # as files of old have it
-    assert "does not begin" in refusal(ase(whole[:4] + b"\xfb\xf1" + whole[6:]), tmp_path).reason
+    assert "no valid header" in refusal(ase(whole[:4] + b"\xfb\xf1" + whole[6:]), tmp_path).reason
     assert refusal(ase(whole, count=2), tmp_path).reason == CUT_OFF
-    assert "200,000 parts" in refusal(ase(frame(*[part(0x2020, b"")] * 200_001)), tmp_path).reason
+    assert "200,000 chunks" in refusal(ase(frame(*[part(0x2020, b"")] * 200_001)), tmp_path).reason
 
 
 def test_headers_that_lie(tmp_path: Path) -> None:
@@ -374,8 +374,8 @@ SHORT_GRID, HUGE_GRID = (
     lying(3, side, side, struct.pack("<HIIII10x", 32, *MASKS) + zlib.compress(b"\0" * 4)) for side in (9, 65535)
 )
 LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each frame
-    "layer that is not there": [[PIXELS, GROUP, cel(number, RED_PIXELS)] for number in (2, 65535, 1)],  # 1: a group
-    "two drawings": [[PIXELS, RED_CEL, RED_CEL]],
+    "missing layer": [[PIXELS, GROUP, cel(number, RED_PIXELS)] for number in (2, 65535, 1)],  # 1: a group
+    "two cels": [[PIXELS, RED_CEL, RED_CEL]],
     "newer Aseprite": [
         [PIXELS, any_cel(0, 0, 0, 255, 4, 0, b"")], [layer(kind=3)],
         [PIXELS, tilemap(0, [[1]])],  # tiles on a layer of pixels
@@ -391,7 +391,7 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
         [TILED, TILE_SET, SHORT_GRID],
     ],
     "unpacked": [[PIXELS, lying(2, 4, 3, b"no zlib")]],
-    "group that is not there": [
+    "missing group": [
         [layer(level=1)], [GROUP, layer(level=2)], [GROUP, PIXELS, layer(level=1)],
     ],
     "2,000 layers": [[PIXELS] * 2_001],
@@ -402,14 +402,14 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
     ],
     "24 bits": [[TILED, TILE_SET, tilemap(0, [[1]], bits=24)]],
     "no pixels": [[tileset(0, np.zeros((1, 0, 2, 4), np.uint8))]],
-    "tilesets have more pixels": [[lying_tiles(0xFFFFFFFF, 64, b"")]],
+    "too many pixels": [[lying_tiles(0xFFFFFFFF, 64, b"")]],
     "4,294,967,295 colours": [[palette(GREY, size=2**32 - 1)]],
     "its own size": [[palette(GREY, first=9, size=3)], [part(0x2019, struct.pack("<III8x", 5, 3, 2))]],
     "shorter": [
         [part(0x2019, struct.pack("<III8x", 65_536, 0, 65_535))], [part(0x0004, struct.pack("<HBB", 65535, 0, 0))],
         [part(0x2018, struct.pack("<H8x", 9))],
     ],
-    "place for": [[old_palette([(255, [(1, 2, 3)] * 2)])]],
+    "more than 256": [[old_palette([(255, [(1, 2, 3)] * 2)])]],
     "1,000 tags": [[part(0x2018, struct.pack("<H8x", 65535))]],
 }  # fmt: skip
 
@@ -434,11 +434,11 @@ def test_links_that_lie(tmp_path: Path) -> None:
         return refusal(ase(*frames), tmp_path).reason
 
     start = frame(layer(), layer(), cel(0, RED_PIXELS))
-    assert "does not come before" in refused(frame(layer(), link(0, 0)))
-    assert "does not come before" in refused(start, frame(link(0, 1)))
-    assert "does not come before" in refused(start, frame(link(1, 2)), frame(link(1, 1)))  # a circle
-    assert "does not come before" in refused(start, frame(link(0, 65535)))
-    assert "has none" in refused(start, frame(link(1, 0)))
+    assert "not an earlier" in refused(frame(layer(), link(0, 0)))
+    assert "not an earlier" in refused(start, frame(link(0, 1)))
+    assert "not an earlier" in refused(start, frame(link(1, 2)), frame(link(1, 1)))  # a circle
+    assert "not an earlier" in refused(start, frame(link(0, 65535)))
+    assert "without a cel" in refused(start, frame(link(1, 0)))
 
 
 def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
@@ -450,18 +450,18 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
         try:
             file = parse(data)
             with pytest.raises(UnreadableFile, match="more or fewer"):
-                Painter(file).picture(file.frames[0])
+                FramePainter(file).render(file.frames[0])
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
             tracemalloc.stop()
 
 
 def test_too_much_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ase_frames, "_MOST_DRAWN", 1 << 18)
+    monkeypatch.setattr(ase_frames, "_MAX_DRAWN", 1 << 18)
     large = cel(0, np.zeros((256, 256, 4), np.uint8))
     assert len(pictures(ase(frame(layer(), large), *[frame(link(0, 0))] * 2, size=(1, 1)), tmp_path)) == 3
     over = ase(frame(layer(), large), *[frame(link(0, 0))] * 4, size=(1, 1))
-    assert "pixels to draw" in refusal(over, tmp_path).reason
+    assert "layers have more" in refusal(over, tmp_path).reason
     groups = [layer(kind=1, level=level) for level in range(5)]
     deep = ase(frame(*groups, layer(level=5)), size=(4096, 4096), flags=3)
     assert "too deep" in refusal(deep, tmp_path).reason

@@ -14,7 +14,7 @@ from PIL import Image
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
 from studio.data.aseprite.file import parse
-from studio.data.aseprite.frames import Painter
+from studio.data.aseprite.frames import FramePainter
 from studio.data.colour.palette import Palette
 from studio.data.colour.quantizing import NO_DITHER
 from studio.data.images.frames import read_animation
@@ -102,8 +102,8 @@ def test_an_aseprite_file_keeps_frames_durations_and_tags(art: Path) -> None:
     ase = parse(path.read_bytes())
     assert [frame.duration_ms for frame in ase.frames] == list(DURATIONS)
     assert [(tag.name, tag.first, tag.last, tag.direction) for tag in ase.tags] == tags
-    painter = Painter(ase)
-    assert in_palette(given.sprites, np.stack([painter.picture(frame) for frame in ase.frames]))
+    painter = FramePainter(ase)
+    assert in_palette(given.sprites, np.stack([painter.render(frame) for frame in ase.frames]))
 
 
 def test_a_sheet_stays_a_sheet_with_its_description(art: Path) -> None:
