@@ -14,7 +14,7 @@ from studio.cli.flags import typed_settings
 from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
-from studio.data.importing.single_sprite import fit, read_mask, read_picture, read_silhouette
+from studio.data.importing.single_sprite import fit_to_canvas, load_image, load_mask, load_silhouette
 from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add_edit_flags(parser: argparse.ArgumentParser) -> None:
 
 def silhouette_of(args: argparse.Namespace) -> NDArray[np.uint8] | None:
     """Load the alpha of --silhouette, uint8 [H, W]; None without the flag. Raises BadInputError."""
-    return None if args.silhouette is None else read_silhouette(args.silhouette)
+    return None if args.silhouette is None else load_silhouette(args.silhouette)
 
 
 def _source_files(args: argparse.Namespace) -> Sequence[Path]:
@@ -93,7 +93,7 @@ def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettin
         return tween(model, settings, source)
     if args.like:
         return draw_similar(model, settings, source)
-    return redraw(model, settings, source, None if args.keep is None else read_mask(args.keep), silhouette)
+    return redraw(model, settings, source, None if args.keep is None else load_mask(args.keep), silhouette)
 
 
 def source_metadata(args: argparse.Namespace) -> Mapping[str, str]:
@@ -111,12 +111,12 @@ def _read_sprites(paths: Sequence[Path], model: TrainedModel, reporter: Reporter
 
     sprites, side = [], model.spec.size
     for path in paths:
-        fitted = fit(read_picture(path), side)
-        if fitted.how and not fitting:
+        fitted = fit_to_canvas(load_image(path), side)
+        if fitted.description and not fitting:
             title = f"{path.name} doesn't fit the model's {side} x {side} pixels."
-            raise UsageError(title, f"--fit changes the size: {fitted.how}.")
-        if fitted.how:
-            reporter.print(f"{path.name}: {fitted.how}.")
+            raise UsageError(title, f"--fit changes the size: {fitted.description}.")
+        if fitted.description:
+            reporter.print(f"{path.name}: {fitted.description}.")
         sprites.append(fitted.rgba)
     drawn = np.stack(sprites) if sprites else np.zeros((0, side, side, 4), np.uint8)
     return EditInput(drawn, np.full(len(sprites), -1))

@@ -10,7 +10,7 @@ from PIL import Image
 
 from studio.cli.messages import FAILED, WRONG_USAGE
 from studio.core.arrays import Rgba
-from studio.data.importing.single_sprite import fit, read_picture
+from studio.data.importing.single_sprite import fit_to_canvas, load_image
 from studio.data.pixels import corner_tiles
 from tests.cli.tools import Studio
 
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_fitted_when_asked(
     words = ["generate", generator_run, "--from", small, "--strength", 0, "--count", 1, "--out", tmp_path / "y.png"]
     assert "--fit changes the size: 5 x 6 pixels: centred on 8 x 8" in studio(*words, code=WRONG_USAGE).err
     studio(*words, "--fit")
-    np.testing.assert_array_equal(_cells(tmp_path / "y.png", 1, 1)[0], fit(read_picture(small), SIZE).rgba)
+    np.testing.assert_array_equal(_cells(tmp_path / "y.png", 1, 1)[0], fit_to_canvas(load_image(small), SIZE).rgba)
 
 
 def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask: Path, studio: Studio) -> None:

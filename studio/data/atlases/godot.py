@@ -1,4 +1,4 @@
-"""Godot's resources in text files (.tres) that cut sprites out of a picture: an AtlasTexture one, SpriteFrames many.
+"""Read Godot resources (.tres): an AtlasTexture describes one sprite of an image, SpriteFrames describe many.
 
 [gd_resource type="AtlasTexture" ...]
 [ext_resource type="Texture2D" path="res://art/sheet.png" id="1_abc"]
@@ -7,11 +7,10 @@ atlas = ExtResource("1_abc")
 region = Rect2(0, 0, 16, 16)
 margin = Rect2(1, 2, 3, 4)
 
-The path is the project's, which nobody else has: the file name alone counts, in the folder of the .tres file. A missing
-region, or a width or height of 0, reaches to the edge of the picture. A margin is the place of the region in the
-sprite, and what it adds to the region's width and height. SpriteFrames hold their AtlasTextures as parts,
-'[sub_resource type="AtlasTexture" ...]' and the same lines; which of them follow each other in an animation does not
-matter here.
+Only the file name of the path counts: the project folder is unknown. A missing region, or a width or height of 0,
+extends to the edge of the image. A margin has the position of the region in the sprite, and the difference between the
+sizes of the sprite and the region. SpriteFrames contain AtlasTextures with the same lines, in sections
+'[sub_resource type="AtlasTexture" ...]'; their order in an animation is ignored.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from studio.data.atlases.base import (
 from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _SUFFIX = ".tres"
-_MOST_BYTES = 16 << 10  # of a .tres file that are looked at: an AtlasTexture has some 300, and pictures are named first
-_MOST_FILES = 1000  # .tres files that are looked at for each picture of their folder
+_MAX_BYTES = 16 << 10  # searched in a .tres file: an AtlasTexture has about 300 bytes, and image paths come first
+_MAX_FILES = 1000  # .tres files searched for each image in their folder
 _KIND = re.compile(r'\s*\[gd_resource [^\]\n]{0,200}?type="(AtlasTexture|SpriteFrames)"')
-_PART = re.compile(r"^\[(?:ext|sub)_resource .*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^\[(?:ext|sub)_resource .*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _IS_ATLAS = re.compile(r'\[sub_resource [^\]\n]{0,200}?type="AtlasTexture"')
 _ID = re.compile(r'\[ext_resource [^\]\n]{0,600}?\bid="?([^"\s\]]{1,100})')
 _ATLAS = re.compile(r'^atlas\s{0,9}=\s{0,9}ExtResource\(\s?"?([^"\s)]{1,100})', re.MULTILINE)
@@ -49,18 +48,18 @@ _REGION, _MARGIN = (re.compile(_RECT.format(key), re.MULTILINE) for key in ("reg
 
 
 class GodotAtlas(AtlasFormat):
-    """Each AtlasTexture that names the picture is a sprite, called like itself or like its file."""
+    """Reads each AtlasTexture of the image as a sprite, with the name of the resource or of its file."""
 
     name = "godot"
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        return siblings_with_suffix(file, _SUFFIX)[:_MOST_FILES]
+        return siblings_with_suffix(file, _SUFFIX)[:_MAX_FILES]
 
     def read(self, file: SourceFile) -> Atlas | None:
         found: list[Region] = []
         sources = []
         for name in self.descriptions(file):
-            text = read_start(file, name, _MOST_BYTES).decode("utf-8", "replace")
+            text = read_start(file, name, _MAX_BYTES).decode("utf-8", "replace")
             kind, stem = _KIND.match(text), name[: -len(_SUFFIX)]
             if kind is None or not any(matches_path(file, path) for path in _TEXTURE.findall(text)):
                 continue
@@ -69,9 +68,9 @@ class GodotAtlas(AtlasFormat):
                 found.append(_region(stem, text))
             else:
                 found += _frames(stem, read_description(file, name).decode("utf-8", "replace"), file)
-        if found and len(siblings_with_suffix(file, _SUFFIX)) > _MOST_FILES:
+        if found and len(siblings_with_suffix(file, _SUFFIX)) > _MAX_FILES:
             raise UnreadableFile(
-                "refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away"
+                "refused", f"a sheet among more than {_MAX_FILES:,} .tres files: move other .tres files away"
             )
         return Atlas(tuple(sources), tuple(found)) if found else None
 
@@ -87,18 +86,18 @@ class GodotAtlas(AtlasFormat):
 
 
 def _frames(stem: str, text: str, picture: SourceFile) -> Iterator[Region]:
-    """The AtlasTextures of SpriteFrames that are cut out of this picture; those without a name get a number."""
+    """Yield the regions of those AtlasTextures that use `picture`; unnamed ones get a number."""
     pictures: set[str] = set()
     number = 0
-    for found in _PART.finditer(text):
-        part = found[0]
-        texture, key, atlas = _TEXTURE.match(part), _ID.match(part), _ATLAS.search(part)
+    for found in _SECTION.finditer(text):
+        section = found[0]
+        texture, key, atlas = _TEXTURE.match(section), _ID.match(section), _ATLAS.search(section)
         if texture and key and matches_path(picture, texture[1]):
             pictures.add(key[1])
-        elif _IS_ATLAS.match(part) and atlas and atlas[1] in pictures:
+        elif _IS_ATLAS.match(section) and atlas and atlas[1] in pictures:
             number += 1
-            name = _NAME.search(part)
-            yield _region(re.sub(r"\\(.)", r"\1", name[1]) if name else f"{stem} {number}", part)
+            name = _NAME.search(section)
+            yield _region(re.sub(r"\\(.)", r"\1", name[1]) if name else f"{stem} {number}", section)
 
 
 def _region(name: str, text: str) -> Region:

@@ -1,11 +1,11 @@
-"""Read the JSON files that Aseprite, TexturePacker, EaselJS and the studio save beside a sheet.
+"""Read JSON files that Aseprite, TexturePacker, EaselJS and the studio save beside a sheet.
 
 {"frames": [{"filename": "ruby", "frame": {"x": 0, "y": 0, "w": 16, "h": 16}}, ...], "meta": {...}}, or "frames" as an
-object with the file names as keys; Aseprite may repeat a key. TexturePacker marks a frame turned a quarter clockwise
-as "rotated": "w" and "h" are still the size of the upright sprite. For Phaser 3, TexturePacker writes a "textures" list
-of pictures with frames. EaselJS lists frames as [x, y, width, height, number of the picture].
+object with the file names as keys; Aseprite may repeat a key. TexturePacker marks a frame rotated by 90° clockwise as
+"rotated"; "w" and "h" are the size of the upright sprite. For Phaser 3, TexturePacker writes a "textures" list of
+images with frames. EaselJS lists frames as [x, y, width, height, image number].
 
-"meta.image" names the picture. Without "meta.image", hero.json and hero.png.json describe hero.png. "meta.slices" of
+"meta.image" names the image. Without "meta.image", hero.json and hero.png.json describe hero.png. "meta.slices" of
 an Aseprite file with a single frame are the cells of a sheet.
 https://createjs.com/docs/easeljs/classes/SpriteSheet.html
 """
@@ -40,8 +40,8 @@ from studio.data.atlases.base import (
 from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _SUFFIX = ".json"
-_MOST_FILES = 1000  # JSON files of a folder searched for "image" entries
-_MOST_SLICES = 1000  # slices compared for overlaps, in pairs
+_MAX_FILES = 1000  # JSON files of a folder searched for "image" entries
+_MAX_SLICES = 1000  # slices compared for overlaps, in pairs
 _SHEET_SUFFIXES = (".png", ".webp", ".bmp", ".tga")  # hero.json describes hero.png, not the preview hero.gif
 
 
@@ -64,7 +64,7 @@ class _Object(dict[str, Any]):
 
 
 class JsonFrames(AtlasFormat):
-    """A JSON file with frames that names the picture, or has the picture's file name."""
+    """Finds a JSON file with frames that names the image, or has the image's file name."""
 
     name = "json"
     order = -10
@@ -77,8 +77,8 @@ class JsonFrames(AtlasFormat):
         for name, alike in _candidates(file):
             try:
                 atlas = _atlas(file, name, alike=alike)
-            except UnreadableFile as refused:
-                problem = problem or refused
+            except UnreadableFile as error:
+                problem = problem or error
             else:
                 if atlas is not None:
                     return atlas
@@ -110,7 +110,7 @@ def _naming_picture(file: SourceFile) -> Sequence[str]:
 def _by_image(folder: FolderKey) -> dict[str, list[str]]:
     """Map the folded names of pictures to the JSON files of a folder with "image" entries; skip unusable files."""
     found: dict[str, list[str]] = {}
-    for name in siblings_with_suffix(folder.file, _SUFFIX)[:_MOST_FILES]:
+    for name in siblings_with_suffix(folder.file, _SUFFIX)[:_MAX_FILES]:
         with suppress(OSError, UnreadableFile):
             for page in _pages(_content(folder.file, name)):
                 found.setdefault(casefolded(base_name(page.image)), []).append(name)
@@ -160,7 +160,7 @@ def _size(values: Any) -> tuple[int, int] | None:
 def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     """Return the description of `file` in the JSON file `name`; None for a description of other pictures.
 
-    alike: the two file names match. Raises Refused for frames without positions.
+    alike: the two file names match. Raises UnreadableFile for frames without positions.
     """
     pages = list(_pages(_content(file, name)))
     page = next((page for page in pages if page.image and matches_path(file, page.image)), None)
@@ -212,7 +212,7 @@ def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
         if box is not None:
             found.append(Region(_text(part, "name"), Box(box.x + left, box.y + top, box.w, box.h)))
     boxes = [region.box for region in found if region.box]
-    several = 2 <= len(boxes) <= _MOST_SLICES
+    several = 2 <= len(boxes) <= _MAX_SLICES
     return tuple(found) if several and not any(one.overlaps(two) for one, two in combinations(boxes, 2)) else ()
 
 

@@ -1,7 +1,7 @@
-"""libGDX's .atlas files, which Spine and several packers write too, in the old syntax and the one since libGDX 1.9.13.
+"""Read .atlas files of libGDX, Spine and several packers, in the old syntax and the syntax since libGDX 1.9.13.
 
-The name of a picture, 'key: value' lines about it, then the name of each sprite and such lines about that one; an empty
-line ends what belongs to the picture. Old: 'xy', 'size', 'orig' and 'offset'; new: 'bounds' and 'offsets'.
+A page has the name of an image and 'key: value' lines, then the name of each sprite with its own 'key: value' lines; a
+blank line ends the page. Old keys: 'xy', 'size', 'orig' and 'offset'; new keys: 'bounds' and 'offsets'.
 https://github.com/libgdx/libgdx, TextureAtlas.java
 """
 
@@ -26,12 +26,12 @@ from studio.data.atlases.base import (
 )
 from studio.data.files.source_files import SourceFile, UnreadableFile
 
-_TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
+_TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # "rotate": degrees anticlockwise
 Values = dict[str, str]
 
 
 class LibgdxAtlas(AtlasFormat):
-    """One file describes one picture or several, under any name: it is found by what it says."""
+    """Finds the file that names the image; a file may describe several images and have any name."""
 
     name = "libgdx"
 
@@ -41,7 +41,7 @@ class LibgdxAtlas(AtlasFormat):
     def read(self, file: SourceFile) -> Atlas | None:
         for name in self.descriptions(file):
             if name.rpartition(".")[0] != file.stem and exceeds_size_limit(file, name):
-                continue  # other programs call their files so too
+                continue  # a file of another program with the same suffix
             atlas = _atlas(name, read_description(file, name).decode("utf-8", "replace"), file)
             if atlas is not None and not atlas.regions:
                 raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it lists no sprites in it")
@@ -103,7 +103,7 @@ def _region(name: str, values: Values) -> Region:
 
 
 def _numbers(values: Values, key: str, count: int) -> list[int]:
-    """The whole numbers under `key`; none unless there are `count` of them."""
+    """Return the whole numbers of the value `key`; [] unless there are exactly `count`."""
     numbers = [whole_number(word) for word in values.get(key, "").split(",")]
     whole = [number for number in numbers if number is not None]
     return whole if len(numbers) == len(whole) == count else []

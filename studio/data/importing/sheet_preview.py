@@ -1,4 +1,4 @@
-"""A sheet looked at before it is cut: its pixels, the grid that is seen in it, the boxes of packed sprites."""
+"""Load a sheet before it is sliced: its pixels, its detected grid, and the boxes of packed sprites."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.core.events import Event
 from studio.core.threads import run_in_thread
 from studio.data.files.source_files import SourceFile, SourceImage, UnreadableFile
 from studio.data.images.canvas import clear_hidden
-from studio.data.importing.single_sprite import pictures_of
+from studio.data.importing.single_sprite import load_images
 from studio.data.options import SheetGrid
 from studio.data.reading.finding import find_file, resolve_roots
 from studio.data.sheets.cells import SummedAreaTable
@@ -28,7 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SheetPreview:
-    """A picture that may be cut. rgba: uint8 [H, W, 4], colour zeroed under alpha 0. proposed: the grid seen in it."""
+    """An image that may be sliced.
+
+    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. foreground: counts of foreground pixels. proposed: detected grid.
+    """
 
     name: str
     rgba: Rgba
@@ -39,58 +42,58 @@ class SheetPreview:
 def load_sheet_preview(
     paths: Sequence[Path], name: str, grid: SheetGrid | None = None
 ) -> Generator[Event, None, SheetPreview]:
-    """Read the sheet that an import of `paths` calls `name`, with or without the part behind '#'.
+    """Load the sheet `name` of an import of `paths`; a part name behind '#' is ignored.
 
-    grid: the one that the import has recognised; otherwise the likeliest that this picture shows is proposed.
-    Raises BadInputError when it has gone, can't be read, or is taken apart already by what describes it.
+    grid: the grid that the import detected; None detects the most likely grid of this image alone. Raises BadInputError
+    for a missing or unreadable file, and for an image whose sprites are known already.
     """
-    return (yield from _in_thread(lambda: _looked_at(paths, name, grid), "sheet read"))
+    return (yield from _run_in_thread(lambda: _load(paths, name, grid), "sheet read"))
 
 
 def find_packed(sheet: SheetPreview, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
-    """The boxes of the sprites that cutting it as a packed one gives, in their order.
+    """Find the sprites of a packed sheet: boxes int64 [n, 4], left, top, right, bottom (right and bottom excluded).
 
-    int [n, 4]: left, top, right and bottom, the last two excluded. Raises BadInputError for too many.
+    gap: as in ImportOptions. Raises BadInputError for too many sprites.
     """
-    return (yield from _in_thread(lambda: _boxes(sheet, gap), "sprites looked for"))
+    return (yield from _run_in_thread(lambda: _packed_boxes(sheet, gap), "sprites looked for"))
 
 
-def _in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
-    """Run it on a thread, so that closing the generator never blocks."""
+def _run_in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
+    """Call `work` on a thread, so that closing the generator never blocks."""
 
-    def alone() -> Generator[int, None, T]:
+    def once() -> Generator[int, None, T]:
         yield 0
         return work()
 
-    return run_in_thread(alone(), 0, what)
+    return run_in_thread(once(), 0, what)
 
 
-def _looked_at(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPreview:
+def _load(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPreview:
     roots = resolve_roots(paths)
     file = find_file(roots, name)
     if file is None and "#" in name:
         file = find_file(roots, name.rpartition("#")[0])
     if file is None:
         raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
-    picture = _picture(file)
-    clear_hidden(picture.rgba)
-    return SheetPreview(file.name, picture.rgba, SummedAreaTable.of(picture.rgba), grid or propose_grid(picture.rgba))
+    image = _image_to_slice(file)
+    clear_hidden(image.rgba)
+    return SheetPreview(file.name, image.rgba, SummedAreaTable.of(image.rgba), grid or propose_grid(image.rgba))
 
 
-def _picture(file: SourceFile) -> SourceImage:
-    """Return the only picture of a file, or the rest of a partly described sheet. Raises BadInputError for others."""
-    uncut = [picture for picture in pictures_of(file) if picture.may_be_sheet]
-    if len(uncut) == 1:
-        return uncut[0]
+def _image_to_slice(file: SourceFile) -> SourceImage:
+    """Return the only image of a file, or the rest of a partly described sheet. Raises BadInputError for others."""
+    candidates = [image for image in load_images(file) if image.may_be_sheet]
+    if len(candidates) == 1:
+        return candidates[0]
     title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
-    raise BadInputError(title, "There is nothing to cut.")
+    raise BadInputError(title, "There is nothing to slice.")
 
 
-def _boxes(sheet: SheetPreview, gap: int) -> NDArray[np.int64]:
+def _packed_boxes(sheet: SheetPreview, gap: int) -> NDArray[np.int64]:
     try:
         pieces = slice_packed(sheet.rgba, gap)
-    except UnreadableFile as refused:
-        raise BadInputError(f"{sheet.name!r} {refused.reason}.", "Allow larger gaps, or cut it as a grid.") from None
+    except UnreadableFile as error:
+        raise BadInputError(f"{sheet.name!r} {error.reason}.", "Allow larger gaps, or slice it by a grid.") from None
     corners = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in pieces]
     boxes = np.array(corners, np.int64).reshape(-1, 4)
     boxes[:, 2:] += boxes[:, :2]

@@ -1,4 +1,4 @@
-"""One sprite to begin with, from a file, the clipboard or a drop: read, and put on a model's canvas by whole pixels."""
+"""Load one image from a file, and fit an image to a model's canvas without mixing pixels."""
 
 from __future__ import annotations
 
@@ -17,88 +17,90 @@ from studio.data.reading.read import all_sources
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """A picture on a canvas: uint8 [S, S, 4]. steps: in words, what was done to it; none where it fitted."""
+class FittedSprite:
+    """An image on a canvas.
+
+    rgba: uint8 [S, S, 4]. width, height: of the image in pixels. changes: descriptions of what was changed; () for an
+    image of the canvas size.
+    """
 
     rgba: Rgba
-    width: int  # of the picture, in pixels
+    width: int
     height: int
-    steps: tuple[str, ...]
+    changes: tuple[str, ...]
 
     @property
-    def how(self) -> str:
-        """All of it in words; empty where it fitted."""
+    def description(self) -> str:
+        """All changes in words; '' without changes."""
         side = len(self.rgba)
-        done = f"{', '.join(self.steps)} on {side} x {side}"
-        return f"{self.width} x {self.height} pixels: {done}" if self.steps else ""
+        changes = f"{', '.join(self.changes)} on {side} x {side}"
+        return f"{self.width} x {self.height} pixels: {changes}" if self.changes else ""
 
 
-def read_picture(path: Path) -> Rgba:
-    """The first picture in a file of any kind that the studio reads: uint8 [H, W, 4]. Raises BadInputError."""
-    roots = resolve_roots([path])
-    file = find_file(roots, path.name)
-    if file is None:
-        raise BadInputError(f"There is no picture {str(path)!r}.", "Name a file with a sprite in it.")
-    pictures = pictures_of(file)
-    if not pictures:
-        raise BadInputError(f"There is no picture in {path.name!r}.", "Name a file with a sprite in it.")
-    clear_hidden(pictures[0].rgba)
-    return pictures[0].rgba
+def load_image(path: Path) -> Rgba:
+    """Load the first image of a file in any supported format: uint8 [H, W, 4]. Raises BadInputError."""
+    file = find_file(resolve_roots([path]), path.name)
+    images = [] if file is None else load_images(file)
+    if not images:
+        raise BadInputError(f"There is no image in {str(path)!r}.", "Choose a file with a sprite.")
+    clear_hidden(images[0].rgba)
+    return images[0].rgba
 
 
-def pictures_of(file: SourceFile) -> list[SourceImage]:
-    """The pictures in a file of any kind that the studio reads. Raises BadInputError."""
+def load_images(file: SourceFile) -> list[SourceImage]:
+    """Load all images of a file in any supported format. Raises BadInputError."""
     source = next(source for source in all_sources() if source.claims(file))
     try:
         return [item for item in source.read(file) if isinstance(item, SourceImage)]
-    except UnreadableFile as refused:
-        raise BadInputError(f"{file.name!r} can't be read: {refused.reason}.", "Save it anew as PNG.") from None
+    except UnreadableFile as error:
+        raise BadInputError(f"{file.name!r} can't be read: {error.reason}.", "Save it again as PNG.") from None
     except OSError as error:
-        raise BadInputError(
-            f"{file.name!r}: {os_error_reason(error, 'file')}.", "Check the file and its drive."
-        ) from None
+        title = f"{file.name!r}: {os_error_reason(error, 'file')}."
+        raise BadInputError(title, "Check the file and its drive.") from None
 
 
-def fit(rgba: Rgba, size: int) -> Fitted:
-    """A picture uint8 [H, W, 4] on a canvas of `size` pixels a side: no pixel is mixed with another.
+def fit_to_canvas(rgba: Rgba, size: int) -> FittedSprite:
+    """Fit an image uint8 [H, W, 4] to a canvas of `size` x `size` pixels, centred, without mixing pixels.
 
-    One that was enlarged is brought back to its true size, one that is too large is cut to what can be seen, and where
-    that is still too large, only every second, third or so on of its rows and columns is left. Then it is centred.
+    An image larger than the canvas gets its upscaling undone and its transparent borders cropped; if it still is too
+    large, only every second (third, ...) row and column is kept.
     """
     height, width = rgba.shape[:2]
     if (height, width) == (size, size):
-        return Fitted(rgba, width, height, ())
-    done = []
+        return FittedSprite(rgba, width, height, ())
+    changes = []
     if max(height, width) > size and upscaling_factor(rgba) > 1:
-        done.append(f"brought back from {upscaling_factor(rgba)} times its size")
+        changes.append(f"scaled down from {upscaling_factor(rgba)}x")
         rgba = undo_upscaling(rgba, 0)
     box = visible_bounds(rgba)
     if max(rgba.shape[:2]) > size and box is not None:
         left, top, right, bottom = box
         if (bottom - top, right - left) != rgba.shape[:2]:
-            done.append("empty borders cut off")
+            changes.append("transparent borders cropped")
         rgba = rgba[top:bottom, left:right]
     step = -(-max(rgba.shape[:2]) // size)
     if step > 1:
         rgba = rgba[step // 2 :: step, step // 2 :: step]
-        done.append(f"shrunk to one pixel of every {step} x {step}")
+        changes.append(f"shrunk to one pixel of every {step} x {step}")
     canvas = np.zeros((size, size, 4), np.uint8)
     paste_centred(rgba, canvas)
-    return Fitted(canvas, width, height, (*done, "centred"))
+    return FittedSprite(canvas, width, height, (*changes, "centred"))
 
 
-def read_mask(path: Path) -> NDArray[np.bool_]:
-    """Which pixels stay, from a picture in which they are white: bool [H, W]. Raises BadInputError."""
-    rgba = read_picture(path)
-    return _is_white(rgba)
-
-
-def read_silhouette(path: Path) -> NDArray[np.uint8]:
-    """The alpha of a picture or, where it can be seen through nowhere, 255 where it is white: uint8 [H, W].
+def load_mask(path: Path) -> NDArray[np.bool_]:
+    """Load an inpainting mask: bool [H, W], True for pixels to keep, which are white in the image.
 
     Raises BadInputError.
     """
-    rgba = read_picture(path)
+    return _is_white(load_image(path))
+
+
+def load_silhouette(path: Path) -> NDArray[np.uint8]:
+    """Load a silhouette: uint8 [H, W], the alpha of an image, or 255 for white pixels of an opaque image.
+
+    Raises BadInputError.
+    """
+    rgba = load_image(path)
     alpha = rgba[..., 3]
     return np.where(_is_white(rgba), np.uint8(255), np.uint8(0)) if (alpha == 255).all() else alpha
 

@@ -1,4 +1,4 @@
-"""Aseprite files: every frame is a sprite, with its visible layers drawn over one another."""
+"""Read Aseprite files: each frame becomes a sprite, with its visible layers merged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssu
 
 
 class AsepriteSource(Source):
-    """Claimed by suffix; Adobe's swatch files share it and are refused."""
+    """Claims files by suffix. Adobe swatch files have the same suffix; `parse` refuses them."""
 
     name = "aseprite"
 
@@ -47,7 +47,7 @@ class AsepriteSource(Source):
 
 
 def _parts(ase: AseFile) -> list[tuple[str, str]]:
-    """For each frame a name unlike the others (its number in the shortest tag over it, or in the file) and the tag."""
+    """Return a unique part name and the tag of each frame: 'walk 2' for the second frame of the shortest tag."""
     if ase.frame_count == 1:
         return [("", "")]
     parts: dict[str, str] = {}
@@ -68,18 +68,18 @@ def _remarks(ase: AseFile) -> Iterator[SourceIssue]:
     visible = [layer for layer in ase.layers if layer.visible]
     unknown = sum(layer.blend_mode >= len(BLEND_FUNCTIONS) for layer in visible)
     if unknown:
-        yield SourceIssue("blend mode", f"{count(unknown, 'layer')} of a blend mode that is not known: drawn as normal")
+        yield SourceIssue("blend mode", f"{count(unknown, 'layer')} of an unknown blend mode: drawn as normal")
     tilesets = [ase.tilesets.get(layer.tileset) for layer in visible if layer.kind == TILEMAP]
     elsewhere = sum(tileset is not None and tileset.data is None for tileset in tilesets)
     if elsewhere:
         yield SourceIssue("incomplete", f"{count(elsewhere, 'layer')} left out: the tiles are in another file")
     if ase.frame_count > len(ase.frames):
-        taken = "first was" if len(ase.frames) == 1 else f"first {len(ase.frames):,} were"
-        yield SourceIssue("animation", f"holds {ase.frame_count:,} frames: only the {taken} taken")
+        read = "first was" if len(ase.frames) == 1 else f"first {len(ase.frames):,} were"
+        yield SourceIssue("animation", f"holds {ase.frame_count:,} frames: only the {read} read")
 
 
 def _one_layer(frames: Sequence[Rgba]) -> bytes:
-    """The file of an RGBA sprite of one layer; all frames are of one size."""
+    """Return the bytes of an RGBA file with one layer. frames: uint8 [H, W, 4], all of one size."""
     height, width = frames[0].shape[:2]
     layer = _chunk(0x2004, struct.pack("<HHHHHHB3xH", 1, 0, 0, 0, 0, 0, 255, 0))
     body = b""

@@ -1,6 +1,6 @@
-"""IDX files, as of MNIST and its family: thousands of grey pictures in one file, their classes in one beside it.
+"""Read IDX files of MNIST and similar data sets: thousands of grey images in a file, and their classes in another.
 
-'train-images-idx3-ubyte.gz' holds the pictures and 'train-labels-idx1-ubyte.gz' a number for each, or both unpacked.
+'train-images-idx3-ubyte.gz' holds the images and 'train-labels-idx1-ubyte.gz' the class numbers; both may be unpacked.
 """
 
 from __future__ import annotations
@@ -21,43 +21,41 @@ from studio.data.files.source_files import CUT_OFF
 from studio.data.images.decoding import check_size, read_bytes
 from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
-_MOST_PICTURES = 250_000
-_LARGEST_UNPACKED = 256 << 20  # bytes
+_MAX_IMAGES = 250_000
+_MAX_UNPACKED = 256 << 20  # bytes
 _GZIP = b"\x1f\x8b"
-_BYTES, _OTHER_NUMBERS = 0x08, frozenset({0x09, 0x0B, 0x0C, 0x0D, 0x0E})  # kinds of numbers in an IDX file
-_AT_ONCE = 256  # pictures
+_BYTES, _OTHER_TYPES = 0x08, frozenset({0x09, 0x0B, 0x0C, 0x0D, 0x0E})  # data types of an IDX file
+_BATCH = 256  # images
 _FASHION = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 
 
 class IdxSource(Source):
-    """Every picture is an opaque sprite: whether its black is a background or a colour, the file does not say.
+    """Reads each image as an opaque sprite: the file does not say whether black is the background.
 
-    Those of 't10k-images-idx3-ubyte' are the test set.
+    Images of 't10k-images-idx3-ubyte' are the test set.
     """
 
     name = "idx"
 
     def claims(self, file: SourceFile) -> bool:
-        return _holds_pictures(file) or "idx1-ubyte" in _file_name(file)
+        return _has_images(file) or "idx1-ubyte" in _file_name(file)
 
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
-        if not _holds_pictures(file):
-            return  # labels: they are read with their pictures
+        if not _has_images(file):
+            return  # labels are read with their images
         grey = _numbers(read_bytes(file), 3)
         labels = _labels(file, len(grey))
         digits = len(str(len(grey) - 1))
-        for start in range(0, len(grey), _AT_ONCE):
-            some = grey[start : start + _AT_ONCE]
-            rgba = np.full((*some.shape, 4), 255, np.uint8)
-            rgba[..., :3] = some[..., None]
-            for number, picture in enumerate(rgba, start):
-                yield SourceImage(picture, f"{number:0{digits}}", label=labels[number] if labels else "")
+        for start in range(0, len(grey), _BATCH):
+            batch = grey[start : start + _BATCH]
+            rgba = np.full((*batch.shape, 4), 255, np.uint8)
+            rgba[..., :3] = batch[..., None]
+            for number, image in enumerate(rgba, start):
+                yield SourceImage(image, f"{number:0{digits}}", label=labels[number] if labels else "")
         if file.is_of_test_set:
-            yield SourceIssue(
-                "test set", "holds the sprites to judge by: they are not learnt from, unless there are no others"
-            )
+            yield SourceIssue("test set", "the test set: not used for training, unless there are no other sprites")
         if not labels:
-            yield SourceIssue("no classes", "no file of labels was found beside it: drop the folder that holds both")
+            yield SourceIssue("no classes", "no labels file beside it: open the folder that holds both")
 
     def example(self, folder: Path) -> Path:
         grey = np.zeros((2, 8, 8), np.uint8)
@@ -73,12 +71,12 @@ def _file_name(file: SourceFile) -> str:
     return file.file_name.lower()
 
 
-def _holds_pictures(file: SourceFile) -> bool:
+def _has_images(file: SourceFile) -> bool:
     return "idx3-ubyte" in _file_name(file)
 
 
 def _labels(file: SourceFile, count: int) -> list[str]:
-    """The class of each picture; empty when there is no file of labels. Raises Refused when they don't belong to it."""
+    """Return the class of each image; [] without a labels file. Raises UnreadableFile for labels of other images."""
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
     siblings = {name.lower(): name for name in file.siblings}
     name = siblings.get(stem) or siblings.get(f"{stem}.gz")
@@ -100,15 +98,15 @@ def _labels(file: SourceFile, count: int) -> list[str]:
 
 
 def _is_fashion(file: SourceFile) -> bool:
-    """By what was dropped; where that says nothing ('raw'), by the nearest folder that is called after the family."""
+    """Return whether the names of the dropped folder and the file, or else of a parent folder, say Fashion-MNIST."""
     above = [part.lower() for part in reversed(file.path.parts) if "mnist" in part.lower()][:1]
     return any("fashion" in words for words in (f"{file.default_class}/{file.name}".lower(), *above))
 
 
 def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
-    """What an IDX file holds, packed with gzip or not: uint8 [count, height, width], or [count] for one axis.
+    """Return the array of an IDX file, gzip-compressed or not: uint8 [count, height, width], or [count] for one axis.
 
-    Raises Refused unless it is exactly as long as its header says, which bounds what is unpacked.
+    Raises UnreadableFile unless the file has exactly the length in its header, which also limits the unpacked size.
     """
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
@@ -128,23 +126,23 @@ def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
 
 
 def _shape(header: bytes, axes: int) -> tuple[int, ...]:
-    """Sizes along each axis. Raises Refused when they can't be those of pictures or labels, or are too large."""
+    """Return the array shape in a header. Raises UnreadableFile for other data types and for too large arrays."""
     if len(header) < 4 + 4 * axes:
         raise UnreadableFile("unreadable", CUT_OFF)
     zero, kind, found, *sizes = struct.unpack(f">HBB{axes}I", header)
-    if zero or found != axes or kind not in _OTHER_NUMBERS | {_BYTES}:
+    if zero or found != axes or kind not in _OTHER_TYPES | {_BYTES}:
         raise UnreadableFile(
             "unreadable", f"not an IDX file of {'pictures' if axes == 3 else 'labels'}, as its name says"
         )
     if kind != _BYTES:
-        raise UnreadableFile("unsupported", "an IDX file of other numbers than bytes, which is not read")
+        raise UnreadableFile("unsupported", "an IDX file with numbers other than bytes can't be read")
     if not all(sizes):
-        raise UnreadableFile("unreadable", "an IDX file that holds nothing")
-    if sizes[0] > _MOST_PICTURES:
-        raise UnreadableFile("refused", f"too many: {sizes[0]:,} pictures, at most {_MOST_PICTURES:,} are read")
+        raise UnreadableFile("unreadable", "an IDX file without data")
+    if sizes[0] > _MAX_IMAGES:
+        raise UnreadableFile("refused", f"too many: {sizes[0]:,} pictures, at most {_MAX_IMAGES:,} are read")
     if axes == 3:
         check_size(sizes[2], sizes[1])
     length = math.prod(sizes)
-    if length > _LARGEST_UNPACKED:
-        raise UnreadableFile("refused", f"too large: {length >> 20:,} MB, at most {_LARGEST_UNPACKED >> 20} are read")
+    if length > _MAX_UNPACKED:
+        raise UnreadableFile("refused", f"too large: {length >> 20:,} MB, at most {_MAX_UNPACKED >> 20} are read")
     return tuple(sizes)

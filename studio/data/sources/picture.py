@@ -1,4 +1,4 @@
-"""A picture or an animation: PNG, GIF, BMP, WebP, JPEG, TGA or TIFF, recognised by content and not by name."""
+"""Read images and animations: PNG, GIF, BMP, WebP, JPEG, TGA, TIFF and others, recognised by content, not by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssu
 
 
 class PictureSource(Source):
-    """The last one asked: it takes whatever might be a picture."""
+    """The last source to be asked; it claims every file and yields nothing for files without an image."""
 
     name = "picture"
     order = 100

@@ -19,13 +19,12 @@ from PIL import Image
 from studio.core import records
 from studio.core.arrays import Rgba
 from studio.data.aseprite.blend import draw
-from studio.data.images.decoding import check_size, decode, read_header
-from studio.data.images.decoding import read_bytes as whole
+from studio.data.images.decoding import check_size, decode, read_bytes, read_header
 from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
-_LARGEST = 16 << 20  # bytes; parsing JSON blocks all other threads
-_MOST_FRAMES, _MOST_LAYERS = 1_000, 1_000
-MOST_PIXELS = 1 << 26  # limit for the file's pictures, and for all frames
+_MAX_BYTES = 16 << 20  # bytes; parsing JSON blocks all other threads
+_MAX_FRAMES, _MAX_LAYERS = 1_000, 1_000
+MAX_PIXELS = 1 << 26  # limit for the file's pictures, and for all frames
 _NORMAL = 0  # blend mode
 _ONE_STRIP = 1  # modelVersion with all frames of a layer in one picture
 
@@ -68,9 +67,9 @@ class PiskelSource(Source):
         return file.suffix == ".piskel"
 
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
-        if file.size > _LARGEST:
-            raise UnreadableFile("refused", f"too large: {file.size >> 20:,} MB, at most {_LARGEST >> 20} are read")
-        data = whole(file)
+        if file.size > _MAX_BYTES:
+            raise UnreadableFile("refused", f"too large: {file.size >> 20:,} MB, at most {_MAX_BYTES >> 20} are read")
+        data = read_bytes(file)
         if not data:
             raise UnreadableFile("unreadable", "empty: the file has no bytes")
         try:
@@ -99,16 +98,16 @@ class PiskelSource(Source):
 
 
 def _frames(data: bytes) -> list[Rgba]:
-    """Decode the frames, each uint8 [H, W, 4]. Raises Refused, and ValueError for JSON of other programs."""
+    """Decode the frames, each uint8 [H, W, 4]. Raises UnreadableFile, and ValueError for JSON of other programs."""
     content = records.parse(data, _File)
     sprite = content.piskel
     if content.modelVersion < _ONE_STRIP:
         raise UnreadableFile("unsupported", "a file of an old Piskel version: save it again in Piskel")
     check_size(sprite.width, sprite.height)
-    if len(sprite.layers) > _MOST_LAYERS:
-        raise UnreadableFile("refused", f"too many layers: at most {_MOST_LAYERS:,} are read")
+    if len(sprite.layers) > _MAX_LAYERS:
+        raise UnreadableFile("refused", f"too many layers: at most {_MAX_LAYERS:,} are read")
     frames: list[Rgba] = []
-    left = MOST_PIXELS
+    left = MAX_PIXELS
     for text in sprite.layers:
         layer = records.parse(text, _Layer)
         opacity = round(255 * min(max(1.0 if layer.opacity is None else layer.opacity, 0.0), 1.0))
@@ -116,10 +115,10 @@ def _frames(data: bytes) -> list[Rgba]:
             picture = _png_in(chunk.base64PNG)
             header = read_header(picture, ".png")
             if header.kind != "PNG":
-                raise UnreadableFile("unreadable", "damaged: its pictures are no PNG files")
+                raise UnreadableFile("unreadable", "damaged: its images are not PNG")
             left -= header.width * header.height
             if left < 0:
-                raise UnreadableFile("refused", f"too large: more than {MOST_PIXELS:,} pixels")
+                raise UnreadableFile("refused", f"too large: more than {MAX_PIXELS:,} pixels")
             _draw(frames, decode(picture, ".png").rgba, chunk.layout, (sprite.width, sprite.height), opacity)
     if not frames:
         raise UnreadableFile("unreadable", "damaged: it has no frames")
@@ -129,8 +128,8 @@ def _frames(data: bytes) -> list[Rgba]:
 def _chunks(layer: _Layer) -> list[_Chunk]:
     if layer.chunks is not None or not layer.base64PNG:
         return layer.chunks or []
-    if layer.frameCount > _MOST_FRAMES:
-        raise UnreadableFile("refused", f"too many frames: at most {_MOST_FRAMES:,} are read")
+    if layer.frameCount > _MAX_FRAMES:
+        raise UnreadableFile("refused", f"too many frames: at most {_MAX_FRAMES:,} are read")
     return [_Chunk([[number] for number in range(layer.frameCount)], layer.base64PNG)]
 
 
@@ -138,21 +137,21 @@ def _png_in(url: str) -> bytes:
     try:
         return base64.b64decode(url.partition(",")[2])
     except (binascii.Error, ValueError):
-        raise UnreadableFile("unreadable", "damaged: a picture has invalid base64 text") from None
+        raise UnreadableFile("unreadable", "damaged: an image has invalid base64 text") from None
 
 
 def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
     """Draw the frames of a layer's picture over the lower layers in `frames`, in place; append missing frames.
 
-    layout: as in _Chunk. size: width and height of a frame. opacity: 0 to 255. Raises Refused if `layout` and `size`
-    don't fit the picture.
+    layout: as in _Chunk. size: width and height of a frame. opacity: 0 to 255. Raises UnreadableFile
+    if `layout` and `size` don't fit the picture.
     """
     width, height = size
     rows = max(map(len, layout), default=0)
     if picture.shape[:2] != (rows * height, len(layout) * width):
-        raise UnreadableFile("unreadable", "damaged: a picture does not have the size of its frames")
+        raise UnreadableFile("unreadable", "damaged: an image does not have the size of its frames")
     count = 1 + max((number for column in layout for number in column), default=-1)
-    if count > _MOST_FRAMES or count * width * height > MOST_PIXELS:
+    if count > _MAX_FRAMES or count * width * height > MAX_PIXELS:
         raise UnreadableFile("refused", "too many frames or pixels")
     while len(frames) < count:
         frames.append(np.zeros((height, width, 4), np.uint8))

@@ -1,4 +1,4 @@
-"""A sheet: one picture of many sprites, described by files beside it, of any kind that studio.data.atlases knows."""
+"""Read sheets: an image of many sprites, described by a file beside it in one of the atlas formats."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class SheetSource(Source):
             return
         try:
             sheet = DescribedSheet.of(pictures[0].rgba, atlas)
-        except UnreadableFile as refused:
+        except UnreadableFile as error:
             yield from items
-            yield SourceIssue("description", refused.reason)
+            yield SourceIssue("description", error.reason)
             return
         yield from _sprites(sheet, atlas.regions, (escape_unprintable(file.stem),))
         yield from (item for item in items if isinstance(item, SourceIssue))
@@ -60,7 +60,7 @@ class SheetSource(Source):
 
 @cache
 def atlas_formats() -> tuple[AtlasFormat, ...]:
-    """Every way to describe a sheet, in the order in which they are asked."""
+    """Return an instance of every atlas format, sorted by `AtlasFormat.order`."""
     return tuple(discover(studio.data.atlases, AtlasFormat).values())  # type: ignore[type-abstract]
 
 
@@ -70,8 +70,8 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
     for form in atlas_formats():
         try:
             atlas = form.read(file)
-        except UnreadableFile as refused:
-            problem = problem or refused.reason
+        except UnreadableFile as error:
+            problem = problem or error.reason
         else:
             if atlas is not None:
                 return atlas, ""
@@ -81,7 +81,7 @@ def _atlas_of(file: SourceFile) -> tuple[Atlas | None, str]:
 def _sprites(
     sheet: DescribedSheet, regions: Sequence[Region], folders: tuple[str, ...]
 ) -> Iterator[SourceImage | SourceIssue]:
-    """Yield the sprites and remarks of a sheet. A sheet with a single sprite becomes a picture without a part name."""
+    """Yield the sprites and issues of a sheet. A sheet with a single sprite becomes an image without a part name."""
     used: dict[str, int] = {}
     paths = _paths([region.name for region in regions])
     parts = [_part(path, number, used) for number, path in enumerate(paths)]

@@ -76,7 +76,7 @@ OF_NO_PIXELS = [part(kind, b"\xff" * 9) for kind in (0x2006, 0x2007, 0x2008, 0x2
         ([layer(VISIBLE | BACKGROUND, opacity=10, mode=1)], []),  # opaque whatever it says
         ([*OF_NO_PIXELS, layer(), part(0x9999, b"")], []),
         ([layer(mode=19), layer(0, mode=77)],
-         [("blend mode", "1 layer of a blend mode that is not known: drawn as normal")]),
+         [("blend mode", "1 layer of an unknown blend mode: drawn as normal")]),
         ([tileset(0, noise(3, 2, 2, 3, 4), flags=5), layer(), layer(kind=2), tilemap(1, [[1]])],
          [("incomplete", "1 layer left out: the tiles are in another file")]),
     ],
@@ -245,9 +245,9 @@ def test_names_of_frames(tmp_path: Path) -> None:
 def test_very_many_frames_are_cut_short(tmp_path: Path) -> None:
     data = ase(frame(layer(), cel(0, filled(RED, 1, 1))), *[frame(link(0, 0))] * 1_200, size=(1, 1))
     assert len(pictures(data, tmp_path)) == 1_000
-    assert remarks(data, tmp_path) == [("animation", "holds 1,201 frames: only the first 1,000 were taken")]
+    assert remarks(data, tmp_path) == [("animation", "holds 1,201 frames: only the first 1,000 were read")]
     large = ase(frame(layer()), *[frame()] * 4, size=(4096, 4096))
-    assert remarks(large, tmp_path) == [("animation", "holds 5 frames: only the first 4 were taken")]
+    assert remarks(large, tmp_path) == [("animation", "holds 5 frames: only the first 4 were read")]
 
 
 def test_a_whole_import(tmp_path: Path) -> None:

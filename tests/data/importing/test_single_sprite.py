@@ -10,7 +10,7 @@ from PIL import Image
 
 from studio.core.arrays import Rgba
 from studio.core.errors import BadInputError
-from studio.data.importing.single_sprite import fit, read_mask, read_picture
+from studio.data.importing.single_sprite import fit_to_canvas, load_image, load_mask
 
 SIZE = 8
 
@@ -24,21 +24,23 @@ def test_pictures_are_fitted_by_whole_pixels() -> None:
     art = np.zeros((SIZE, SIZE, 4), np.uint8)
     art[1:-1, 2:-1] = [*rng.integers(0, 255, (1, 1, 3))[0, 0], 255]
     art[1:-1, 2:-1, :3] = rng.integers(0, 255, (SIZE - 2, SIZE - 3, 3))
-    assert fit(art, SIZE).how == "" and fit(art, SIZE).rgba is art
-    large = fit(_enlarged(art, 4), SIZE)
-    assert "brought back from 4 times its size" in large.how
+    assert fit_to_canvas(art, SIZE).description == "" and fit_to_canvas(art, SIZE).rgba is art
+    large = fit_to_canvas(_enlarged(art, 4), SIZE)
+    assert "scaled down from 4x" in large.description
     np.testing.assert_array_equal(large.rgba, art)
     around = np.pad(art, ((0, 9), (7, 0), (0, 0)))
-    assert "empty borders cut off" in fit(around, SIZE).how
-    np.testing.assert_array_equal(np.unique(fit(around, SIZE).rgba, axis=0).shape, np.unique(art, axis=0).shape)
+    assert "transparent borders cropped" in fit_to_canvas(around, SIZE).description
+    np.testing.assert_array_equal(
+        np.unique(fit_to_canvas(around, SIZE).rgba, axis=0).shape, np.unique(art, axis=0).shape
+    )
     noise = rng.integers(0, 255, (40, 17, 4), np.uint8)
     noise[..., 3] = 255
-    small = fit(noise, SIZE)
-    assert small.how == "17 x 40 pixels: shrunk to one pixel of every 5 x 5, centred on 8 x 8"
+    small = fit_to_canvas(noise, SIZE)
+    assert small.description == "17 x 40 pixels: shrunk to one pixel of every 5 x 5, centred on 8 x 8"
     assert small.rgba.shape == (SIZE, SIZE, 4)
     seen = small.rgba[small.rgba[..., 3] > 0]
     assert len(seen) and {pixel.tobytes() for pixel in seen} <= {pixel.tobytes() for pixel in noise.reshape(-1, 4)}
-    assert not fit(np.zeros((20, 20, 4), np.uint8), SIZE).rgba.any()
+    assert not fit_to_canvas(np.zeros((20, 20, 4), np.uint8), SIZE).rgba.any()
 
 
 def test_a_mask_is_white_where_pixels_stay(tmp_path: Path) -> None:
@@ -46,9 +48,9 @@ def test_a_mask_is_white_where_pixels_stay(tmp_path: Path) -> None:
         [[[255, 255, 255, 255], [255, 255, 255, 0]], [[90, 90, 90, 255], [200, 200, 200, 255]]], np.uint8
     )
     Image.fromarray(picture).save(tmp_path / "m.png")
-    assert read_mask(tmp_path / "m.png").tolist() == [[True, False], [False, True]]
+    assert load_mask(tmp_path / "m.png").tolist() == [[True, False], [False, True]]
     (tmp_path / "text.txt").write_text("no picture")
     (tmp_path / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     for name in ("text.txt", "torn.png", "none.png", "."):
         with pytest.raises(BadInputError):
-            read_picture(tmp_path / name)
+            load_image(tmp_path / name)

@@ -116,9 +116,9 @@ def test_a_whole_import(tmp_path: Path) -> None:
         (images(GREY, 0x804), "unreadable", "not an IDX file of pictures"),
         (images(GREY, 0x10803), "unreadable", "not an IDX file of pictures"),
         (images(GREY, 0x103), "unreadable", "not an IDX file of pictures"),
-        (images(GREY, 0xD03), "unsupported", "other numbers than bytes"),
-        (images(GREY, 0x803, 0, 5, 7), "unreadable", "holds nothing"),
-        (images(GREY, 0x803, 12, 0, 7), "unreadable", "holds nothing"),
+        (images(GREY, 0xD03), "unsupported", "numbers other than bytes"),
+        (images(GREY, 0x803, 0, 5, 7), "unreadable", "without data"),
+        (images(GREY, 0x803, 12, 0, 7), "unreadable", "without data"),
         (images(GREY, 0x803, 13, 5, 7), "unreadable", "cut off"),
         (images(GREY, 0x803, 11, 5, 7), "unreadable", "longer than its header says"),
         (images(GREY, 0x803, 2**32 - 1, 5, 7), "refused", "too many: 4,294,967,295 pictures"),
@@ -190,4 +190,4 @@ def test_pictures_of_t10k_are_the_test_set(tmp_path: Path) -> None:
     found = imported(tmp_path)
     assert found.sprites.is_test.tolist() == [name.startswith("t10k") for name in found.sprites.names]
     assert found.sprites.is_test.sum() == 4
-    assert any("judge" in reason for reason in notes(found).values())
+    assert any("test set" in reason for reason in notes(found).values())

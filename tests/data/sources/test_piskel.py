@@ -82,7 +82,7 @@ def test_layers_are_drawn_over_one_another(tmp_path: Path) -> None:
         (piskel(width=50_000), "refused", "50,000 x 8"),
         (piskel(*["{}"] * 1_001), "refused", "too many layers"),
         (piskel(layer(([[0]], "data:image/png;base64,?"))), "unreadable", "no bytes"),
-        (piskel(layer(([[0]], url(b"GIF89a" + bytes(30))))), "unreadable", "no PNG files"),
+        (piskel(layer(([[0]], url(b"GIF89a" + bytes(30))))), "unreadable", "are not PNG"),
         (piskel(layer(([[0], [1]], strip(FRAMES[0])))), "unreadable", "the size of its frames"),
         (piskel(layer(([[-1]], strip(FRAMES[0])))), "unreadable", "contents"),
         (piskel(layer(([[10**9]], strip(FRAMES[0])))), "refused", "too many frames"),
@@ -98,7 +98,7 @@ def test_damaged_piskel_files_are_refused(tmp_path: Path, data: bytes, group: st
 
 
 def test_pixels_are_counted_before_they_are_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piskel_source, "MOST_PIXELS", 3 * 64)
+    monkeypatch.setattr(piskel_source, "MAX_PIXELS", 3 * 64)
     one = layer(([[0]], strip(FRAMES[0])))
     assert read(tmp_path / "a.piskel", piskel(one, one, one))
     with pytest.raises(UnreadableFile, match="more than 192 pixels"):

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview
-from studio.data.importing.single_sprite import fit
+from studio.data.importing.single_sprite import fit_to_canvas
 from studio.data.pixels.editing import NamedSprite
 
 _SIDE, _ZOOM = 144, 4  # of the preview, in logical pixels
@@ -47,13 +47,13 @@ class ResizePrompt(QWidget):
         if sprite is None:
             self._fitted = None
             return
-        found = fit(sprite.rgba, size)
+        found = fit_to_canvas(sprite.rgba, size)
         self._fitted = sprite._replace(rgba=found.rgba)
         self.preview.show_sprite(found.rgba)
         sizes = f"{sprite.name} has {found.width} x {found.height} pixels, this model's sprites have {size} x {size}."
         way_on = "Fitted, it looks like this." if is_new else "Fit it, and it looks like this; or choose another model."
         self.text.setText(f"{sizes} {way_on}")
-        self.how.setText(f"What is done to it: {', '.join(found.steps)}.")
+        self.how.setText(f"What is done to it: {', '.join(found.changes)}.")
         factory.set_button_text(self.fit, "Open it so" if is_new else "Fit it")
         self.fit.setToolTip(_OPEN if is_new else _FIT)
         self.leave.setVisible(is_new)

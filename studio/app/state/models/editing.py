@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from studio.app.background.job_events import UndoOffered
 from studio.app.background.job_queue import JobQueue
 from studio.core import file_systems, files, paths
-from studio.data.importing.single_sprite import read_picture
+from studio.data.importing.single_sprite import load_image
 from studio.data.pixels.editing import EditedSprite, EditHistory, NamedSprite, SavedEdit
 
 _MOST_WINDOWS = 9  # further windows do not remember their editor
@@ -106,7 +106,7 @@ class SpriteEditing(QObject):
 
     def read_file(self, path: Path) -> None:
         """Read a picture, to be edited."""
-        self._job_queue.run("files", f"Opening {path.name}", lambda: read_picture(path), partial(self.read.emit, path))
+        self._job_queue.run("files", f"Opening {path.name}", lambda: load_image(path), partial(self.read.emit, path))
 
     def store(self) -> None:
         """Remember the sprite in the editor for the next start. Raises OSError."""
