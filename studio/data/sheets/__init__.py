@@ -1,4 +1,5 @@
-"""Recognise sprite sheets and slice them into cells.
+"""Detect sprite sheets and slice them into sprites.
 
-recognising.py decides whether a picture is a sheet, grids.py proposes a grid, slicing.py cuts.
+recognising.py detects sheets, grids.py proposes grids, slicing.py slices, described.py uses a description beside the
+picture.
 """

@@ -1,8 +1,8 @@
-"""Where the tiles of a sheet may begin along one of its sides, from its pixels.
+"""Measure, from the pixels, where tiles may begin along one side of a sheet.
 
-A border between tiles is crossed by few pixels that touch, and by fewer of one colour: sprites end before it, and those
-on its two sides are different ones. Tiles of a size are likely where that holds at each of their borders and seldom
-elsewhere, and where each resembles the next, as the frames of an animation do.
+Few pixels touch across a border between tiles, and fewer touching pixels have the same colour: sprites end there, and
+both sides show different sprites. A tile size is likely if this holds at each of its borders and seldom elsewhere, and
+if each tile resembles the next, like frames of an animation.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from numpy.typing import NDArray
 SMALLEST_TILE, LARGEST_TILE = 4, 256
 MOST_SPACING = 8
 _MOST_MARGIN = 32
-_USUAL = 0.75  # quantile of the links between neighbouring lines that stands for those inside of sprites
-_LEVELS = np.array([0.06, 0.35, 0.7])  # shares of the usual links: lines are linked by at most so many, or by more
-# How often that is so at the borders of tiles, and between any two lines of a whole sprite: measured on drawn ones.
+_USUAL = 0.75  # quantile of links between neighbouring lines, typical inside sprites
+_LEVELS = np.array([0.06, 0.35, 0.7])  # classes of links, as shares of the usual number
+# Frequency of each class at tile borders and inside sprites, measured on hand-drawn sprites.
 _AT_BORDERS = np.array([0.84, 0.10, 0.04, 0.02])
 _IN_SPRITES = np.array([0.03, 0.13, 0.24, 0.60])
-_FEWEST = 0.05  # quantile of the pixels that touch across lines that stands for those at borders
-_PARTING = 0.25  # share of the usual touching pixels: where no lines have fewer, tiles are full and parted by colour
-_HOPELESS = -6.0  # evidence: no resemblance makes up for less
-_RESEMBLANCE = 10.0  # evidence if all that can be seen comes back at a distance, and nothing at others
+_FEWEST = 0.05  # quantile of touching pixels, typical at borders
+_PARTING = 0.25  # share of usual touching pixels; without fewer, only colours separate tiles
+_LEAST_EVIDENCE = -6.0  # least evidence: no resemblance can compensate
+_RESEMBLANCE = 10.0  # evidence if all pixels match at one distance and none at others
 _MOST_RESEMBLANCE = 4.0
 _LINES_COMPARED = 64
-_DISTANCES = 24  # other ones that a resemblance is measured by
-# Natural logarithms of how much rarer something is than its plain counterpart, as far as that can be said.
-_ONE_SIDED, _PAGE, _PARTLY_EMPTY, _CUT_OFF = 1.0, 0.5, 3.0, 8.0  # what is left behind the last tile
+_DISTANCES = 24  # number of distances for comparison
+# Estimated log-odds against unusual layouts (natural logarithm).
+_ONE_SIDED, _PAGE, _PARTLY_EMPTY, _CUT_OFF = 1.0, 0.5, 3.0, 8.0  # lines behind the last tile
 _MARGIN_AS_SPACING, _EVEN_MARGIN, _ANY_MARGIN = 0.5, 2.0, 3.0
 _EVEN_MARGINS = (1, 2, 4, 8, 16)
 
-# By the spacing and the margin before the first tile.
+# Log-odds by spacing and margin before the first tile.
 _START_RARITY = np.array(
     [
         [
@@ -54,49 +54,49 @@ Ints = NDArray[np.int64]
 
 
 class SideLines:
-    """The rows of a picture, or its columns: uint32 [n, m], of which bool [n, m] is not background."""
+    """The rows of a picture, or its columns: uint32 [n, m]. filled: bool [n, m], the pixels that are not background."""
 
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
         content = np.flatnonzero(filled.any(axis=1))
         self.first, self.last = (int(content[0]), int(content[-1])) if len(content) else (0, -1)
-        self.busy = (pixels != pixels[:, :1]).any(axis=1)  # hold more than one colour: no line between tiles does
-        self.evidence = np.zeros(len(pixels))  # that a tile begins there, against anywhere in this picture
-        self.parted = np.zeros(len(pixels))  # the same, against anywhere in a whole sprite
+        self.busy = (pixels != pixels[:, :1]).any(axis=1)  # lines with several colours: never between tiles
+        self.evidence = np.zeros(len(pixels))  # for a tile border, relative to other lines of the picture
+        self.parted = np.zeros(len(pixels))  # for a tile border, relative to lines of a whole sprite
         step = max(1, pixels.shape[1] // _LINES_COMPARED)
         self._pixels = pixels[self.first : self.last + 1, ::step]
         self._filled = filled[self.first : self.last + 1, ::step]
-        self._again: dict[int, float] = {}
-        self._usually = -1.0
+        self._shares: dict[int, float] = {}
+        self._usual_share = -1.0
         self._weigh(pixels, filled)
 
     def __len__(self) -> int:
         return len(self.busy)
 
     def resemblance(self, distance: int) -> float:
-        """Evidence that what lies so many lines further on is another tile: it looks the same, as nothing nearer does.
-
-        At twice the size of the tiles they resemble each other as well, so what a half or a third shows is taken off.
+        """Return the evidence that tiles repeat every `distance` lines: pixels match there, and less at shorter
+        distances.
+        Tiles also match at twice their size, so the match at a half and a third of the distance is subtracted.
         """
         if not SMALLEST_TILE <= distance < self.last - self.first:
             return 0.0
-        if self._usually < 0:
+        if self._usual_share < 0:
             most = (self.last - self.first) * 3 // 4
             others = np.unique(np.linspace(SMALLEST_TILE, max(SMALLEST_TILE, most), _DISTANCES).astype(int))
-            self._usually = float(np.quantile([self._seen_again(other) for other in others.tolist()], _USUAL))
-        nearer = [self._seen_again(distance // part) for part in (2, 3) if not distance % part]
-        gain = self._seen_again(distance) - max([self._usually, *nearer])
+            self._usual_share = float(np.quantile([self._matching_share(other) for other in others.tolist()], _USUAL))
+        nearer = [self._matching_share(distance // part) for part in (2, 3) if not distance % part]
+        gain = self._matching_share(distance) - max([self._usual_share, *nearer])
         return min(max(_RESEMBLANCE * gain, -_MOST_RESEMBLANCE), _MOST_RESEMBLANCE)
 
-    def _seen_again(self, distance: int) -> float:
-        """The share of what can be seen that has the same colour so many lines further on."""
-        if distance not in self._again:
+    def _matching_share(self, distance: int) -> float:
+        """Return the share of filled pixels that have the same colour `distance` lines further on."""
+        if distance not in self._shares:
             here, there = self._filled[:-distance], self._filled[distance:]
             same = (self._pixels[:-distance] == self._pixels[distance:]) & here
-            self._again[distance] = float(same.sum() / max(1, int((here | there).sum())))
-        return self._again[distance]
+            self._shares[distance] = float(same.sum() / max(1, int((here | there).sum())))
+        return self._shares[distance]
 
     def _weigh(self, pixels: Pixels, filled: Mask) -> None:
-        drawn = (pixels == pixels[:1]).all(axis=0)  # lines that lead along between tiles link everything
+        drawn = (pixels == pixels[:1]).all(axis=0)  # columns of one colour are lines drawn between tiles
         touching = filled[1:] & filled[:-1] & ~drawn
         links = np.count_nonzero((pixels[1:] == pixels[:-1]) & touching, axis=1)[self.first : self.last]
         touches = np.count_nonzero(touching, axis=1)[self.first : self.last]
@@ -110,20 +110,22 @@ class SideLines:
         anywhere = (np.bincount(crossed, minlength=4) + 1) / (len(links) + 4)
         inside = slice(self.first + 1, self.last + 1)
         self.evidence[inside] = np.log(_AT_BORDERS / anywhere)[crossed]
-        # Where all is full, whole pictures can be of many colours, so that little goes on anywhere.
+        # Full tiles may have many colours, with few links anywhere.
         self.parted[inside] = np.log(_AT_BORDERS / (_IN_SPRITES if parting else anywhere))[crossed]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TileSizes:
-    """The best for each spacing and tile size, both as index. score: float, -inf for none. start: int, in pixels."""
+    """The best start of the first tile for each spacing and tile size: arrays [spacing, size].
+    score: float64, -inf for impossible sizes. start: int64, in pixels.
+    """
 
     score: Floats
     start: Ints
 
     @classmethod
     def along(cls, lines: SideLines) -> Self:
-        """Try all sizes."""
+        """Score all tile sizes along these lines."""
         shape = (MOST_SPACING + 1, LARGEST_TILE + 1)
         found = cls(np.full(shape, -np.inf), np.zeros(shape, np.int64))
         found._try_several(lines)
@@ -131,7 +133,7 @@ class TileSizes:
         return found
 
     def _try_several(self, lines: SideLines) -> None:
-        """Tiles one after another."""
+        """Score sizes with at least two tiles."""
         count = len(lines)
         largest = min(LARGEST_TILE, count // 2)
         spacings = np.arange(MOST_SPACING + 1)
@@ -141,7 +143,7 @@ class TileSizes:
             phase = at % period
             start = np.arange(min(_MOST_MARGIN, period - 1) + 1)
             evidence = np.bincount(phase, lines.evidence, period)[start]
-            start = start[(busy_before[start] == 0) & (evidence > _HOPELESS)]
+            start = start[(busy_before[start] == 0) & (evidence > _LEAST_EVIDENCE)]
             if not len(start):
                 continue
             busy = np.bincount(phase, lines.busy, period) > 0
@@ -158,7 +160,7 @@ class TileSizes:
             self.score[row, size], self.start[row, size] = score[row, best], start[best]
 
     def _try_one(self, lines: SideLines) -> None:
-        """A single tile: the whole side, all but equal margins, or what holds the sprites at the begin of a page."""
+        """Score a single tile: the whole side, the side without equal margins, or a page that starts with sprites."""
         count = len(lines)
         for margin in (0, *range(1, MOST_SPACING + 1), 16):
             if 2 * margin < count and not lines.busy[:margin].any() and not lines.busy[count - margin :].any():
@@ -174,9 +176,9 @@ class TileSizes:
 
 
 def _rest_rarity(rest: Ints, start: Ints, spacing: Ints, busy_before: Ints, used: int) -> Floats:
-    """rest: lines behind the last tile, of which a grid with equal margins leaves as many as before the first.
-
-    used: lines up to where one more tile would end. A page that goes on behind that needn't come out even.
+    """Return the log-odds against the lines behind the last tile. A grid with equal margins has `rest` == `start`.
+    rest: number of lines behind the last tile. used: lines up to the end of one more tile. A page with further empty
+    lines need not end with a whole tile.
     """
     count = len(busy_before) - 1
     empty = busy_before[-1] == busy_before[count - rest]

@@ -1,4 +1,4 @@
-"""Where the cells of a grid lie on a picture, and which of them hold anything: what is drawn is what is cut."""
+"""The cells of a grid over a picture, and which cells hold a sprite. The preview and the slicing both use them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SummedAreaTable:
-    """What of a picture is not background, so that any box of it can be asked at once.
-
-    sums: uint32 [H + 1, W + 1], how many such pixels lie above and to the left.
+    """Summed-area table of the foreground pixels of a picture: counts pixels in any box at once.
+    sums: uint32 [H + 1, W + 1], number of foreground pixels above and to the left.
     """
 
     sums: NDArray[np.uint32]
 
     @classmethod
     def of(cls, rgba: Rgba) -> Self:
-        """Look at uint8 [H, W, 4] with colour zeroed under alpha 0."""
+        """Compute the table of uint8 [H, W, 4] with colour zeroed under alpha 0."""
         pixels = as_uint32(rgba)
         sums = np.zeros((pixels.shape[0] + 1, pixels.shape[1] + 1), np.uint32)
         np.cumsum(pixels != background_pixel(pixels), axis=0, dtype=np.uint32, out=sums[1:, 1:])
@@ -38,10 +37,9 @@ class SummedAreaTable:
 @dataclass(frozen=True, eq=False, slots=True)
 class GridCells:
     """The whole tiles of a grid over a picture.
-
-    lefts, tops: int [columns] and int [rows], in pixels. filled: bool [rows, columns]: not all background, a sprite.
-    right, below: width and height in pixels of the strips behind the last tiles; 0 for strips of background, and for
-    margins and lines like those before and between the tiles.
+    lefts, tops: int64 [columns] and [rows], in pixels. filled: bool [rows, columns], tiles with foreground: the
+    sprites. right, below: width and height in pixels of the strips behind the last tiles; 0 for background strips, and
+    for margins and lines like those before and between the tiles.
     """
 
     grid: SheetGrid
@@ -53,15 +51,17 @@ class GridCells:
 
     @property
     def sprites(self) -> int:
+        """Number of tiles with a sprite."""
         return int(np.count_nonzero(self.filled))
 
     @property
     def empty(self) -> int:
+        """Number of empty tiles."""
         return self.filled.size - self.sprites
 
 
 def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
-    """The cells of `grid` over the picture that `foreground` is of."""
+    """Return the cells of `grid` over the picture with this table."""
     height, width = (side - 1 for side in foreground.sums.shape)
     tops = grid.top + np.arange(grid.rows(height)) * (grid.tile_height + grid.spacing)
     lefts = grid.left + np.arange(grid.columns(width)) * (grid.tile_width + grid.spacing)
@@ -74,7 +74,6 @@ def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
 
 def _strip(sums: NDArray[np.uint32], starts: Ints, tile: int, margin: int, spacing: int) -> int:
     """Return the size in pixels of the strip behind the last tile along one side, `right` or `below` of GridCells.
-
     sums: uint32 [side + 1], number of foreground pixels before each line. starts: first line of each tile.
     """
     end = int(starts[-1]) + tile if len(starts) else 0

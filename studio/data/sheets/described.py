@@ -1,4 +1,4 @@
-"""Check the description of a sheet against the picture and cut the described sprites."""
+"""Check the description of a sheet against its picture and slice the described sprites."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SkippedRegion:
-    """A region left out of the sheet, with the reason.
-
+    """A region that can't be used, with the reason.
     number: index of the region in the description. group: a name of QUARANTINE_GROUPS.
     """
 
@@ -39,10 +38,9 @@ class SkippedRegion:
 @dataclass(frozen=True, eq=False, slots=True)
 class DescribedSheet:
     """A picture with its usable regions.
-
     rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description.
-    regions: region and box inside the picture, by the region's index in the description.
-    remark: sentence about a mismatch between description and picture; '' without a mismatch.
+    regions: region and box inside the picture, by the region's index. remark: sentence about a mismatch between
+    description and picture; '' without.
     """
 
     rgba: Rgba
@@ -53,7 +51,7 @@ class DescribedSheet:
 
     @classmethod
     def of(cls, rgba: Rgba, atlas: Atlas) -> Self:
-        """Check the description of a picture, uint8 [H, W, 4]. Raises Refused if no region is usable."""
+        """Check the description of a picture, uint8 [H, W, 4]. Raises UnreadableFile if no region is usable."""
         if len(atlas.regions) > MAX_SHEET_SPRITES:
             raise UnreadableFile(
                 "refused", f"{_source(atlas)} lists {len(atlas.regions):,} frames: too many to be read"
@@ -72,21 +70,19 @@ class DescribedSheet:
                 reason = f"lies outside the sheet of {width} x {height} pixels"
                 problems.append(SkippedRegion(number, "unreadable", reason))
             elif region.turns is None:
-                reason = "lies at an angle in the sheet: export the sheet without rotation"
+                reason = "is rotated by an unusual angle: export the sheet without rotation"
                 problems.append(SkippedRegion(number, "unsupported", reason))
             else:
                 found[number] = region, box
         if not found:
-            most_common_reasons = problems[0].reason
-            raise UnreadableFile(
-                "unreadable", f"{_source(atlas)} gives no sprite that can be cut: the first {most_common_reasons}"
-            )
+            first_reason = problems[0].reason
+            raise UnreadableFile("unreadable", f"{_source(atlas)} describes no usable sprite: the first {first_reason}")
         if sum(box.w * box.h for box in {box for _, box in found.values()}) > _MOST_OVERLAP * height * width:
             raise UnreadableFile(
-                "refused", f"{_source(atlas)} gives frames that cover it more than {_MOST_OVERLAP} times over"
+                "refused", f"{_source(atlas)} describes frames that cover the picture more than {_MOST_OVERLAP} times"
             )
         if sum(_pixels(region, box) for region, box in found.values()) > _MOST_RESTORED:
-            raise UnreadableFile("refused", f"{_source(atlas)} gives frames that are out of all proportion")
+            raise UnreadableFile("refused", f"{_source(atlas)} describes frames that are too large")
         return cls(rgba, atlas.source, found, problems, remark)
 
     @property
@@ -99,7 +95,7 @@ class DescribedSheet:
         return box.w >= _NEARLY * width and box.h >= _NEARLY * height and not self._outside(0).any()
 
     def sprites(self) -> Iterator[tuple[int, Rgba]]:
-        """Yield each region's index and sprite: uint8 [h, w, 4], turned upright, trimmed borders restored."""
+        """Yield each region's index and sprite: uint8 [h, w, 4], unrotated, with trimmed borders restored."""
         for number, (region, box) in self.regions.items():
             cut = self.rgba[box.y : box.y + box.h, box.x : box.x + box.w]
             pixels, canvas, place = np.rot90(cut, region.turns or 0), _canvas(region, box), region.place
@@ -116,13 +112,13 @@ class DescribedSheet:
         foreground = int(np.count_nonzero(pixels != background_pixel(pixels)))
         return int(np.count_nonzero(self._outside(_EXTRUDED))) / max(1, foreground)
 
-    def rest(self) -> Rgba:
+    def without_regions(self) -> Rgba:
         """Return the picture with background in all boxes: uint8 [H, W, 4]."""
         pixels = as_uint32(self.rgba)
         return as_rgba(np.where(self._outside(0), pixels, np.uint32(background_pixel(pixels))))
 
     def _outside(self, around: int) -> NDArray[np.bool_]:
-        """Return the mask of foreground pixels more than `around` pixels away from every box: bool [H, W]."""
+        """Return the foreground pixels more than `around` pixels away from every box: bool [H, W]."""
         pixels = as_uint32(self.rgba)
         outside: NDArray[np.bool_] = pixels != background_pixel(pixels)
         for _, box in self.regions.values():
@@ -136,9 +132,8 @@ def _source(atlas: Atlas) -> str:
 
 
 def _straight(rgba: Rgba) -> Rgba:
-    """Return a copy of premultiplied RGBA with straight alpha: uint8 [H, W, 4].
-
-    A colour value above alpha proves that the picture has straight alpha already: the copy is then unchanged.
+    """Convert premultiplied RGBA to straight alpha: uint8 [H, W, 4], a copy.
+    A colour value above alpha proves straight alpha: the copy is then unchanged.
     """
     colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
     result = rgba.copy()
@@ -148,9 +143,8 @@ def _straight(rgba: Rgba) -> Rgba:
 
 
 def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
-    """Return the regions scaled to the picture's size, with a remark about the two sizes if they differ.
-
-    Raises Refused if the scaled regions have fractions of pixels.
+    """Return the regions scaled to the picture's size, with a remark if the described size differs.
+    Raises UnreadableFile if the scaled regions have fractions of pixels.
     """
     height, width = rgba.shape[:2]
     size, boxes = atlas.size, [region.box for region in atlas.regions if region.box is not None]
@@ -159,14 +153,14 @@ def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
     words = f"is {width} x {height} pixels, but {_source(atlas)} describes {size[0]} x {size[1]}"
     factor = Fraction(width, size[0])
     if _is_extended(rgba, size, factor) or factor != Fraction(height, size[1]):
-        return atlas.regions, f"{words}: its frames were taken as they are, so look whether they fit"
+        return atlas.regions, f"{words}: frames were used unscaled: check that they fit"
     if any(number % factor.denominator for region in atlas.regions for number in _numbers(region)):
-        raise UnreadableFile("unreadable", f"{words}, and its frames don't come out in whole pixels: export both anew")
-    return [_scaled(region, factor) for region in atlas.regions], f"{words}: its frames were scaled by {factor}"
+        raise UnreadableFile("unreadable", f"{words}, and scaled frames have fractions of pixels: export both again")
+    return [_scaled(region, factor) for region in atlas.regions], f"{words}: frames were scaled by {factor}"
 
 
 def _is_extended(rgba: Rgba, size: tuple[int, int], factor: Fraction) -> bool:
-    """Return whether the canvas, but not the drawing, grew by `factor` since the description. size: width, height."""
+    """Whether the canvas, but not the drawing, grew by `factor` since the description. size: width, height."""
     enlarged = factor.denominator == 1 and upscaling_factor(rgba) % factor.numerator == 0
     empty = not rgba[size[1] :, :, 3].any() and not rgba[:, size[0] :, 3].any()
     return factor > 1 and empty and not enlarged
@@ -193,7 +187,7 @@ def _scaled_box(box: Box, factor: Fraction) -> Box:
 
 
 def _filled(region: Region, width: int, height: int) -> Box | None:
-    """Return the region's box; with `zero_fills`, a width or height of 0 becomes the distance to the picture's edge."""
+    """Return the region's box; with `zero_fills`, a width or height of 0 reaches to the picture's edge."""
     box = region.box
     if box is None or not region.zero_fills:
         return box

@@ -1,4 +1,4 @@
-"""The grids that a picture may be cut along, found in its pixels; the evidence is measured in borders.py."""
+"""Propose grids for a picture from its pixels. borders.py measures the evidence."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from studio.data.images.canvas import COMMON_SIZES, as_uint32, upscaling_factor
 from studio.data.options import SheetGrid
 from studio.data.sheets.borders import LARGEST_TILE, SideLines, TileSizes
 
-_ENOUGH = 2.0  # evidence for a grid: 7 to 1
+_ENOUGH = 2.0  # evidence for a grid: odds of 7 to 1
 _MOST_CANDIDATES = 32
-_SIZES_TRIED = 8  # of each side, for each spacing
-# Natural logarithms of how much rarer something is than its plain counterpart, as far as that can be said.
+_SIZES_TRIED = 8  # per side and spacing
+# Estimated log-odds against unusual layouts (natural logarithm).
 _SPACING = (0.0, 1.0, 1.0, 3.0, 2.0, 4.0, 4.0, 4.0, 3.0)  # by pixels
-_OF_STRIP = 1.0  # rows of tiles in a picture that is that long
+_OF_STRIP = 1.0  # a long picture with several rows of tiles
 _LONG = 3.0
-_OBLONG = 1.4  # for tiles that are twice as wide as high
-_ODD_SIZES = ((8, 1.0), (4, 2.0), (2, 3.0), (1, 4.0))  # by the first number that divides a size that is not common
-_COMES_OUT_EVEN = 0.5  # of that where the picture is so many tiles exactly
+_OBLONG = 1.4  # tiles twice as wide as high
+_ODD_SIZES = ((8, 1.0), (4, 2.0), (2, 3.0), (1, 4.0))  # for uncommon sizes, by their first divisor
+_COMES_OUT_EVEN = 0.5  # factor if the picture is a whole number of tiles
 
 
 @dataclass(frozen=True, slots=True)
 class GridCandidate:
-    """A grid that a picture may have, all as log-odds.
-
-    score: against other grids. parted: that the picture is many sprites and no whole one, as far as pixels tell.
+    """A possible grid of a picture, with log-odds.
+    score: against other grids. parted: that the picture consists of several sprites, judged by the pixels.
     """
 
     grid: SheetGrid
@@ -39,7 +38,7 @@ class GridCandidate:
 
 
 def background_pixel(pixels: NDArray[np.uint32]) -> int:
-    """The pixel that means nothing: 0, if any is fully transparent, else the commonest at the edges."""
+    """Return the background as a uint32 pixel: 0 if any pixel is transparent, else the commonest at the edges."""
     if not pixels.all():
         return 0
     values, counts = np.unique(np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]]), return_counts=True)
@@ -47,20 +46,21 @@ def background_pixel(pixels: NDArray[np.uint32]) -> int:
 
 
 def propose_grid(rgba: Rgba) -> SheetGrid | None:
-    """The likeliest grid of at least two tiles in uint8 [H, W, 4] with colour zeroed under alpha 0.
-
-    None where there is no evidence for any: a single sprite, too few tiles, ground that goes on from tile to tile.
+    """Return the likeliest grid of at least two tiles in uint8 [H, W, 4] with colour zeroed under alpha 0.
+    None without evidence: a single sprite, too few tiles, or ground that continues across tiles.
     """
     best = next(iter(grid_candidates(rgba)), None)
     return best.grid if best and best.grid.confidence >= 0.5 else None
 
 
 def grid_candidates(rgba: Rgba) -> list[GridCandidate]:
-    """The likeliest grids of at least two tiles, the best first; uint8 [H, W, 4] with colour zeroed under alpha 0."""
+    """Return the likeliest grids of at least two tiles, best first.
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
+    """
     scale = upscaling_factor(rgba)
     if scale == 1 or any(side % scale for side in rgba.shape[:2]):
         return _candidates(rgba)
-    small = _candidates(rgba[::scale, ::scale])  # blocks of pixels would be taken for tiles
+    small = _candidates(rgba[::scale, ::scale])  # otherwise blocks of pixels would look like tiles
     return [replace(candidate, grid=_enlarged(candidate.grid, scale)) for candidate in small]
 
 
@@ -87,20 +87,20 @@ def _candidates(rgba: Rgba) -> list[GridCandidate]:
 
 
 def _best(scores: NDArray[np.float64], also: int) -> list[int]:
-    """The sizes of the best scores, and one that would make the tiles square."""
+    """Return the sizes with the best scores, and `also`, the size of square tiles in a strip."""
     sizes = np.argsort(-scores, kind="stable")[:_SIZES_TRIED].tolist()
     return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 
 
 def _several(grid: SheetGrid, down: SideLines, across: SideLines) -> bool:
-    """Whether what can be seen lies in more than one tile."""
+    """Whether the visible pixels lie in more than one tile."""
     rows = min(grid.rows(len(down)), (down.last - grid.top) // (grid.tile_height + grid.spacing) + 1)
     columns = min(grid.columns(len(across)), (across.last - grid.left) // (grid.tile_width + grid.spacing) + 1)
     return rows > 0 and columns > 0 and rows * columns > 1
 
 
 def _shape_rarity(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
-    """Of tiles of that size; a strip is as high as its tiles, whatever that is."""
+    """Return the log-odds against tiles of this shape. The height of a strip's tiles is given by the picture."""
     width, height = grid.tile_width, grid.tile_height
     strip = grid.rows(len(down)) == 1 or grid.columns(len(across)) == 1
     long = max(len(down), len(across)) >= _LONG * min(len(down), len(across))
@@ -127,7 +127,7 @@ def _resemblance(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
 
 
 def _weighed(grid: SheetGrid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
-    """A candidate with what speaks for its borders alone, whatever its numbers are."""
+    """Return a candidate with the evidence of its borders alone, independent of its numbers."""
     alike = _resemblance(grid, down, across)
     evidence = parted = alike
     for lines, start, size in ((down, grid.top, grid.tile_height), (across, grid.left, grid.tile_width)):

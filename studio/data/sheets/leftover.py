@@ -1,4 +1,4 @@
-"""Describe in words the pixels of a sheet behind the last whole tiles of its grid."""
+"""Describe the pixels of a sheet behind the last whole tiles of its grid."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _LIKELY = 0.5  # lowest confidence of a grid proposed to the user
 
 def describe_leftover(rgba: Rgba, grid: SheetGrid) -> str:
     """Return a sentence about the strips behind the last tiles of a sheet, and about a grid without such strips.
-
-    rgba: uint8 [H, W, 4], colour zeroed under alpha 0. Empty if the strips are missing or hold background only.
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0. '' without strips or with background only.
     """
     foreground = SummedAreaTable.of(rgba)
     return describe_leftover_cells(find_cells(grid, foreground), foreground, _seen(rgba))
@@ -40,7 +39,7 @@ def leftover_strips(right: int, below: int) -> str:
 
 
 def _seen(rgba: Rgba) -> Iterator[SheetGrid]:
-    """Yield the grids seen in a picture. The search starts with the first request."""
+    """Yield the grids detected in a picture. The search starts with the first request."""
     yield from (candidate.grid for candidate in grid_candidates(rgba))
 
 
@@ -54,7 +53,7 @@ def _tile(grid: SheetGrid) -> tuple[int, int]:
 
 
 def _change(grid: SheetGrid, fitting: SheetGrid) -> str:
-    """Return the different numbers of the fitting grid: 'spacing 1 would fit'."""
+    """Return the numbers to change for the fitting grid: 'spacing 1 would fit'."""
     numbers = []
     if _tile(fitting) != _tile(grid):
         numbers.append(f"tiles of {fitting.tile_width} x {fitting.tile_height}")

@@ -1,7 +1,7 @@
-"""Telling strips and sheets of many sprites from whole sprites: by shape, by pixels, and by what all files support.
+"""Tell sprite sheets from single sprites: by shape, by pixels, and by a vote of all files.
 
-Each picture is looked at by itself, on reader threads. The files then vote: a size of tiles that many of them show
-decides where one alone could be cut in more than one way, or hardly shows that it is a sheet.
+Reader threads score each picture independently. Then the files vote: a tile size found in many files decides for a
+picture with several possible grids or with little evidence.
 """
 
 from __future__ import annotations
@@ -20,37 +20,36 @@ from studio.data.options import MAX_SHEET_SPRITES, SheetGrid
 from studio.data.sheets.cells import GridCells, SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel, grid_candidates
 
-_SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
-_LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong
-# Log-odds that a picture of that shape is a sheet, before a pixel is looked at.
+_SMALLEST_TILE = 6  # pixels; smaller tiles only if the user asks
+_LONG, _OBLONG = 3.0, 1.9  # aspect ratios: hardly any sprite is long, few are oblong
+# Prior log-odds that a picture of this shape is a sheet.
 _IF_LONG, _IF_OBLONG, _IF_TOO_LARGE, _IF_LARGE, _IF_SMALL = 0.0, -3.0, 2.0, -2.0, -5.0
 _SMALL, _LARGE = 48, 96  # pixels
-_SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, if in any
-_LITTLE = 0.35  # of what usually goes on from one line to the next
-_SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
-_LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
-# Log-odds: the lowest `score` and `sheet` of a grid that leaves a cut-off tile at the end of a strip.
+_SQUARE = 1.4  # largest aspect ratio of pictures with rows and columns
+_LITTLE = 0.35  # share of the usual crossings between two lines
+_SURE = 6.0  # log-odds of a certain sheet
+_LIKELY = -1.5  # log-odds; less likely grids are ignored
+# Lowest `score` and `sheet`, log-odds, of a grid with a cut-off tile at the end of a strip.
 _LIKELY_IF_CUT_OFF, _CLEAR = -4.0, 12.0
-_ASKED = 0.5  # confidence: where somebody says that there is a grid
-# Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
-_MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
+_LEAST_CONFIDENCE = 0.5  # lowest confidence if the user calls the picture a sheet
+# Thresholds of `_alternating`: share of tiles in every other row, rows, tiles, log-odds.
+_MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _ALTERNATING = 0.5, 4, 8, 10.0
 _ENOUGH_PAIRS = 6  # pairs of vertically adjacent tiles
-_CUT = 10.0  # log-odds against a grid that cuts every drawing at a border; a grid without cuts loses nothing
+_CUT = 10.0  # log-odds against a grid that cuts every drawing at a border
 # Log-odds against tiles that each hold two drawings, one above the other; smaller / larger drawing; fewest tiles.
 _JOINED, _LEAST_PART, _FEW_TILES = 8.0, 0.25, 4
-_BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # how much clear borders count between two grids, and from where on no more
-_MOST_SEEN = 12  # grids of a picture that take part in the vote
-_HALF = 3.0  # votes with which a size has half of the support that it can have
-_SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and of tiles as wide or as high
+_BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # weight and limit of clear borders
+_MOST_SEEN = 12  # grids per picture in the vote
+_HALF = 3.0  # number of votes for half of the largest support
+_SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles and of equal widths or heights
 
 
 @dataclass(frozen=True, slots=True)
 class SheetCandidate:
-    """A possible grid of a picture. sprites: the number of tiles with foreground.
-
-    score: log-odds against other grids of the picture. sheet: log-odds that the picture is a sheet and no whole sprite.
-    strip: the grid has a single row or column; a side of its tiles is a side of the picture and may include margins.
-    rest: width and height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
+    """A possible grid of a picture. sprites: number of tiles with foreground.
+    score: log-odds against other grids of the picture. sheet: log-odds that the picture is a sheet. strip: the grid has
+    a single row or column; one side of its tiles is a side of the picture and may include margins. rest: width and
+    height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
     """
 
     grid: SheetGrid
@@ -62,22 +61,21 @@ class SheetCandidate:
 
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
-    """The grids that a picture may have, the likeliest first; none for nearly every whole sprite.
-
+    """Return the possible grids of a picture, likeliest first; () for nearly every single sprite.
     rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
     """
     if not _may_hold_several(rgba):
         return ()
     found: list[SheetCandidate] = []
     shares: list[float | None] = []
-    foreground, before = SummedAreaTable.of(rgba), _before_looking(*rgba.shape[:2])
+    foreground, before = SummedAreaTable.of(rgba), _prior(*rgba.shape[:2])
     crossings = _Crossings.of(foreground)
     for candidate in grid_candidates(rgba):
         grid = candidate.grid
         if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
             cells = find_cells(grid, foreground)
             if 1 < cells.sprites <= MAX_SHEET_SPRITES:
-                against = _by_turns(cells.filled) + _by_turns(cells.filled.T) + _joined(cells, crossings)
+                against = _alternating(cells.filled) + _alternating(cells.filled.T) + _joined(cells, crossings)
                 score = round(candidate.score - against, 2)
                 strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))
                 shares.append(_cut_through(cells, crossings))
@@ -92,21 +90,20 @@ def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
     return tuple(sorted(weighed, key=lambda one: -one.score)[:_MOST_SEEN])
 
 
-def _by_turns(filled: NDArray[np.bool_]) -> float:
-    """What speaks against tiles of which every other row is mostly empty, bool [rows, columns]: two make one."""
+def _alternating(filled: NDArray[np.bool_]) -> float:
+    """Return log-odds against tiles, bool [rows, columns], with every other row mostly empty: two tiles are one."""
     rows = np.flatnonzero(filled.any(axis=1))
     few, many = sorted((int(filled[::2].sum()), int(filled[1::2].sum())))
     if rows[-1] - rows[0] < _ENOUGH_ROWS - 1 or many < _ENOUGH_TILES or few > _MOSTLY_EMPTY * many:
         return 0.0
-    return (1 - few / many) * _EMPTY_BY_TURNS
+    return (1 - few / many) * _ALTERNATING
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Crossings:
     """Where drawings continue from a row of a picture to the next row.
-
-    filled: int64 [H + 1, W], the number of foreground pixels above each row, by column. touching: bool [H, W], true
-    where a pixel and the pixel above are both foreground.
+    filled: int64 [H + 1, W], number of foreground pixels above each row, by column. touching: bool [H, W], true where a
+    pixel and the pixel above are both foreground.
     """
 
     filled: NDArray[np.int64]
@@ -114,7 +111,7 @@ class _Crossings:
 
     @classmethod
     def of(cls, foreground: SummedAreaTable) -> _Crossings:
-        """Compute the crossings of a picture from its summed foreground."""
+        """Compute the crossings of a picture from its summed-area table."""
         sums = foreground.sums.astype(np.int64)
         above = sums[:, 1:] - sums[:, :-1]
         filled = above[1:] > above[:-1]
@@ -143,13 +140,12 @@ def _joined(cells: GridCells, crossings: _Crossings) -> float:
 
 
 def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return where two pixel counts suggest two sprites, not a sprite and its shadow."""
+    """Whether two pixel counts suggest two sprites, not a sprite and its shadow."""
     return np.asarray(np.minimum(above, below) >= _LEAST_PART * np.maximum(above, below))
 
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
     """Return the share of horizontal borders between two filled tiles that cut through a drawing.
-
     None for too few borders.
     """
     both = cells.filled[1:] & cells.filled[:-1]
@@ -163,7 +159,9 @@ def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
 
 
 def _may_hold_several(rgba: Rgba) -> bool:
-    """A quick look, which all pictures get: a long one may, any other has to show borders that part it evenly."""
+    """Whether a picture may be a sheet, by a quick check: long pictures may; others must show borders at equal
+    distances.
+    """
     height, width = rgba.shape[:2]
     long, short = max(height, width), min(height, width)
     if short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
@@ -172,16 +170,15 @@ def _may_hold_several(rgba: Rgba) -> bool:
         return True
     pixels = as_uint32(rgba)
     square, loosely = long < _SQUARE * short, long > _SMALL
-    filled = pixels != (background_pixel(pixels) if loosely else 0)  # a small opaque one is ground, with a pattern
+    filled = pixels != (background_pixel(pixels) if loosely else 0)  # small and opaque: a ground tile
     if (square or width > height) and not _parted_evenly(pixels.T, filled.T, loosely):
         return False
     return not (square or height > width) or _parted_evenly(pixels, filled, loosely)
 
 
 def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
-    """Whether equal parts of a side, or of what can be seen, have borders that nothing goes on across, or right beside.
-
-    pixels: uint32 [n, m], of which bool [n, m] is not background. loosely: a little may go on.
+    """Whether lines that no drawing crosses, or lines beside them, divide a side or its visible part into equal parts.
+    pixels: uint32 [n, m]. filled: bool [n, m], not background. loosely: a few pixels may cross.
     """
     content = np.flatnonzero(filled.any(axis=1))
     if len(content) < 2:
@@ -197,7 +194,7 @@ def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosel
 
 
 def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
-    """free: bool [n], whether little goes on from one line to the next."""
+    """Whether free lines divide a side into equal parts. free: bool [n], whether few pixels cross between two lines."""
     near = free.copy()
     near[:-1] |= free[1:]
     near[1:] |= free[:-1]
@@ -210,7 +207,8 @@ def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
     return False
 
 
-def _before_looking(height: int, width: int) -> float:
+def _prior(height: int, width: int) -> float:
+    """Return the log-odds that a picture of this shape is a sheet, before looking at pixels."""
     long, short = max(height, width), min(height, width)
     if long > LARGE_PICTURE:
         return _IF_TOO_LARGE
@@ -222,7 +220,7 @@ def _before_looking(height: int, width: int) -> float:
 
 
 class _Votes:
-    """What the pictures say that are sheets beyond doubt: how often there are tiles of a size, and of a side."""
+    """Votes of pictures that are certainly sheets: counts of tile sizes, and of tile widths and heights."""
 
     def __init__(self, sure: Iterable[SheetCandidate]) -> None:
         self._tiles: Counter[tuple[int, int, bool]] = Counter()
@@ -231,9 +229,8 @@ class _Votes:
             self._count(one, 1)
 
     def support(self, one: SheetCandidate, own: SheetCandidate | None) -> float:
-        """Log-odds for a grid by all others. own: what its picture has voted for.
-
-        How high a strip is tells nothing of the height of tiles in rows: it is that of a page, maybe.
+        """Return the log-odds for a grid from the votes of other pictures. own: this picture's own vote.
+        The height of a strip's tiles says nothing about tiles in rows: it may be the height of the page.
         """
         if own is not None:
             self._count(own, -1)
@@ -252,24 +249,24 @@ class _Votes:
 
 
 def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
-    """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
-    first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
+    """Return the grid of each picture that is a sheet. seen: candidates of each picture, by file number."""
+    first = {number: one for number, several in seen.items() if (one := _certain_grid(several)) is not None}
     votes = _Votes(first.values())
-    elected = {}
+    sheets = {}
     for number, several in seen.items():
-        backed = [(one, votes.support(one, first.get(number))) for one in several]
-        if not backed:
+        supported = [(one, votes.support(one, first.get(number))) for one in several]
+        if not supported:
             continue
-        best, support = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
+        best, support = max(supported, key=lambda pair: pair[0].score + pair[1] + _border_weight(pair[0]))
         most_likely_grid, sure = best.score + support - _lowest_score(best), best.sheet + support
         if most_likely_grid >= 0 and sure >= _SURE:
             confidence = round(1 / (1 + math.exp(-min(most_likely_grid, sure))), 3)
-            elected[number] = replace(best, grid=replace(best.grid, confidence=confidence))
-    return elected
+            sheets[number] = replace(best, grid=replace(best.grid, confidence=confidence))
+    return sheets
 
 
-def _weight_of_borders(one: SheetCandidate) -> float:
-    """Of two grids with the same support, that with the clearer borders."""
+def _border_weight(one: SheetCandidate) -> float:
+    """Return the weight of clear borders: decides between two grids with equal support."""
     return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
 
 
@@ -280,13 +277,13 @@ def _lowest_score(one: SheetCandidate) -> float:
 
 
 def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """The best grid of a picture that the user says is a sheet; None if no grid is likely."""
+    """Return the best grid of a picture that the user calls a sheet; None if no grid is likely."""
     best = next(iter(several), None)
-    if best is None or best.grid.confidence < _ASKED or best.score < _lowest_score(best) or best.sheet < 0:
+    if best is None or best.grid.confidence < _LEAST_CONFIDENCE or best.score < _lowest_score(best) or best.sheet < 0:
         return None
     return best
 
 
-def _likeliest(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """The best grid of a picture that is a sheet beyond doubt."""
+def _certain_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
+    """Return the best grid of a picture that is certainly a sheet, else None."""
     return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

@@ -1,4 +1,4 @@
-"""Cutting sheets that nothing describes: along a grid, or where emptiness parts their sprites."""
+"""Slice sheets without a description: by a grid, or at transparent gaps (packed sheets)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from studio.data.options import MAX_SHEET_SPRITES, ImportOptions, SheetGrid
 from studio.data.sheets.cells import SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel
 
-_FEWEST_PIXELS = 6  # of a sprite: fewer are a spark of the sprite beside it, or dirt
-_NEAR = 4  # pixels to the box of the sprite that a spark may belong to
+_FEWEST_PIXELS = 6  # of a sprite; fewer are a spark of the sprite beside, or dirt
+_NEAR = 4  # largest distance of a spark to the box of its sprite, in pixels
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PackedSprite:
-    """A sprite cut out of a packed sheet. row: counted from 0. left, top: of its box. rgba: uint8 [h, w, 4]."""
+    """A sprite sliced from a packed sheet. row: from 0. left, top: of its box. rgba: uint8 [h, w, 4]."""
 
     row: int
     left: int
@@ -33,10 +33,9 @@ class PackedSprite:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Components:
-    """Connected parts of a picture.
-
-    label: int32 [H, W], which part each pixel is of, -1 for none. boxes: int [n, 4]: left, top, right and bottom, the
-    last two excluded. pixels: int [n], how many each has.
+    """Connected components of a picture.
+    label: int32 [H, W], component of each pixel, -1 for background. boxes: int64 [n, 4], left, top, right and bottom
+    (exclusive). pixels: int64 [n], size of each component.
     """
 
     label: NDArray[np.int32]
@@ -47,21 +46,21 @@ class _Components:
 def slice_sheet(
     picture: SourceImage, sheet: str, options: ImportOptions, own_grid: SheetGrid | None = None
 ) -> Sequence[SourceImage]:
-    """The sprites of a picture that may be a sheet, where it is one as `options` cut sheets; else the picture alone.
-
-    sheet: its name for people. own_grid: recognised in it, or given for it alone. Raises Refused for too many sprites.
+    """Return the sprites of a picture if `options` slice it, else the picture alone.
+    sheet: its name for users. own_grid: grid detected or set for this picture. Raises UnreadableFile for too many
+    sprites.
     """
     clear_hidden(picture.rgba)
     if own_grid is None and not options.uses_detected_grids and fits_canvas(picture.rgba, options):
         return (picture,)
     if own_grid is None and options.sheets == "packed":
-        cut = list(_by_emptiness(picture.rgba, options))
+        cut = list(_by_gaps(picture.rgba, options))
     else:
         grid = grid_for(options, own_grid)
         cut = list(_by_grid(picture.rgba, grid)) if grid else []
     if not cut:
         return (picture,)
-    digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
+    digits = len(str(1 + max(row for row, _, _ in cut)))  # padded: class names sort like the rows
     by_row = options.sheet_classes == "row"
     return [
         SourceImage(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut
@@ -69,45 +68,43 @@ def slice_sheet(
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
-    """Whether a picture is a sprite and no sheet, as the canvas that was asked for holds it at its true size.
-
+    """Whether a picture, at its original size, fits the canvas set by the user, and so is a single sprite.
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
     return options.size > 0 and max(undo_upscaling(rgba, options.shrink).shape[:2]) <= options.size
 
 
 def _by_grid(rgba: Rgba, grid: SheetGrid) -> Iterator[tuple[int, str, Rgba]]:
-    """Row, part name and pixels of each tile; none where only one tile fits."""
+    """Yield row, part name and pixels of each tile; nothing if only one tile fits."""
     if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
     for row, column, tile in slice_grid(rgba, grid):
         yield row, f"r{row + 1} c{column + 1}", tile
 
 
-def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
-    """Row, part name and pixels of each sprite; none where there is only one."""
+def _by_gaps(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
+    """Yield row, part name and pixels of each sprite; nothing for a single sprite."""
     pieces = slice_packed(rgba, options.gap)
     if len(pieces) > 1:
         yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
 
 
 def grid_for(options: ImportOptions, own_grid: SheetGrid | None) -> SheetGrid | None:
-    """Return the grid for cutting a sheet, or None. own_grid: the sheet's own grid, recognised or set by the user."""
+    """Return the grid for slicing a sheet, or None. own_grid: the sheet's own grid, detected or set by the user."""
     if own_grid is not None or options.uses_detected_grids:
         return own_grid
     return grid_from_options(options) if options.sheets == "grid" else None
 
 
 def grid_from_options(options: ImportOptions) -> SheetGrid:
-    """The grid of options that give a tile width."""
+    """Return the grid of options with a tile width."""
     top = options.margin if options.margin_top < 0 else options.margin_top
     return SheetGrid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
 
 
 def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
-    """Row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] that is not all background.
-
-    Raises Refused for too many.
+    """Return row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] with foreground.
+    Raises UnreadableFile for too many.
     """
     cells = find_cells(grid, SummedAreaTable.of(rgba))
     check_sprite_count(cells.sprites)
@@ -119,10 +116,9 @@ def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
 
 
 def slice_packed(rgba: Rgba, gap: int) -> list[PackedSprite]:
-    """Every sprite of uint8 [H, W, 4] in reading order, with the background around it and nothing of its neighbours.
-
-    A sprite is what is connected, also diagonally, across up to `gap` pixels of background. Sparks join the sprite that
-    they are near; others are left out. Raises Refused for too many.
+    """Return every sprite of uint8 [H, W, 4] in reading order, with background in place of its neighbours.
+    A sprite is a group of pixels connected, also diagonally, across up to `gap` background pixels. Sparks (tiny
+    components) join a near sprite; others are dropped. Raises UnreadableFile for too many sprites.
     """
     pixels = as_uint32(rgba)
     background = background_pixel(pixels)
@@ -137,9 +133,9 @@ def slice_packed(rgba: Rgba, gap: int) -> list[PackedSprite]:
 
 
 def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
-    """The connected parts of bool [H, W], numbered in no fixed order."""
+    """Return the connected components of bool [H, W], in no fixed order."""
     height, width = filled.shape
-    # Each pixel becomes a block of gap + 1: blocks touch exactly where no more than `gap` pixels lie between.
+    # Each pixel becomes a block of gap + 1: blocks touch exactly if at most `gap` pixels lie between.
     blocks = np.zeros((height + gap, width + gap), bool)
     rows = np.zeros((height, width + gap), bool)
     for step in range(gap + 1):
@@ -150,7 +146,7 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
     row, start, end = _runs(filled)
     numbers, label_of = np.unique(label[row, start], return_inverse=True)
     check_sprite_count(len(numbers))
-    renumbered = np.full(int(label.max(initial=-1)) + 2, -1, np.int32)  # its last one stands for -1
+    renumbered = np.full(int(label.max(initial=-1)) + 2, -1, np.int32)  # the last entry maps -1 to -1
     renumbered[numbers] = np.arange(len(numbers))
     label = np.where(filled, renumbered[label], -1)
     boxes = np.tile(np.array([width, height, 0, 0]), (len(numbers), 1))
@@ -161,16 +157,16 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
 
 
 def _runs(filled: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
-    """Row, first column and the column behind the last of every row of filled pixels, in reading order."""
+    """Return row, first column and end column (exclusive) of every run of filled pixels, in reading order."""
     steps = np.diff(np.pad(filled, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     row, start = np.nonzero(steps == 1)
     return row, start, np.nonzero(steps == -1)[1]
 
 
 def _labelled(filled: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """int32 [H, W]: the same number for all pixels that are connected, also diagonally, and -1 where nothing is."""
+    """Label connected pixels, also diagonally, with equal numbers: int32 [H, W], -1 for background."""
     row, start, end = _runs(filled)
-    line = filled.shape[1] + 2  # longer than a row, so that runs of other rows are never near
+    line = filled.shape[1] + 2  # longer than a row: runs of other rows never touch
     first = np.searchsorted(row * line + end, (row + 1) * line + start, "left")
     last = np.searchsorted(row * line + start, (row + 1) * line + end, "right")
     count = np.maximum(last - first, 0)
@@ -187,7 +183,7 @@ def _labelled(filled: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 def _with_sparks(parts: _Components) -> _Components:
-    """Without parts of a few pixels: the near sprite takes them in, or they are gone, with an empty box."""
+    """Merge components of a few pixels into a near sprite, or drop them; their boxes become empty."""
     small = parts.pixels < _FEWEST_PIXELS
     large = np.flatnonzero(~small)
     if not small.any() or not len(large):
@@ -209,7 +205,7 @@ def _with_sparks(parts: _Components) -> _Components:
 
 
 def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
-    """Row and number of each part: a row are those whose middle is above the bottom of its highest one."""
+    """Yield row and number of each component. A row: components whose middle is above the bottom of its highest one."""
     rows: list[list[int]] = []
     for number in np.lexsort((-parts.boxes[:, 3], parts.boxes[:, 1])).tolist():
         if not parts.pixels[number]:
@@ -222,6 +218,6 @@ def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
 
 
 def check_sprite_count(count: int) -> None:
-    """Raises Refused for more sprites than are taken of one sheet."""
+    """Raise UnreadableFile for more sprites than allowed in a sheet."""
     if count > MAX_SHEET_SPRITES:
-        raise UnreadableFile("refused", f"would be cut into {count:,} sprites: at most {MAX_SHEET_SPRITES:,} are taken")
+        raise UnreadableFile("refused", f"would be sliced into {count:,} sprites; the limit is {MAX_SHEET_SPRITES:,}")

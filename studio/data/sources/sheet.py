@@ -97,7 +97,9 @@ def _sprites(
         yield SourceIssue("description", sheet.remark)
     if (unused := sheet.unused_share()) > _FEW:
         described = f"{count(len(sheet.regions), 'sprite')} described in {sheet.source}"
-        yield SourceImage(sheet.rest(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside")
+        yield SourceImage(
+            sheet.without_regions(), rest=f"{described}: {percent(round(unused, 2))} of what is drawn lies outside"
+        )
 
 
 def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:

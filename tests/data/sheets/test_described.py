@@ -44,7 +44,7 @@ def test_a_sheet_that_was_shrunk_after_its_export(tmp_path: Path) -> None:
 def test_a_sheet_of_an_odd_size_stays_whole(tmp_path: Path) -> None:
     described(tmp_path / "set", SHEET[::2, ::2], frames=[frame("a", 0, 0, 7, 7)])
     event = imported(tmp_path / "set", size=16)
-    assert event.sprites.names == ("s.png",) and "whole pixels" in notes(event, "description")["s.png"]
+    assert event.sprites.names == ("s.png",) and "fractions of pixels" in notes(event, "description")["s.png"]
 
 
 @pytest.mark.parametrize("shape", [(16, 32), (20, 20)])
@@ -54,7 +54,7 @@ def test_a_sheet_whose_canvas_was_extended(tmp_path: Path, shape: tuple[int, int
     described(tmp_path / "set", larger)
     event = imported(tmp_path / "set")
     assert (event.sprites.rgba == [sprite(0), sprite(1)]).all()
-    assert "taken as they are" in notes(event, "description")["s.png"]
+    assert "frames were used unscaled" in notes(event, "description")["s.png"]
 
 
 def test_a_described_size_that_contradicts_the_frames_is_ignored(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_absurd_counts_and_overlaps_are_not_cut(tmp_path: Path) -> None:
     event = imported(tmp_path / "set")
     assert event.sprites.names == ("good.png", "many.png", "over.png") and not event.quarantine
     assert "30,001 frames" in notes(event, "description")["many.png"]
-    assert "times over" in notes(event, "description")["over.png"]
+    assert "more than 4 times" in notes(event, "description")["over.png"]
 
 
 @posix
