@@ -131,10 +131,12 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[ImportIssue]]:
     """Return the sprites that nearly equal an earlier sprite."""
-    found = (yield from find_near_duplicates(sprites, cache_dir)).similar.earliest()
+    found = (yield from find_near_duplicates(sprites, cache_dir)).similar.first_matches()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     names = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
-    return [ImportIssue(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(names)]
+    return [
+        ImportIssue(name, found.describe(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(names)
+    ]
 
 
 def _progress(sprites: Sprites, part: slice) -> Progress:

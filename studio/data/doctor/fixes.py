@@ -274,7 +274,7 @@ class _Selection:
         pairs = zip(indices[similar.first].tolist(), indices[similar.second].tolist(), strict=True)
         for number, (first, second) in enumerate(pairs):
             if self._kept[first] and self._kept[second]:
-                self._drop(second, "similar", similar.words(number, self._all.names[first]))
+                self._drop(second, "similar", similar.describe(number, self._all.names[first]))
 
     def exclude_small_classes(self, minimum: int) -> None:
         counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))

@@ -1,6 +1,6 @@
-"""Groups of sprites that belong together: frames of one file, mirror images, recolours and other near duplicates.
+"""Group related sprites: frames of one file, mirror images, recolours and other near duplicates.
 
-What is learnt from one tells of all the others. A split that parts them measures memory, not learning.
+A train/validation split must not separate a group: the validation loss would measure memorisation.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from studio.data.images.canvas import as_uint32
 from studio.data.similarity.near_duplicates import SimilarPairs, find_similar
 from studio.data.sprites import Sprites
 
-MOST_COMPARED = 100_000  # sprites: of more, only those of a file are kept together
-_ANIMATION = 32  # sprites: hardly any animation in a sheet is longer; as many may always be a group
-_LONGEST_ANIMATION = 256  # frames of a file of its own; what holds more is no animation
-_RUN = 8  # sprites: as long as most animations in a sheet of many
-_LARGEST_SHARE = 0.1  # of its class that a group may be
-_FEWEST_CUT = 4  # sprites: a chain of near duplicates that is no longer is not cut, however small its class is
-_AT_ONCE = 256  # sprites
-_FEWEST_COLOURS = 3  # of a drawing: with fewer, that another one has the same shapes says little
-_PIXELS_A_COLOUR = 2  # at least, on average: where nearly all pixels differ, any picture is a recolour of any other
-_MOST_KEPT = 50  # files of pairs that were found
-_VERSION = 1  # to be raised when other pairs would be found
+MOST_COMPARED = 100_000  # sprites; larger sets are grouped by file only
+_ANIMATION = 32  # sprites; longest usual animation in a sheet, always allowed as a group
+_LONGEST_ANIMATION = 256  # frames; files with more are not animations
+_RUN = 8  # sprites; length of most animations in a sheet
+_LARGEST_SHARE = 0.1  # largest share of its class that a group may have
+_SHORTEST_CUT = 4  # sprites; shorter chains of near duplicates are never cut
+_BATCH_SIZE = 256  # sprites
+_FEWEST_COLOURS = 3  # of a drawing; with fewer colours, equal shapes mean little
+_PIXELS_PER_COLOUR = 2  # average; with fewer, any picture would be a recolour of any other
+_MOST_FILES = 50  # cache files
+_VERSION = 1  # increase when the search changes
 _NAME = "twins-*.npz"
 
 Pairs = NDArray[np.int64]
@@ -42,18 +42,19 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class NearDuplicates:
-    """Which sprites tell of which: moved, mirrored or recoloured copies, int64 [P, 2], and those that hardly differ."""
+    """Near duplicates in a set of sprites.
+    copies: int64 [P, 2], pairs of moved, mirrored or recoloured copies. similar: pairs that differ in a few pixels.
+    """
 
     copies: Pairs
     similar: SimilarPairs
 
 
 def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
-    """The group of each sprite by its file, int64 [N].
-
-    first: int64 [N], index of the first sprite of the same file. is_of_sheet: bool [N], whether the file is a sheet and
-    no animation. labels: int64 [N], classes. A sheet that is more than a tenth of its class is cut into runs of eight,
-    or there would be little to hold out; so is what holds more frames than any animation.
+    """Return the group of each sprite by its file: int64 [N].
+    first: int64 [N], index of the first sprite of the same file. is_of_sheet: bool [N], whether the file is a sheet.
+    labels: int64 [N], classes. A sheet with more than a tenth of its class is split into runs of eight sprites, to
+    leave enough for validation; animations with too many frames are split as well.
     """
     groups, sizes = first.copy(), np.bincount(first, minlength=len(first))
     counts = np.bincount(labels)[labels] if len(labels) else labels
@@ -65,51 +66,53 @@ def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray
 
 
 def group_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
-    """The same sprites, with near duplicates in one group; yields Progress.
-
-    Sprites of a file are a group already (see `groups_by_file`). Copies join them first, then sprites that differ in a
-    few pixels, the most similar first. No group grows beyond a tenth of its class: a long chain of near duplicates is
-    cut at its weakest link. cache_dir: folder for the pairs found, read the next time.
+    """Return the sprites with near duplicates in one group; yields Progress.
+    Sprites of a file already share a group (see `groups_by_file`). Groups of copies are joined first, then groups of
+    sprites that differ in a few pixels, most similar first. No group grows beyond a tenth of its class: a long chain of
+    near duplicates is cut at its weakest link. cache_dir: folder where the pairs are stored for later calls.
     """
     groups = _Groups(sprites)
     if len(sprites) <= MOST_COMPARED:
         near = yield from find_near_duplicates(sprites, cache_dir)
         groups.join(near.copies, _ANIMATION)
         order = np.argsort(near.similar.changed, kind="stable")
-        groups.join(np.stack([near.similar.first, near.similar.second], 1)[order], _FEWEST_CUT)
+        groups.join(np.stack([near.similar.first, near.similar.second], 1)[order], _SHORTEST_CUT)
     return dataclasses.replace(sprites, groups=groups.numbers())
 
 
 def find_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, NearDuplicates]:
-    """All near duplicates among them, kept in `cache_dir` for the next time, if that can be; yields Progress."""
+    """Return all near duplicates; yields Progress. cache_dir: folder where the result is stored for later calls."""
     if cache_dir is None:
-        return (yield from _look_for_pairs(sprites))
+        return (yield from _search(sprites))
     for done in sprites.compute_fingerprint():
         yield Progress(done, len(sprites), "sprites looked up")
     kept = cache_dir / _NAME.replace("*", f"{_VERSION}-{sprites.fingerprint}")
     unreadable = contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile)
-    with unreadable, kept.open("rb") as data, np.load(data) as file:  # numpy leaves a damaged file open that it opened
+    with unreadable, kept.open("rb") as data, np.load(data) as file:  # numpy would leave a damaged file open
         return _unpacked(file["copies"], file["similar"], len(sprites))
-    found = yield from _look_for_pairs(sprites)
+    found = yield from _search(sprites)
     similar = found.similar
     with contextlib.suppress(OSError):
         files.sweep_temporaries(cache_dir)
         with files.atomic_path(kept) as temporary:
             rows = np.stack([similar.first, similar.second, similar.mirrored, similar.changed])
             np.savez(temporary, copies=found.copies, similar=rows)
-        for old in sorted(cache_dir.glob(_NAME), key=os.path.getmtime)[:-_MOST_KEPT]:
+        for old in sorted(cache_dir.glob(_NAME), key=os.path.getmtime)[:-_MOST_FILES]:
             old.unlink()
     return found
 
 
-def _look_for_pairs(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
+def _search(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
+    """Search all near duplicates; yields Progress."""
     copies = yield from _same_drawings(sprites.rgba)
     similar = yield from find_similar(sprites.rgba)
     return NearDuplicates(copies, similar)
 
 
 def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
-    """Of a file's arrays int64 [P, 2] and [4, Q], about so many sprites. Raises ValueError for what can't be pairs."""
+    """Return the pairs from a file's arrays, int64 [P, 2] and [4, Q]. Raises ValueError for invalid arrays.
+    count: number of sprites.
+    """
     if copies.ndim != 2 or copies.shape[1] != 2 or similar.ndim != 2 or len(similar) != 4:
         raise ValueError("no pairs")
     if copies.dtype != np.int64 or similar.dtype != np.int64:
@@ -121,7 +124,7 @@ def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
 
 
 class _Groups:
-    """A partition of sprites that can be made coarser (a union-find over them)."""
+    """A union-find structure over sprites."""
 
     def __init__(self, sprites: Sprites) -> None:
         self._tenth = _LARGEST_SHARE * sprites.class_counts()[sprites.labels]
@@ -129,9 +132,8 @@ class _Groups:
         self._sizes = np.bincount(self._parent, minlength=len(sprites))
 
     def join(self, pairs: Pairs, always: int) -> None:
-        """Join the groups of pairs int64 [P, 2], in this order, unless the group would be too large.
-
-        always: sprites up to which a group may grow in any class.
+        """Join the groups of the pairs, int64 [P, 2], in order, unless a group would become too large.
+        always: size up to which a group may grow in any class.
         """
         largest = np.maximum(always, self._tenth)
         for one, other in pairs.tolist():
@@ -141,7 +143,7 @@ class _Groups:
                 self._parent[high], self._sizes[low] = low, size
 
     def numbers(self) -> NDArray[np.int64]:
-        """The group of each sprite, int64 [N]: the index of its first member."""
+        """Return the group of each sprite, the index of its first member: int64 [N]."""
         return np.array([self._root(index) for index in range(len(self._parent))], np.int64)
 
     def _root(self, index: int) -> int:
@@ -152,28 +154,29 @@ class _Groups:
 
 
 def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each entry the first place at which its value stands: int64 [N]."""
+    """Return the index of the first equal entry for each entry: int64 [N]."""
     _, first, own = np.unique(groups, return_index=True, return_inverse=True)
     return first[own].astype(np.int64)
 
 
 def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
-    """Pairs of sprites that are the same but for colours, place and mirroring: int64 [P, 2]; yields Progress."""
+    """Return pairs of sprites that are equal except for colours, position and mirroring: int64 [P, 2].
+    Yields Progress.
+    """
     first: dict[bytes, int] = {}
     pairs = []
-    for start in range(0, len(rgba), _AT_ONCE):
-        for index, sprite in enumerate(as_uint32(rgba[start : start + _AT_ONCE]), start):
-            drawing = _drawing(sprite)
+    for start in range(0, len(rgba), _BATCH_SIZE):
+        for index, sprite in enumerate(as_uint32(rgba[start : start + _BATCH_SIZE]), start):
+            drawing = _drawing_digest(sprite)
             if drawing is not None and first.setdefault(drawing, index) != index:
                 pairs.append((first[drawing], index))
-        yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites looked at")
+        yield Progress(min(start + _BATCH_SIZE, len(rgba)), len(rgba), "sprites compared")
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _drawing(pixels: NDArray[np.uint32]) -> bytes | None:
-    """A digest that a sprite, uint32 [S, S], shares with its recolours and mirror images, wherever they are placed.
-
-    Colours are numbered in the order in which they come. None for sprites of too few colours, or too many.
+def _drawing_digest(pixels: NDArray[np.uint32]) -> bytes | None:
+    """Return a digest of a sprite, uint32 [S, S], that its recolours, mirror images and moved copies share.
+    Colours are numbered in order of appearance. None for sprites with too few or too many colours.
     """
     seen = pixels != 0
     rows, columns = np.flatnonzero(seen.any(1)), np.flatnonzero(seen.any(0))
@@ -182,14 +185,14 @@ def _drawing(pixels: NDArray[np.uint32]) -> bytes | None:
     box = pixels[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     colours, number = np.unique(box, return_inverse=True)
     count = len(colours) - (colours[0] == 0)
-    if count < _FEWEST_COLOURS or count * _PIXELS_A_COLOUR > np.count_nonzero(box):
+    if count < _FEWEST_COLOURS or count * _PIXELS_PER_COLOUR > np.count_nonzero(box):
         return None
-    number = number.reshape(box.shape) + (colours[0] != 0)  # 0 stands for clear
-    return min(_numbered(number), _numbered(number[:, ::-1]))
+    number = number.reshape(box.shape) + (colours[0] != 0)  # 0 is transparent
+    return min(_digest(number), _digest(number[:, ::-1]))
 
 
-def _numbered(number: NDArray[np.int64]) -> bytes:
-    """A digest of colour numbers [h, w], 0 for clear, renumbered by their first places."""
+def _digest(number: NDArray[np.int64]) -> bytes:
+    """Return a digest of colour numbers [h, w], 0 for transparent, renumbered in order of appearance."""
     flat = np.ascontiguousarray(number).ravel()
     used, first = np.unique(flat, return_index=True)
     rank = np.zeros(int(used[-1]) + 1, np.int64)

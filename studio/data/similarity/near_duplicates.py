@@ -1,8 +1,8 @@
-"""Sprites that hardly differ: a few other pixels, a place one pixel further, a mirror image.
+"""Find sprites that differ in a few pixels, are moved by a pixel, or are mirrored.
 
-A hash of 112 bits says how light and cover change from one of 8 x 8 cells to the next (a difference hash, after
-N. Krawetz 2013), once the sprite is moved to the middle of its canvas. Hashes that have most bits in common stand near
-each other in some of seven sorted lists; the pixels of such pairs are then compared.
+A 112-bit hash tells how brightness and coverage change between neighbouring cells of an 8 x 8 grid (a difference hash,
+after N. Krawetz 2013), once the sprite is centred. Similar hashes are neighbours in one of seven sorted lists; the
+pixels of these pairs are then compared.
 """
 
 from __future__ import annotations
@@ -19,25 +19,23 @@ from studio.core.events import Event, Progress
 from studio.data.images.canvas import sprite_slices
 
 _CELLS = 8
-_STEP = 3  # levels, 0 to 255, from which on two cells count as different
-_BYTES = 14  # of a hash
-_NEIGHBOURS = 8  # in a sorted list that are looked at
+_LEAST_STEP = 3  # levels, 0 to 255; cells with larger differences count as different
+_BYTES = 14  # bytes of a hash
+_NEIGHBOURS = 8  # compared in each sorted list
 _FARTHEST_BITS = 16
-_MOST_CHANGED = 0.04  # of the pixels that can be seen: more, and it is another drawing
-_NOTICED = (
-    12  # levels of any premultiplied channel by which a pixel is another one: more, and dark floors are all alike
-)
-_PAIRS_AT_ONCE = 512  # pairs compared by a few rows at once
-_ROWS_LOOKED_AT = 4  # of a pair, evenly spread, before all of its pixels are compared
-_COMPARED_PIXELS = 1 << 19  # pixels compared at once, each about 40 bytes of memory
-_MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
+_MOST_CHANGED = 0.04  # share of visible pixels; more is another drawing
+_LEAST_DIFFERENCE = 12  # least difference of a premultiplied channel; higher, and all dark floors would match
+_PAIRS_AT_ONCE = 512  # pairs in a batch of the quick comparison
+_ROWS_COMPARED = 4  # evenly spread rows for the quick comparison
+_COMPARED_PIXELS = 1 << 19  # pixels in a batch, geometry 40 bytes of memory each
+_MOVES = (0, -1, 1)  # in pixels: a stray pixel shifts the centre
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
     """Pairs of similar sprites, sorted by the second, then by the first.
-
-    first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], how many pixels differ.
+    first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], number of differing
+    pixels.
     """
 
     first: NDArray[np.int64]
@@ -45,13 +43,13 @@ class SimilarPairs:
     mirrored: NDArray[np.bool_]
     changed: NDArray[np.int64]
 
-    def earliest(self) -> SimilarPairs:
-        """Each second only once, with the earliest one that it is like."""
+    def first_matches(self) -> SimilarPairs:
+        """Return each second sprite only once, with the earliest similar sprite."""
         _, pairs = np.unique(self.second, return_index=True)
         return SimilarPairs(self.first[pairs], self.second[pairs], self.mirrored[pairs], self.changed[pairs])
 
-    def words(self, pair: int, first_name: str) -> str:
-        """What the second of a pair is to the first: 'like item/ruby.png, mirrored, but for 3 pixels'."""
+    def describe(self, pair: int, first_name: str) -> str:
+        """Describe the second sprite of a pair: 'like item/ruby.png, mirrored, but for 3 pixels'."""
         turned = ", mirrored" if self.mirrored[pair] else ""
         changed = int(self.changed[pair])
         but = f" but for {formatting.count(changed, 'pixel')}" if changed else ", moved" * (not turned)
@@ -59,7 +57,7 @@ class SimilarPairs:
 
 
 def find_similar(rgba: Rgba) -> Generator[Event, None, SimilarPairs]:
-    """Which of uint8 [N, S, S, 4] are like which; yields Progress."""
+    """Return the pairs of similar sprites in uint8 [N, S, S, 4]; yields Progress."""
     hashes = yield from _hashes(rgba)
     candidates = yield from _candidates(hashes)
     candidates = yield from _worth_comparing(rgba, candidates)
@@ -76,33 +74,35 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, SimilarPairs]:
 
 
 def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
-    """Of each sprite and of its mirror image: uint8 [2, N, 14]."""
+    """Return the hashes of each sprite and of its mirror image: uint8 [2, N, 14]."""
     found = np.zeros((2, len(rgba), _BYTES), np.uint8)
     for part in sprite_slices(rgba):
         level = _level(centred(rgba[part]))
         for side, each in enumerate((level, level[:, :, ::-1])):
             cells = _cells(each)
-            down, across = np.diff(cells, axis=1) > _STEP, np.diff(cells, axis=2) > _STEP
+            down, across = np.diff(cells, axis=1) > _LEAST_STEP, np.diff(cells, axis=2) > _LEAST_STEP
             bits = np.concatenate([down.reshape(len(each), -1), across.reshape(len(each), -1)], 1)
             found[side, part] = np.packbits(bits, axis=1)
-        yield Progress(part.stop, len(rgba), "sprites looked at")
+        yield Progress(part.stop, len(rgba), "sprites compared")
     return found
 
 
 def centred(rgba: Rgba) -> Rgba:
-    """uint8 [N, S, S, 4], what can be seen of each moved to the middle by whole pixels."""
-    place = np.arange(rgba.shape[1])
+    """Move the visible pixels of each sprite, uint8 [N, S, S, 4], to the centre, by whole pixels."""
+    position = np.arange(rgba.shape[1])
     down, right = _moves(np.asarray(rgba[..., 3] > 0))
-    rows, columns = ((place - move[:, None]) % len(place) for move in (down, right))  # nothing that is seen goes round
+    rows, columns = (
+        (position - move[:, None]) % len(position) for move in (down, right)
+    )  # visible pixels never wrap around
     moved: Rgba = rgba[np.arange(len(rgba))[:, None, None], rows[:, :, None], columns[:, None, :]]
     return moved
 
 
 def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """How far down and how far right what is seen of bool [N, S, S] must move to be in the middle: two int64 [N]."""
+    """Return how far down and right to move each of bool [N, S, S] to centre it: two int64 [N]."""
     size = seen.shape[1]
     moves = []
-    for axis in (2, 1):  # rows are seen where any column is, and the other way round
+    for axis in (2, 1):  # projections on rows and on columns
         line = np.asarray(seen.any(axis=axis))
         low, high = line.argmax(1), size - 1 - line[:, ::-1].argmax(1)
         moves.append(np.where(line.any(1), (size - 1 - low - high) // 2, 0))
@@ -110,14 +110,14 @@ def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
 
 
 def _level(rgba: Rgba) -> NDArray[np.int16]:
-    """Half light, half cover: int16 [N, S, S] from 0 to 255."""
+    """Return the mean of brightness and coverage: int16 [N, S, S], 0 to 255."""
     alpha = rgba[..., 3].astype(np.int32)
     light = (rgba[..., :3].astype(np.int32) @ np.array([2, 5, 1])) * alpha // (8 * 255)
     return np.asarray((light + alpha) // 2, np.int16)
 
 
 def _cells(level: NDArray[np.int16]) -> NDArray[np.float64]:
-    """The means of 8 x 8 cells of [N, S, S]: float64 [N, 8, 8]."""
+    """Return the means of 8 x 8 cells of [N, S, S]: float64 [N, 8, 8]."""
     if level.shape[1] < _CELLS:
         enlarged = -(-_CELLS // level.shape[1])
         level = level.repeat(enlarged, 1).repeat(enlarged, 2)
@@ -128,61 +128,61 @@ def _cells(level: NDArray[np.int16]) -> NDArray[np.float64]:
 
 
 def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.int64]]:
-    """Pairs whose hashes are near: int64 [P, 3], first < second, and whether one of them is mirrored."""
+    """Return pairs with similar hashes: int64 [P, 3], first < second, and whether one is mirrored."""
     count = hashes.shape[1]
     both = hashes.reshape(2 * count, _BYTES)
-    found = np.zeros(0, np.int64)  # pairs as numbers: rows of three are sorted slowly, and hold the interpreter
+    found = np.zeros(0, np.int64)  # pairs encoded as numbers: sorting rows of three is slow and holds the GIL
     bands = range(0, _BYTES, 2)
     for number, start in enumerate(bands, 1):
         turned = np.ascontiguousarray(np.roll(both, -start, axis=1))
         order, pairs = _in_order(turned), [found]
         for apart in range(1, _NEIGHBOURS + 1):
             one, other = order[:-apart], order[apart:]
-            far = np.bitwise_count(both[one] ^ both[other]).sum(1)
-            near = (far <= _FARTHEST_BITS) & (one % count != other % count) & ((one < count) | (other < count))
+            distance = np.bitwise_count(both[one] ^ both[other]).sum(1)
+            near = (distance <= _FARTHEST_BITS) & (one % count != other % count) & ((one < count) | (other < count))
             one, other = one[near], other[near]
             low, high = np.minimum(one % count, other % count), np.maximum(one % count, other % count)
             pairs.append(2 * (low * count + high) + ((one < count) != (other < count)))
-            yield Progress(number, len(bands), "lists of likenesses searched")
+            yield Progress(number, len(bands), "lists of hashes searched")
         found = np.unique(np.concatenate(pairs))
     first, second = np.divmod(found // 2, count)
     return np.stack([first, second, found % 2], 1)
 
 
 def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Event, None, NDArray[np.int64]]:
-    """The candidates that may be alike by a few rows of one channel: none is lost, and few others are left.
-
-    What differs there differs in the whole sprites, too. Only these pixels are read.
+    """Return the candidates that may be similar, judged by a few rows of one channel.
+    Reads only these pixels. No similar pair is lost: a difference in these rows is a difference of the sprites.
     """
     size = rgba.shape[1]
-    rows = np.unique(np.linspace(0, size - 1, _ROWS_LOOKED_AT + 2)[1:-1].round().astype(np.int64))
-    about = yield from _about(rgba)
+    rows = np.unique(np.linspace(0, size - 1, _ROWS_COMPARED + 2)[1:-1].round().astype(np.int64))
+    geometry = yield from _geometry(rgba)
     kept = [candidates[:0]]
     for start in range(0, len(candidates), _PAIRS_AT_ONCE):
         part = candidates[start : start + _PAIRS_AT_ONCE]
         first, second, mirrored = part.T
-        one = _green(rgba, first, about, np.zeros(len(part), np.bool_), rows)[:, :, 1:-1]
+        one = _green(rgba, first, geometry, np.zeros(len(part), np.bool_), rows)[:, :, 1:-1]
         best = np.full(len(part), np.iinfo(np.int64).max)
         for down in _MOVES:
-            other = _green(rgba, second, about, mirrored == 1, rows - down)
+            other = _green(rgba, second, geometry, mirrored == 1, rows - down)
             for right in _MOVES:
                 moved = other[:, :, 1 - right : 1 - right + size]
-                best = np.minimum(best, np.count_nonzero(np.abs(one - moved) > _NOTICED, axis=(1, 2)))
-        kept.append(part[best <= _most_changed(np.minimum(about.visible[first], about.visible[second]))])
-        yield Progress(min(start + _PAIRS_AT_ONCE, len(candidates)), len(candidates), "pairs of sprites looked at")
+                best = np.minimum(best, np.count_nonzero(np.abs(one - moved) > _LEAST_DIFFERENCE, axis=(1, 2)))
+        kept.append(part[best <= _most_changed(np.minimum(geometry.visible[first], geometry.visible[second]))])
+        yield Progress(min(start + _PAIRS_AT_ONCE, len(candidates)), len(candidates), "pairs of sprites checked")
     return np.concatenate(kept)
 
 
 @dataclass(frozen=True, eq=False)
-class _About:
-    """Of each sprite and of its mirror image, int64 [2, N]: how far `centred` moves it; and int64 [N]: pixels seen."""
+class _Geometry:
+    """Moves by `centred` of each sprite and its mirror image, int64 [2, N], and visible pixels, int64 [N]."""
 
     down: NDArray[np.int64]
     right: NDArray[np.int64]
     visible: NDArray[np.int64]
 
 
-def _about(rgba: Rgba) -> Generator[Event, None, _About]:
+def _geometry(rgba: Rgba) -> Generator[Event, None, _Geometry]:
+    """Compute the geometry of all sprites; yields Progress."""
     down, right = np.zeros((2, len(rgba)), np.int64), np.zeros((2, len(rgba)), np.int64)
     visible = np.zeros(len(rgba), np.int64)
     for part in sprite_slices(rgba):
@@ -190,29 +190,28 @@ def _about(rgba: Rgba) -> Generator[Event, None, _About]:
         visible[part] = np.count_nonzero(seen, axis=(1, 2))
         for side, each in enumerate((seen, seen[:, :, ::-1])):
             down[side, part], right[side, part] = _moves(each)
-        yield Progress(part.stop, len(rgba), "sprites looked at")
-    return _About(down, right, visible)
+        yield Progress(part.stop, len(rgba), "sprites compared")
+    return _Geometry(down, right, visible)
 
 
 def _green(
-    rgba: Rgba, chosen: NDArray[np.int64], about: _About, mirrored: NDArray[np.bool_], rows: NDArray[np.int64]
+    rgba: Rgba, chosen: NDArray[np.int64], geometry: _Geometry, mirrored: NDArray[np.bool_], rows: NDArray[np.int64]
 ) -> NDArray[np.int16]:
-    """Premultiplied green of rows of chosen sprites, centred: int16 [P, rows, S + 2] with an empty border.
-
-    A row outside the canvas is empty.
+    """Return the premultiplied green of some rows of selected sprites, centred: int16 [P, rows, S + 2].
+    The result has an empty border; a row outside the canvas is empty.
     """
     size, side = rgba.shape[1], mirrored.astype(np.int64)
-    row = (rows - about.down[side, chosen][:, None]) % size
-    column = (np.arange(size) - about.right[side, chosen][:, None]) % size
+    row = (rows - geometry.down[side, chosen][:, None]) % size
+    column = (np.arange(size) - geometry.right[side, chosen][:, None]) % size
     column = np.where(mirrored[:, None], size - 1 - column, column)
-    places = chosen[:, None, None], row[:, :, None], column[:, None, :]
-    green = rgba[(*places, 1)].astype(np.uint16) * rgba[(*places, 3)] // 255
+    index = chosen[:, None, None], row[:, :, None], column[:, None, :]
+    green = rgba[(*index, 1)].astype(np.uint16) * rgba[(*index, 3)] // 255
     green[:, (rows < 0) | (rows >= size)] = 0
     return np.pad(green.astype(np.int16), ((0, 0), (0, 0), (1, 1)))
 
 
 def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The places int64 [N] of rows [N, _BYTES] in the order of their bytes."""
+    """Return the indices int64 [N] that sort rows [N, _BYTES] by their bytes."""
     padded = np.zeros((len(rows), 16), np.uint8)
     padded[:, :_BYTES] = rows
     high, low = padded.view(">u8").astype(np.uint64).T
@@ -220,9 +219,8 @@ def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many pixels differ between sprites uint8 [P, S, S, 4] and others, best of some moves: int64 [P].
-
-    -1 where there are too many of them.
+    """Return the number of differing pixels of sprites uint8 [P, S, S, 4] and others, for the best of some moves.
+    int64 [P]; -1 for too many.
     """
     second = np.where(mirrored[:, None, None, None], second[:, :, ::-1], second)
     one, other = (_channels(centred(sprites)) for sprites in (first, second))
@@ -230,19 +228,19 @@ def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[
     for move in ((down, right) for down in _MOVES for right in _MOVES):
         differs = np.zeros(one[0].shape, np.bool_)
         for channel, moved in zip(one, (np.roll(channel, move, (1, 2)) for channel in other), strict=True):
-            differs |= np.abs(channel - moved) > _NOTICED
+            differs |= np.abs(channel - moved) > _LEAST_DIFFERENCE
         best = np.minimum(best, np.count_nonzero(differs, axis=(1, 2)))
     visible = np.minimum(*(np.count_nonzero(channels[3], axis=(1, 2)) for channels in (one, other)))
     return np.where(best <= _most_changed(visible), best, -1)
 
 
 def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many pixels may differ between sprites of which the plainer shows so many."""
+    """Return how many pixels may differ, given the visible pixels of the sprite with fewer: float64 [P]."""
     return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
 
 
 def _channels(rgba: Rgba) -> list[NDArray[np.int16]]:
-    """Premultiplied red, green and blue, and alpha, each int16 [P, S + 2, S + 2] with an empty border."""
+    """Return premultiplied red, green and blue, and alpha, each int16 [P, S + 2, S + 2] with an empty border."""
     around = ((0, 0), (1, 1), (1, 1))
     alpha = np.pad(rgba[..., 3].astype(np.uint16), around)
     colours = (np.pad(rgba[..., channel].astype(np.uint16), around) * alpha // 255 for channel in range(3))

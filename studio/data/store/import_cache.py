@@ -1,4 +1,4 @@
-"""Imports kept packed, so that opening the same unchanged folder again takes no reading."""
+"""Cache of imports, so that opening an unchanged folder again reads no files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from studio.data.options import ReadOptions, SheetGrid
 from studio.data.reading.finding import Root
 from studio.data.store import packed
 
-_VERSION = 12  # raise it whenever the same files would be imported differently
+_VERSION = 12  # increase when imports of the same files change
 _MOST_ENTRIES = 20
-_MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
-_LOOK_EVERY = 4096  # files
+_MOST_BYTES = 2 << 30  # of all entries except the newest, whose sprites may be mapped
+_PROGRESS_EVERY = 4096  # files
 _NAME = "import-*.safetensors"
 
 
@@ -35,15 +35,14 @@ def entry_path(
     options: ReadOptions,
     sources: Sequence[str],
 ) -> Generator[int, None, Path]:
-    """Where the import of exactly these files, read with these options, is kept, whether it is there or not.
-
-    Yields now and then how many files were looked at.
+    """Return the cache file for an import of exactly these files with these options, existing or not.
+    Yields the number of processed files from time to time.
     """
     reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
     about = [_VERSION, PIL.__version__, reading, [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())
     for number, file in enumerate(files):
-        if not number % _LOOK_EVERY:
+        if not number % _PROGRESS_EVERY:
             yield number
         inside = f"\0{file.name}\0{file.member.entry}" if file.member else ""
         about_file = f"{file.path_str}\0{file.size}\0{file.mtime_ns}{inside}\n"
@@ -54,7 +53,7 @@ def entry_path(
 
 
 def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
-    """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
+    """Load a cached import; return None for a missing or damaged file. Yields the number of checked sprites."""
     try:
         sprites, extra = yield from packed.load_in_slices(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
@@ -65,14 +64,13 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
-        os.utime(entry)  # the newest ones are kept
+        os.utime(entry)  # marks the entry as used
     return arranged
 
 
 def save_import(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
-    """Keep an import and drop the oldest ones beyond the bounds. Yields how many sprites are done. Raises OSError.
-
-    Returns the import with its sprites mapped from there if they are many: what they took elsewhere comes free.
+    """Save an import and remove old entries beyond the limits. Yields the number of saved sprites. Raises OSError.
+    Returns the import with many sprites mapped from the file, which frees their memory.
     """
     extra = {
         "sizes": [[width, height, count] for (width, height), count in arranged.sizes.items()],
@@ -83,7 +81,7 @@ def save_import(entry: Path, arranged: ImportResult) -> Generator[int, None, Imp
         "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in arranged.duplicates],
     }
     yield from packed.save_in_slices(arranged.sprites, entry, extra)
-    _tidy(entry)
+    _evict(entry)
     return replace(arranged, sprites=packed.map_saved(arranged.sprites, entry))
 
 
@@ -102,8 +100,8 @@ def _duplicates_from(rows: Sequence[tuple[Sequence[str], int, str, Sequence[floa
         yield Duplicate(item, first, class_name, tuple(numbers))
 
 
-def _tidy(newest: Path) -> None:
-    """Keep the newest entry and of the others those that were used last; another studio may be doing the same."""
+def _evict(newest: Path) -> None:
+    """Remove the entries that were not used for longest, beyond the limits; another studio may do the same."""
     entries: list[tuple[float, int, Path]] = []
     for path in newest.parent.glob(_NAME):
         with contextlib.suppress(OSError):

@@ -1,8 +1,7 @@
-"""`Sprites` in one file: safetensors, with the texts beside the arrays and a checksum over all of it.
+"""Sprites in one safetensors file, with texts beside the arrays and a checksum.
 
-A run folder keeps its data like this, and so does the cache of imports. A file is never written to again once it is
-there, so that a large one can be mapped, and linked to, instead of being read and copied. Texts are lines of JSON, each
-so short that reading one holds nobody up, a million names or not.
+Run folders and the import cache use this format. A finished file is never modified, so large files are memory-mapped
+and hard-linked instead of copied. Texts are short lines of JSON, so parsing never blocks other threads for long.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from studio.data.files import scratch
 from studio.data.sprites import MappedFile, Sprites
 
 _FORMAT = "sprites 3"
-_LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
+_LONGEST_HEADER = 100_000_000  # bytes; limit of safetensors
 _LARGEST_SIDE = 4096
-_SLICE = 32 << 20  # bytes that are written at a time
+_SLICE = 32 << 20  # bytes written at a time
 _BYTES = {"U8": 1, "F32": 4, "I64": 8}
-_A_LINE = 4096  # entries of a list
+_A_LINE = 4096  # list entries per line
 _EXTRA = "extra."
 
 
 class DamagedFile(Exception):  # noqa: N818
-    """Why the bytes of a packed file are not what was written."""
+    """The reason why a packed file is damaged."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedTexts:
-    """What a packed file holds beside its arrays; `extra` is whatever was saved with the sprites."""
+    """The texts in a packed file. extra: values saved with the sprites."""
 
     title: str
     class_names: list[str]
@@ -51,13 +50,13 @@ class PackedTexts:
 
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
-    """Write `sprites` to `path` through a temporary file, with `extra` (anything JSON) beside them. Raises OSError."""
+    """Save `sprites` and `extra`, any JSON values, to `path` through a temporary file. Raises OSError."""
     for _ in save_in_slices(sprites, path, extra):
         pass
 
 
 def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
-    """What `save` does, in slices: yields how many sprites have been hashed, then written. Close it to give up."""
+    """Generator version of `save`: yields the number of hashed, then of written sprites. Close it to cancel."""
     if sprites.rgba.nbytes > scratch.MEMORY_LIMIT:
         scratch.check_free_space(scratch.writable_folder(path.parent), sprites.rgba.nbytes)
     yield from sprites.compute_fingerprint()
@@ -89,8 +88,7 @@ def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None
 
 def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
     """Like `save_in_slices`, but hard-link the packed file that the sprites are mapped from, which takes no space.
-
-    Where there can be none, on another drive, or where their groups are others by now, they are copied in slices.
+    Sprites on another drive, or with changed groups, are copied in slices.
     """
     if sprites.stored is not None:
         with contextlib.suppress(OSError, DamagedFile):
@@ -103,7 +101,7 @@ def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
 
 
 def map_saved(sprites: Sprites, path: Path) -> Sprites:
-    """Sprites that were just saved to `path`, mapped from there if they are many. Raises OSError."""
+    """Return sprites just saved to `path`; many sprites are mapped from the file. Raises OSError."""
     if sprites.rgba.nbytes <= scratch.MEMORY_LIMIT:
         return sprites
     with path.open("rb") as stream:
@@ -114,21 +112,20 @@ def map_saved(sprites: Sprites, path: Path) -> Sprites:
 
 
 def load(path: Path) -> Sprites:
-    """Read what `save` wrote. Raises BadInputError when the file is missing, damaged or lies about itself."""
+    """Load sprites that `save` wrote. Raises BadInputError for a missing or damaged file."""
     return run_to_end(load_in_slices(path))[0]
 
 
 def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
-    """What `load` does, in slices, and the `extra` that was saved: yields how many sprites have been checked.
-
-    Large files are mapped.
+    """Generator version of `load`: yields the number of checked sprites; returns sprites and `extra`.
+    Large files are memory-mapped.
     """
     try:
         with path.open("rb", buffering=0) as stream:
             data = _contents(stream)
     except OSError as error:
-        title = f"The sprites in {path.name!r} can't be read: {error.strerror or error}."
-        raise BadInputError(title, "Import them again from their folder.") from None
+        title = f"Can't read sprites from {path.name!r}: {error.strerror or error}."
+        raise BadInputError(title, "Import the sprites again from their folder.") from None
     try:
         return (yield from _parse(data, path))
     except DamagedFile as damage:
@@ -137,7 +134,7 @@ def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, 
 
 
 def _contents(stream: BinaryIO) -> NDArray[np.uint8]:
-    """The whole file as uint8 [bytes]: mapped when it is large, else in memory that the sprites can be a view of."""
+    """Return the whole file as uint8 [bytes]: memory-mapped if large, else in memory shared with the sprites."""
     size = os.fstat(stream.fileno()).st_size
     if size > scratch.MEMORY_LIMIT:
         return scratch.map_bytes(stream, 0, size)
@@ -151,7 +148,7 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
     size = rgba.shape[1]
     if not 0 < size <= _LARGEST_SIDE or rgba.shape != (len(labels), size, size, 4):
-        raise DamagedFile("its pixels have the wrong shape")
+        raise DamagedFile("the pixels have a wrong shape")
     lines = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
     texts = _texts_in(lines)
     groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
@@ -165,7 +162,7 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     sprites = _sprites_from(rgba, labels, targets, groups, is_test, texts, stored)
     yield from sprites.compute_fingerprint()
     if about.get("sha256") != _checksum(sprites, lines):
-        raise DamagedFile("its checksum is wrong")
+        raise DamagedFile("wrong checksum")
     return sprites, texts.extra
 
 
@@ -175,18 +172,18 @@ def _sprites_from(
 ) -> Sprites:  # fmt: skip
     in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
     if len(texts.names) != len(labels) or not in_range:
-        raise DamagedFile("its names, classes and sprites don't match each other")
+        raise DamagedFile("names, classes and sprites don't match")
     if len(groups) != len(labels) or len(is_test) != len(labels):
-        raise DamagedFile("its groups don't match its sprites")
+        raise DamagedFile("groups and sprites don't match")
     if targets.shape != (len(labels), len(texts.target_names)):
-        raise DamagedFile("its numbers don't match its sprites")
+        raise DamagedFile("numbers and sprites don't match")
     names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
     about = (rgba, labels, class_names, names, texts.title, targets, target_names, stored)
     return Sprites(*about, groups=groups, is_test=is_test)
 
 
 def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
-    """A safetensors header, filled up so that the arrays begin at a multiple of eight bytes."""
+    """Return a safetensors header, padded so that the arrays begin at a multiple of eight bytes."""
     header: dict[str, Any] = {"__metadata__": about}
     start = 0
     for name, (kind, shape, length) in arrays.items():
@@ -198,39 +195,40 @@ def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tupl
 
 
 def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], int]:
-    """The header of a safetensors file, what it says of it, and where the arrays begin. Eight bytes count it."""
+    """Return a safetensors header, its metadata, and the offset of the arrays.
+    The first eight bytes hold the header's length.
+    """
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
-        raise DamagedFile("it is cut off")
+        raise DamagedFile("cut off")
     try:
         header = json.loads(data[8 : 8 + length].tobytes())
     except (ValueError, RecursionError):
-        raise DamagedFile("its header can't be read") from None
+        raise DamagedFile("unreadable header") from None
     about = header.get("__metadata__") if isinstance(header, dict) else None
     if (
         not isinstance(about, dict)
         or not all(isinstance(text, str) for text in about.values())
         or "format" not in about
     ):
-        raise DamagedFile("it holds no sprites")
+        raise DamagedFile("no sprites in the file")
     if about["format"] != _FORMAT:
-        raise DamagedFile("it was written by another version of the studio")
+        raise DamagedFile("written by another version of the studio")
     return header, about, 8 + length
 
 
 def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> tuple[NDArray[np.uint8], int]:
-    """The bytes of one array as uint8 in its shape, the last axis in bytes, a view, and its start.
-
-    Nothing that the header says of it is believed: kind, shape and place must agree with each other and with the file.
+    """Return a view of an array's bytes as uint8 in its shape, the last axis in bytes, and its offset.
+    The header is not trusted: dtype, shape and offsets must match each other and the file.
     """
     about = about if isinstance(about, dict) else {}
-    shape, place = about.get("shape"), about.get("data_offsets")
-    if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(place, 2):
-        raise DamagedFile("its arrays are not those of sprites")
+    shape, offsets = about.get("shape"), about.get("data_offsets")
+    if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(offsets, 2):
+        raise DamagedFile("unexpected arrays")
     sizes = [*shape[:-1], shape[-1] * _BYTES[kind]]
-    if place[1] - place[0] != math.prod(sizes) or body + place[1] > len(data):
-        raise DamagedFile("its contents don't match its header")
-    return data[body + place[0] : body + place[1]].reshape(sizes), body + place[0]
+    if offsets[1] - offsets[0] != math.prod(sizes) or body + offsets[1] > len(data):
+        raise DamagedFile("contents and header don't match")
+    return data[body + offsets[0] : body + offsets[1]].reshape(sizes), body + offsets[0]
 
 
 def _whole_numbers(values: object, count: int) -> bool:
@@ -238,7 +236,7 @@ def _whole_numbers(values: object, count: int) -> bool:
 
 
 def _checksum(sprites: Sprites, texts: bytes) -> str:
-    """Over every text, the groups and, through the fingerprint, every pixel, label and target."""
+    """Hash all texts, the groups and, through the fingerprint, all pixels, labels and targets."""
     digest = hashlib.sha256(sprites.fingerprint.encode())
     digest.update(texts)
     digest.update(_hash_of_split(sprites).encode())
@@ -246,15 +244,15 @@ def _checksum(sprites: Sprites, texts: bytes) -> str:
 
 
 def _hash_of_split(sprites: Sprites) -> str:
-    """Of what decides which sprites are held out."""
+    """Hash the groups and the test set, which determine the validation set."""
     digest = hashlib.sha256(np.ascontiguousarray(sprites.groups).data)
-    if sprites.is_test.any():  # older files know of no test set
+    if sprites.is_test.any():  # older files have no test set
         digest.update(np.ascontiguousarray(sprites.is_test).data)
     return digest.hexdigest()
 
 
 def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
-    """Every text as lines [key, value] of JSON; a list goes over as many lines as it needs."""
+    """Yield all texts as JSON lines [key, value]; a long list takes several lines."""
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
     for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
@@ -263,7 +261,7 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _texts_in(lines: bytes) -> PackedTexts:
-    """What `_lines_of` gave. Raises Damaged."""
+    """Parse the lines of `_lines_of`. Raises DamagedFile."""
     found: dict[str, Any] = {}
     try:
         for line in lines.split(b"\n")[:-1]:
@@ -273,16 +271,16 @@ def _texts_in(lines: bytes) -> PackedTexts:
             else:
                 found[key] = value
     except (ValueError, TypeError, RecursionError):
-        raise DamagedFile("its names can't be read") from None
+        raise DamagedFile("unreadable names") from None
     extra = {key.removeprefix(_EXTRA): value for key, value in found.items() if key.startswith(_EXTRA)}
     title, *lists = (found.get(key) for key in ("title", "class_names", "names", "target_names"))
     if not (isinstance(title, str) and all(map(_all_texts, lists))):
-        raise DamagedFile("its names are not texts")
+        raise DamagedFile("names are not texts")
     return PackedTexts(title, found["class_names"], found["names"], found["target_names"], extra)
 
 
 def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:
-    """Parts that are short enough for a line; one that is empty where there is nothing."""
+    """Yield parts short enough for a line; one empty part for an empty list."""
     return (values[start : start + _A_LINE] for start in range(0, max(1, len(values)), _A_LINE))
 
 

@@ -107,7 +107,7 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
     recoloured[recoloured[..., 3] == 0] = 0
     sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1], recoloured]))
     first = run_to_end(find_near_duplicates(sprites, tmp_path))
-    with patch.object(groups, "_look_for_pairs", side_effect=AssertionError):
+    with patch.object(groups, "_search", side_effect=AssertionError):
         again = run_to_end(find_near_duplicates(sprites, tmp_path))
     for name in ("first", "second", "mirrored", "changed"):
         assert np.array_equal(getattr(first.similar, name), getattr(again.similar, name))
@@ -153,7 +153,7 @@ def _solid(count: int) -> Pixels:
 
 def _alike(sprites: Pixels) -> dict[int, tuple[int, bool, int]]:
     """Who is like which one before it, whether mirrored, and in how many pixels it differs."""
-    similar: SimilarPairs = run_to_end(find_similar(sprites)).earliest()
+    similar: SimilarPairs = run_to_end(find_similar(sprites)).first_matches()
     rows = zip(similar.second, similar.first, similar.mirrored, similar.changed, strict=True)
     return {int(second): (int(first), bool(mirrored), int(changed)) for second, first, mirrored, changed in rows}
 
@@ -210,5 +210,5 @@ def test_words() -> None:
     similar = SimilarPairs(
         np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([False, True, False]), np.array([2, 0, 0])
     )
-    words = [similar.words(pair, "a.png") for pair in range(3)]
+    words = [similar.describe(pair, "a.png") for pair in range(3)]
     assert words == ["like a.png but for 2 pixels", "like a.png, mirrored", "like a.png, moved"]

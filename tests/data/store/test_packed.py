@@ -134,7 +134,7 @@ def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkey
 
 def test_missing_and_not_a_file(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
-        assert_refused(path, "can't be read")
+        assert_refused(path, "Can't read")
 
 
 def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_texts_and_labels_that_lie(sprites: Sprites, path: Path) -> None:
     with safetensors.safe_open(path, "numpy") as file:
         about = file.metadata()
     lies: list[tuple[dict[str, NDArray[Any]], str]] = [
-        ({"labels": np.full(5, wrong, np.int64)}, "don't match each other") for wrong in (-1, 3)
+        ({"labels": np.full(5, wrong, np.int64)}, "don't match") for wrong in (-1, 3)
     ]
     told = [b'["names", 7]', b'["title", 7]', b'["names", ["more"]]', b'["target_names", ["more"]]', b"7", b"[" * 10**5]
     for line in (b"[", *(text + b"\n" for text in told)):
