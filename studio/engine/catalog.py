@@ -1,4 +1,4 @@
-"""The plug-ins that there are: recipes and export formats by name."""
+"""The installed recipes and export formats, by name."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from studio.recipes.base import Recipe
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """Every recipe by its name, in their order: the first draws sprites, and is proposed."""
+    """Return every recipe by name. The first draws sprites and is the default."""
     return discover(studio.recipes, Recipe)  # type: ignore[type-abstract]
 
 
 @cache
 def model_exports() -> dict[str, ModelExport]:
-    """Every format that a model can be exported to, by its name."""
+    """Return every export format for models by name."""
     return discover(studio.exports, ModelExport)  # type: ignore[type-abstract]
 
 
 def recipe(name: str = "") -> Recipe:
-    """The recipe of that name; without one, the first. Raises UsageError."""
+    """Return the recipe with this name, or the default recipe. Raises UsageError for an unknown name."""
     return find_plugin(recipes(), name or next(iter(recipes())), "recipe")

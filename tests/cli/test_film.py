@@ -71,7 +71,7 @@ def test_what_can_not_be_filmed_is_said(run: Path, tmp_path: Path, studio: Studi
     (tmp_path / "file").write_text("")
     for words, code, said in (
         (["nowhere"], WRONG_USAGE, "no run 'nowhere'"),
-        ([str(bare)], FAILED, "bare has no samples to show."),
+        ([str(bare)], FAILED, "bare has no live samples."),
         ([str(run), "--out", str(tmp_path / "b.png")], WRONG_USAGE, "Let the name end in .aseprite, .gif or .apng."),
         ([str(run), "--out", str(tmp_path / "b")], WRONG_USAGE, "not saved as 'b'"),
         ([str(run), "--out", str(tmp_path / "file" / "b.gif")], FAILED, "Can't write"),

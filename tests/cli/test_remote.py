@@ -97,9 +97,9 @@ def test_what_can_t_be_is_said_before_anything_is_made(
     folder: Path, far: FarMachine, studio: Studio, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     words = training(folder, tmp_path / "run", "classifier")
-    assert "names no folder on another machine" in studio(*words, "--on", ":x", code=WRONG_USAGE).err
+    assert "is not a folder on another machine" in studio(*words, "--on", ":x", code=WRONG_USAGE).err
     far.refuses("Permission denied (publickey).")
-    assert "me@far lets nobody in." in studio(*words, "--on", "me@far:runs", code=FAILED).err
+    assert "me@far denied access." in studio(*words, "--on", "me@far:runs", code=FAILED).err
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "x")
     assert "torchrun can't be combined with --on." in studio(*words, "--on", "me@far:runs", code=WRONG_USAGE).err
     assert not (tmp_path / "run").exists()

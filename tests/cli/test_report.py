@@ -78,7 +78,7 @@ def test_runs_are_compared(generator_run: Path, tmp_path: Path, studio: Studio) 
     broken = shutil.copytree(generator_run, tmp_path / "broken")
     (broken / "run.json").write_text("{")
     said = studio("report", generator_run, other, broken, "--out", tmp_path)
-    assert "broken is left out" in said.err + said.out
+    assert "broken was skipped" in said.err + said.out
     page = _read(tmp_path / "3 runs.html")
     assert page.headings[0] == "2 runs compared" and len(page.row("State")) == 2
     differing = page.rows[next(place for place, row in enumerate(page.rows) if row and row[0] == "Batch size")]

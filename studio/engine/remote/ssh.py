@@ -1,7 +1,7 @@
-"""A folder on another machine: commands run there by ssh, files go there and come back by rsync. No torch here.
+"""Run commands on another machine with ssh, and copy folders with rsync.
 
-Nothing is asked on the way (BatchMode), and a link that is dead is given up after some seconds. All calls of a Link
-share one connection. The machine there needs a POSIX shell, rsync and the studio.
+ssh never prompts (BatchMode) and gives up a dead connection after some seconds. All commands of an SshConnection share
+one TCP connection. The other machine needs a POSIX shell, rsync and the studio.
 """
 
 from __future__ import annotations
@@ -26,13 +26,19 @@ _SSH_COMMAND = (
     "ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5",
     "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=auto", "-o", "ControlPersist=60",
 )  # fmt: skip
-_SSH_FAILED = 255  # ssh's exit code when it has not got through
-_RSYNC_LOST = (_SSH_FAILED, 10, 12, 30, 35)  # rsync's when the link is lost: sockets, the data stream, timeouts
-_RSYNC_OK = (0, 24)  # 24: a file vanished while it was sent; the next time tells
+_SSH_FAILED = 255  # exit code of ssh if it can't connect
+_RSYNC_LOST = (
+    _SSH_FAILED,
+    10,
+    12,
+    30,
+    35,
+)  # exit codes of rsync if the connection breaks: sockets, data stream, timeouts
+_RSYNC_OK = (0, 24)  # 24: a file was deleted during the copy; the next copy corrects this
 _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_STUDIO, _NO_RSYNC = 3, 4
-# -s: file names need no quotes for the remote shell. --modify-window=-1: compare times to the nanosecond; otherwise
-# rsync skips a new version of equal length that was written within the same second.
+# -s: send file names without the remote shell. --modify-window=-1: compare times to the nanosecond; otherwise rsync
+# skips a new version of equal length that was written within the same second.
 _RSYNC_FLAGS = ("-s", "--modify-window=-1")
 RENAME_LAST = "--delay-updates"  # rename all files at the end
 _PROBE_RSYNC = (*_RSYNC_FLAGS, RENAME_LAST, "--version")  # fails on macOS's own rsync, works on GNU rsync 3.1.3
@@ -55,7 +61,7 @@ echo "rsync=$rsync"
 _RSYNC_FOUND = re.compile(r"^rsync=(/.*)$", re.MULTILINE)
 # The remote login shell may be csh or fish: the script goes through stdin, because csh accepts no quoted line breaks.
 _RUN_STDIN = "exec sh -c 'script=$(cat) && exec sh {flags} \"$script\" </dev/null'"
-_TARGET = re.compile(  # neither user nor host begins with '-', which ssh would take for an option
+_TARGET = re.compile(  # user and host don't begin with '-': ssh would read an option
     r"(?P<user>[^-\s:\[\]][^\s:\[\]]*@)?(?:\[(?P<address>[^\s\]]+)\]|(?P<name>[^-\s@:\[\]][^\s@:\[\]]*))(?::(?P<folder>.*))?",
     re.DOTALL,
 )
@@ -65,7 +71,7 @@ _TARGET = re.compile(  # neither user nor host begins with '-', which ssh would 
 class RemoteTarget:
     """A folder on another machine.
 
-    host: as ssh takes it, with IPv6 addresses without brackets. folder: absolute, or relative to the home folder there.
+    host: as ssh expects it, IPv6 addresses without brackets. folder: absolute, or relative to the remote home folder.
     """
 
     host: str
@@ -73,16 +79,16 @@ class RemoteTarget:
 
     @classmethod
     def parse(cls, text: str) -> RemoteTarget:
-        """Parse 'user@host:folder', 'host:folder', or 'host' for the home folder there. Raises UsageError.
+        """Parse 'user@host:folder', 'host:folder', or 'host' for the remote home folder. Raises UsageError.
 
-        An IPv6 address stands in brackets: 'user@[fe80::1]:folder'.
+        An IPv6 address is in brackets: 'user@[fe80::1]:folder'.
         """
         parts = _TARGET.fullmatch(text)
         address, name, folder = (parts["address"], parts["name"], parts["folder"] or "") if parts else ("", "", "")
         is_ambiguous = name and (folder.startswith(":") or _is_ipv6(f"{name}:{folder}"))
         if parts is None or is_ambiguous or (address and not _is_ipv6(address)):
             hint = "Write it as user@host:folder, an IPv6 address in brackets: user@[fe80::1]:folder."
-            raise UsageError(f"{text!r} names no folder on another machine.", hint)
+            raise UsageError(f"{text!r} is not a folder on another machine.", hint)
         host = f"{parts['user'] or ''}{address or name}"
         folder = "" if folder == "~" else folder.removeprefix("~/")
         folder = folder if folder == "/" else folder.rstrip("/")
@@ -100,100 +106,107 @@ class RemoteTarget:
 
 
 class ConnectionLostError(RunError):
-    """The other machine can't be reached, for now perhaps."""
+    """The other machine can't be reached, perhaps only for now."""
 
 
 class SshConnection:
-    """Talks to the machine of `place`; made by `connect`."""
+    """Runs commands and copies folders on the machine of `target`. Create it with `connect`."""
 
-    def __init__(self, place: RemoteTarget, sockets: Path) -> None:
-        self.place = place
+    def __init__(self, target: RemoteTarget, sockets: Path) -> None:
+        self.target = target
         self._ssh = [*_SSH_COMMAND, "-o", f"ControlPath={sockets / 's'}"]
-        self._rsync_there = "rsync"
+        self._remote_rsync = "rsync"
 
     def check(self) -> None:
-        """Raise RunError unless the machine has the versions of studio and torch used here, and a usable rsync."""
-        place = self.place
-        if noise := _last_line(self.run("").decode(errors="replace")):
-            hint = f"It printed: {noise} Let its start-up files print in interactive shells only."
-            raise RunError(f"The login shell on {place.host} prints text of its own.", hint)
-        code, said, problem = self._run(_VERSIONS_SCRIPT, place.folder, *HOMEBREW_RSYNC, login=True)
+        """Raise RunError unless the machine has a usable rsync and the same versions of studio and torch as this
+        one.
+        """
+        target = self.target
+        if noise := _error_line(self.run("").decode(errors="replace")):
+            hint = f"It printed: {noise} Change its start-up files to print in interactive shells only."
+            raise RunError(f"The login shell on {target.host} prints extra text.", hint)
+        code, output, stderr = self._run(_VERSIONS_SCRIPT, target.folder, *HOMEBREW_RSYNC, login=True)
         if code == _NO_STUDIO:
-            hint = f"Install it in {place.folder}/.venv there, or where a login shell finds the command 'studio'."
-            raise RunError(f"There is no studio on {place.host}.", hint)
+            hint = f"Install it in {target.folder}/.venv there, or where a login shell finds the command 'studio'."
+            raise RunError(f"The studio is not installed on {target.host}.", hint)
         if code == _NO_RSYNC:
-            raise _no_rsync_error(place.host, problem, " there")
-        text = said.decode(errors="replace")
+            raise _no_rsync_error(target.host, stderr, " there")
+        text = output.decode(errors="replace")
         here, there = versions_in(versions_line()), versions_in(text)
         if there is None:
-            hint = _last_line(problem) or "Install the same version on both machines."
-            raise RunError(f"The studio on {place.host} does not say which torch it has.", hint)
+            hint = _error_line(stderr) or "Install the same version on both machines."
+            raise RunError(f"The studio on {target.host} does not report its torch version.", hint)
         if there != here:
-            title = f"{place.host} has {there}, and here is {here}."
+            title = f"{target.host} has {there}; this machine has {here}."
             raise RunError(title, "Nothing was sent. Install the same versions on both machines.")
         if path := _RSYNC_FOUND.search(text.replace("\r", "")):
-            self._rsync_there = path[1]
+            self._remote_rsync = path[1]
 
     def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
-        """Run a shell script on the machine and return its output. The script gets the folder as $1, then `arguments`.
+        """Run a shell script on the machine and return its output. The script gets the folder as $1, then
+        `arguments`.
 
-        login: use a login shell, which finds all programs but may print text of its own. Raises LinkLostError, and
-        RunError when the script fails.
+        login: use a login shell, which has the full PATH but may print extra text. Raises ConnectionLostError, and
+        RunError if the script fails.
         """
-        code, said, problem = self._run(script, self.place.folder, *arguments, login=login)
+        code, output, stderr = self._run(script, self.target.folder, *arguments, login=login)
         if code:
-            raise command_error(self.place, problem)
-        return said
+            raise command_error(self.target, stderr)
+        return output
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
-        """Make the run's folder there as it is here, as far as rsync's filter `rules` go. Raises RunError."""
-        code, problem = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._folder_of(run)])
-        if any(words in problem for words in _DISK_FULL):
-            raise RunError(f"The disk of {self.place.host} is full.", "Free some space there; nothing is lost here.")
+        """Copy the run to the machine by rsync's filter `rules`; delete other remote files that match. Raises
+        RunError.
+        """
+        code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
+        if any(message in stderr for message in _DISK_FULL):
+            raise RunError(
+                f"The disk of {self.target.host} is full.", "Free some space there. The run folder here is complete."
+            )
         if code not in _RSYNC_OK:
-            raise command_error(self.place, problem)
+            raise command_error(self.target, stderr)
 
     def fetch(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy new files of the run from the machine, by rsync's filter `rules`; delete nothing. Raises RunError."""
-        code, problem = self._rsync([*rules, "--", self._folder_of(run), f"{run.absolute()}/"])
-        if full := next((words for words in _DISK_FULL if words in problem), ""):
+        """Copy new files of the run from the machine by rsync's filter `rules`; delete nothing. Raises RunError."""
+        code, stderr = self._rsync([*rules, "--", self._remote_folder(run), f"{run.absolute()}/"])
+        if full := next((message for message in _DISK_FULL if message in stderr), ""):
             raise UnwritableError(run, full)
         if code not in _RSYNC_OK:
-            raise command_error(self.place, problem)
+            raise command_error(self.target, stderr)
 
     def close(self) -> None:
-        """Let the connection go."""
-        self._call([*self._ssh, "-O", "exit", self.place.host])
+        """Close the shared connection."""
+        self._call([*self._ssh, "-O", "exit", self.target.host])
 
-    def _folder_of(self, run: Path) -> str:
-        return f"{self.place.host_in_brackets}:{self.place.folder}/{run.name}/"
+    def _remote_folder(self, run: Path) -> str:
+        return f"{self.target.host_in_brackets}:{self.target.folder}/{run.name}/"
 
     def _run(self, script: str, *arguments: str, login: bool = False) -> tuple[int, bytes, str]:
-        """Run a shell script on the machine; return its exit code, output and errors. Raises LinkLostError."""
+        """Run a shell script on the machine; return exit code, output and errors. Raises ConnectionLostError."""
         whole = f"set -- {shlex.join(arguments)}\n{script}"
-        words = _RUN_STDIN.format(flags="-lc" if login else "-c")
-        code, said, problem = self._call([*self._ssh, "--", self.place.host, words], os.fsencode(whole))
+        command = _RUN_STDIN.format(flags="-lc" if login else "-c")
+        code, output, stderr = self._call([*self._ssh, "--", self.target.host, command], os.fsencode(whole))
         if code == _SSH_FAILED:
-            raise _connection_error(self.place, problem)
-        return code, said, problem
+            raise _connection_error(self.target, stderr)
+        return code, output, stderr
 
-    def _rsync(self, words: Sequence[str]) -> tuple[int, str]:
-        """Run rsync; return its exit code and errors. Raises LinkLostError."""
-        there = shlex.quote(self._rsync_there)
-        flags = ["-rt", *_RSYNC_FLAGS, f"--rsync-path={there}", "-e", shlex.join(self._ssh)]
-        code, _, problem = self._call(["rsync", *flags, *words])
-        if code in _RSYNC_LOST and not any(words in problem for words in _DISK_FULL):
-            raise _connection_error(self.place, problem)
-        return code, problem
+    def _rsync(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """Run rsync; return exit code and errors. Raises ConnectionLostError."""
+        remote_rsync = shlex.quote(self._remote_rsync)
+        flags = ["-rt", *_RSYNC_FLAGS, f"--rsync-path={remote_rsync}", "-e", shlex.join(self._ssh)]
+        code, _, stderr = self._call(["rsync", *flags, *arguments])
+        if code in _RSYNC_LOST and not any(message in stderr for message in _DISK_FULL):
+            raise _connection_error(self.target, stderr)
+        return code, stderr
 
-    def _call(self, words: Sequence[str], given: bytes = b"") -> tuple[int, bytes, str]:
-        """Run a program here, out of reach of the terminal's Ctrl+C.
+    def _call(self, arguments: Sequence[str], stdin: bytes = b"") -> tuple[int, bytes, str]:
+        """Run a local program, shielded from Ctrl+C in the terminal; return exit code, output and errors.
 
-        Its errors go to a file: the connection that ssh keeps open would hold a pipe open as well.
+        Errors go to a file: the shared ssh connection, which stays open, would keep a pipe open too.
         """
         with tempfile.TemporaryFile() as errors:
             done = subprocess.run(
-                words, input=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, check=False,
+                arguments, input=stdin, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, check=False,
                 env={**os.environ, "LC_ALL": "C"},
             )  # fmt: skip
             errors.seek(0)
@@ -201,25 +214,27 @@ class SshConnection:
 
 
 @contextlib.contextmanager
-def connect(place: RemoteTarget) -> Iterator[SshConnection]:
-    """Give a link that connects on first use. Raises RunError if ssh or a usable rsync is missing here."""
+def connect(target: RemoteTarget) -> Iterator[SshConnection]:
+    """Yield a connection to the target, opened on first use. Raises RunError without a local ssh or a usable local
+    rsync.
+    """
     if missing := [tool for tool in ("ssh", "rsync") if shutil.which(tool) is None]:
-        title = f"To train on another machine takes {' and '.join(missing)}, which this one does not have."
+        title = f"Remote training needs {' and '.join(missing)} on this machine."
         raise RunError(title, "Install OpenSSH's client and rsync.")
     if subprocess.run(["rsync", *_PROBE_RSYNC], capture_output=True, check=False).returncode:
         version = subprocess.run(["rsync", "--version"], capture_output=True, check=False).stdout
         raise _no_rsync_error("This machine", version.decode(errors="replace").partition("\n")[0])
     with tempfile.TemporaryDirectory(prefix="studio-") as sockets:
-        link = SshConnection(place, Path(sockets))
+        connection = SshConnection(target, Path(sockets))
         try:
-            yield link
+            yield connection
         finally:
-            link.close()
+            connection.close()
 
 
 def _no_rsync_error(where: str, version: str, there: str = "") -> RunError:
     """Return the error for a machine without a usable rsync. version: first line of `rsync --version`, may be empty."""
-    found = f" It has: {_last_line(version)}" if version.strip() else ""
+    found = f" Found: {_error_line(version)}" if version.strip() else ""
     hint = f"Install it{there}; on macOS: brew install rsync.{found}"
     return RunError(f"{where} has no rsync 3.1.3 or newer.", hint)
 
@@ -232,26 +247,27 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-def _connection_error(place: RemoteTarget, problem: str) -> ConnectionLostError:
-    """Why ssh has not got through, as far as it says so in words that are known."""
-    host, typed = place.host, command_line("ssh", place.host)
-    if "Could not resolve hostname" in problem:
-        return ConnectionLostError(f"There is no machine {host}.", "Look after its name, and after the network.")
-    if "Host key verification failed" in problem:
-        hint = f"Type '{typed}' once, and compare the fingerprint on the screen with the machine's."
-        return ConnectionLostError(f"{host} is not known here, or is another machine than it was.", hint)
-    if "Permission denied" in problem:
-        hint = f"'{typed}' must get in without a question: give a key that has a passphrase to the agent, by ssh-add."
-        return ConnectionLostError(f"{host} lets nobody in.", hint)
-    return ConnectionLostError(f"{host} can't be reached.", _last_line(problem))
+def _connection_error(target: RemoteTarget, stderr: str) -> ConnectionLostError:
+    """Return the error for a failed ssh connection, with a hint for known error messages."""
+    host, typed = target.host, command_line("ssh", target.host)
+    if "Could not resolve hostname" in stderr:
+        return ConnectionLostError(f"There is no machine named {host}.", "Check the name and the network.")
+    if "Host key verification failed" in stderr:
+        hint = f"Run '{typed}' once and compare the shown fingerprint with the machine's."
+        return ConnectionLostError(f"The identity of {host} is unknown or has changed.", hint)
+    if "Permission denied" in stderr:
+        hint = f"'{typed}' must work without a prompt. Add a key with a passphrase to the agent: ssh-add."
+        return ConnectionLostError(f"{host} denied access.", hint)
+    return ConnectionLostError(f"{host} can't be reached.", _error_line(stderr))
 
 
-def command_error(place: RemoteTarget, problem: str) -> RunError:
-    return RunError(f"{place} does not take part.", _last_line(problem))
+def command_error(target: RemoteTarget, stderr: str) -> RunError:
+    """Return the error for a command that failed on the other machine."""
+    return RunError(f"The command failed on {target}.", _error_line(stderr))
 
 
-def _last_line(text: str) -> str:
-    """The last line of what a program says, as a sentence; of rsync's, the one before its summary."""
+def _error_line(text: str) -> str:
+    """Return the last line of a program's output as a sentence; for rsync, the line before its summary."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("rsync error:")] or lines
-    return f"{telling[-1].rstrip('.')}." if telling else ""
+    errors = [line for line in lines if not line.startswith("rsync error:")] or lines
+    return f"{errors[-1].rstrip('.')}." if errors else ""

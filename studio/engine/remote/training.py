@@ -1,12 +1,12 @@
-"""Training a run on another machine: it is made here, sent, trained there by `studio resume`, and comes home by and by.
+"""Train a run on another machine: create it here, send it, train it there with `studio resume`, copy results back.
 
-The run's folder there is `folder/NAME`, and beside what every run has it holds
+The remote run folder is `folder/NAME`. Beside the files of every run it has
 
-    elsewhere.pid, elsewhere.exit   the process that trains it, and its exit code once it has ended
-    elsewhere.log                   what it says
+    elsewhere.pid, elsewhere.exit   process id of the training, and its exit code once it has ended
+    elsewhere.log                   output of the training
 
-The training there depends on nobody here: the link may be cut, and this process killed. Whoever watches or steers the
-run does so by its folder here, as for any other. No torch here.
+The remote training doesn't depend on this process: the connection may break and this process may die. Other windows and
+commands watch and control the run through its local folder, as for any other run.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from studio.engine.runs.folder import (
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.samples import thin_samples
 
-POLL_S = 3.0  # from one look at the other machine to the next
-RETRY_S = 5.0  # where the link is lost
-_REQUEST_POLL_S = 0.25  # between looks at what is asked here
+POLL_S = 3.0  # between two synchronisations
+RETRY_S = 5.0  # after a lost connection
+_REQUEST_POLL_S = 0.25  # between checks for local control requests
 _EXIT_DONE, _EXIT_STOPPED, _EXIT_KILLED = 0, 130, 137  # exit codes of `studio resume`
 
-# Of rsync. What people have added to a run's folder, and what belongs to processes, is neither sent nor brought home.
+# Filter rules for rsync. The user's own files and the files of local processes are not copied.
 _FOLDERS = ("/samples/", "/samples/*.png", "/checkpoints/", "/checkpoints/step-*/", "/checkpoints/step-*/*")
 _SEND_RULES = [
     *(f"--exclude=/{name}" for name in (RECORD_FILE, HEARTBEAT_FILE, REQUEST_FILE, "elsewhere.*", "notes.json")),
@@ -62,7 +62,7 @@ _SEND_RULES = [
     *(f"--include={name}" for name in ("/*.json", "/*.jsonl", "/*.safetensors", *_FOLDERS)),
     "--exclude=*",
 ]
-_SEND_LAST_RULES = [f"--include=/{RECORD_FILE}", "--exclude=*"]  # it makes the folder a run
+_SEND_LAST_RULES = [f"--include=/{RECORD_FILE}", "--exclude=*"]  # last: run.json makes the folder a run
 # Without --delete: an emptied folder on the other machine would empty the local folder. `_rotate` removes files here.
 _FETCH_RULES = [
     RENAME_LAST, "--exclude=.tmp-*",
@@ -73,7 +73,7 @@ _FETCH_LAST_RULES = [
     "--inplace",
     f"--include=/{METRICS_FILE}",
     "--exclude=*",
-]  # in place: who watches reads on where he was
+]  # in place: watchers continue to read at their position
 
 _MAKE_FOLDER_SCRIPT = 'mkdir -p "$1/$2"'
 _START_SCRIPT = f"""\
@@ -84,8 +84,8 @@ nohup sh -c '"$@" >"$0/elsewhere.log" 2>&1; echo $? >"$0/elsewhere.exit"' \\
   "$run" "$studio" resume "$run" "$@" </dev/null >/dev/null 2>&1 &
 echo $! >"$run/elsewhere.pid"
 """
-# A process id may be another's by now, after a restart of the machine, or still be that of one that has died: where
-# there is /proc it tells. A process that is just becoming another program has no words there.
+# After a restart, the process id may belong to another program; a dead process may still be listed as a zombie. /proc
+# tells, if it exists. During exec, a process has an empty command line.
 _STATE_SCRIPT = f"""\
 cd "$1/$2" 2>/dev/null || {{ echo "missing"; exit 0; }}
 pid=$(cat elsewhere.pid 2>/dev/null)
@@ -112,29 +112,30 @@ _READ_FILE_SCRIPT = 'cat "$1/$2/$3" 2>/dev/null || true'
 _LOG_TAIL_SCRIPT = 'tail -n 3 "$1/$2/elsewhere.log" 2>/dev/null || true'
 
 
-def check_remote(place: RemoteTarget) -> None:
-    """Raise RunError unless a run can be trained there."""
-    with connect(place) as link:
-        link.check()
+def check_remote(target: RemoteTarget) -> None:
+    """Raise RunError unless a run can train on the target machine."""
+    with connect(target) as connection:
+        connection.check()
 
 
 def train_remotely(
-    path: Path, place: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
+    path: Path, target: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
 ) -> Events:
-    """Train a run of this machine on another one, or follow it where it still trains there, until it has ended and is
-    home: the events of the training, from RunStarted to RunFinished.
+    """Train a local run on another machine, or follow it if it already trains there, until it has ended and is
+    copied back.
 
-    device, more_min: for `studio resume` there. `control.stop` stops it there. While the link is lost it is tried again
-    for ever, and Halted says that the disk here is full. Raises RunError, TrainingError.
+    Yields the events of the training, from RunStarted to RunFinished. device, more_min: for `studio resume` there.
+    `control.stop` stops the remote training. Retries a lost connection for ever; yields Blocked while the local disk is
+    full. Raises RunError, TrainingError.
     """
-    if marker.remote_target_of(path) != str(place):
+    if marker.remote_target_of(path) != str(target):
         marker.raise_if_remote(path)
     run = RunDir(path)
     run.acquire()
     try:
-        with connect(place) as link:
-            link.check()
-            training = RemoteTraining(run, link, control)
+        with connect(target) as connection:
+            connection.check()
+            training = RemoteTraining(run, connection, control)
             if (yield from training.begin(device, more_min)):
                 yield from training.follow()
             yield training.end()
@@ -143,10 +144,10 @@ def train_remotely(
 
 
 class _RemoteState(msgspec.Struct, frozen=True):
-    """State of the run on the other machine, as _LOOK prints it.
+    """State of the run on the other machine, as printed by _STATE_SCRIPT.
 
-    exit_code: of the process that trained the run; None during a training and before the first training.
-    steps, samples: steps of the checkpoints and of the sample pictures on the other machine.
+    exit_code: of the training process; None during a training and before the first one. steps, samples: steps of the
+    checkpoints and of the sample images on the other machine.
     """
 
     has_folder: bool = False
@@ -158,18 +159,18 @@ class _RemoteState(msgspec.Struct, frozen=True):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the folder of a started run is missing on the other machine, or was emptied."""
+        """Whether the remote folder of a started run was deleted or emptied."""
         return not self.trains and self.exit_code is None
 
     @classmethod
-    def parse(cls, said: bytes) -> _RemoteState:
-        """Parse the output of _LOOK."""
-        state, _, rest = said.partition(b"\n")
+    def parse(cls, output: bytes) -> _RemoteState:
+        """Parse the output of _STATE_SCRIPT."""
+        state, _, rest = output.partition(b"\n")
         names, _, record = rest.partition(b"\n")
         word, _, code = state.decode(errors="replace").partition(" ")
         found = names.decode(errors="replace").split()
         live: Heartbeat | None = None
-        with contextlib.suppress(ValueError):  # a missing or damaged live.json is soon written again
+        with contextlib.suppress(ValueError):  # a missing or damaged live.json is soon rewritten
             live = records.parse(record, Heartbeat)
         return cls(
             has_folder=word != "missing",
@@ -186,80 +187,80 @@ def _steps_in(names: Iterable[str], pattern: re.Pattern[str]) -> frozenset[int]:
 
 
 class RemoteTraining:
-    """One training of a run on another machine; its lock is held here."""
+    """The training of one run on another machine. The caller holds the local lock of the run."""
 
-    def __init__(self, run: RunDir, link: SshConnection, control: Control) -> None:
-        self._run, self._link, self._control = run, link, control
-        self._name, self._place = run.path.name, str(link.place)
+    def __init__(self, run: RunDir, connection: SshConnection, control: Control) -> None:
+        self._run, self._connection, self._control = run, connection, control
+        self._name, self._target = run.path.name, str(connection.target)
         self._watcher = RunWatcher(run.path)
-        self._asked = ControlRequest()  # as far as it was asked there
-        self._can_ask = False  # whether the training there listens, as far as is known
+        self._sent_request = ControlRequest()  # the newest request that was sent
+        self._can_request = False  # whether the remote training has a heartbeat
         self._exit_code: int | None = None
         self._last_words = ""
-        self._halted = ""  # why it can't go on there, as it was said last
-        self._is_cut = False
+        self._blocked_reason = ""  # as last reported; empty while it trains
+        self._is_disconnected = False
 
     def begin(self, device: str, more_min: float) -> Generator[Event, None, bool]:
-        """Send the run and start it, unless it trains there already or turns out to have come to its end.
+        """Send the run and start it, unless it already trains there or turns out to be finished.
 
-        Returns whether it is to be followed.
+        Returns whether to follow the training.
         """
-        path, is_out = self._run.path, bool(marker.remote_target_of(self._run.path))
-        self._raise_unless_ours()
-        found = self._look()
+        path, is_remote = self._run.path, bool(marker.remote_target_of(self._run.path))
+        self._require_same_run()
+        found = self._read_state()
         with wrap_write_errors(path):
-            files.remove(path / HEARTBEAT_FILE)  # of a process that has followed it before and was killed
-        list(self._watcher.poll())  # what is here already is known
+            files.remove(path / HEARTBEAT_FILE)  # left by a killed process that followed the run
+        list(self._watcher.poll())  # skip the events in the local files
         if found.trains:
-            self._raise_unless_to_follow(more_min, is_out=is_out)
-            yield Notice("info", f"{self._name} is being trained on {self._place}.", "It is followed from here on.")
+            self._require_followable(more_min, is_remote=is_remote)
+            yield Notice("info", f"{self._name} is being trained on {self._target}.", "This command now follows it.")
             return True
-        if is_out and found.has_folder:
-            yield Notice("info", f"{self._name} comes home from {self._place}.")
+        if is_remote and found.has_folder:
+            yield Notice("info", f"Copying {self._name} from {self._target}.")
             self._fetch(found)
             if self._run.progress().state == "finished" and not more_min:
                 self._exit_code = _EXIT_DONE
                 return False
-        yield Notice("info", f"{self._name} is sent to {self._place}.", f"Here it is in {path}.")
+        yield Notice("info", f"Sending {self._name} to {self._target}.", f"The local copy is {path}.")
         self._send()
         clear_control_files(path)
-        if self._control.stop:  # meanwhile
+        if self._control.stop:  # requested while sending
             self._run.write_progress(msgspec.structs.replace(self._run.progress(), state="stopped"))
             self._exit_code = _EXIT_STOPPED
             return False
-        marker.mark_remote(path, self._place)
+        marker.mark_remote(path, self._target)
         more = ("--more-minutes", f"{more_min:g}") if more_min else ()
-        self._link.run(_START_SCRIPT, self._name, "--device", device, *more, login=True)
+        self._connection.run(_START_SCRIPT, self._name, "--device", device, *more, login=True)
         return True
 
     def follow(self) -> Events:
-        """Copy new files here and pass requests on, until the training has ended and its last files are here.
+        """Copy new files here and forward control requests until the training has ended and all its files are here.
 
-        Raises RunError if the run's folder on the other machine is gone.
+        Raises RunError if the remote run folder is gone.
         """
         while self._exit_code is None:
             try:
-                found = self._exchange()
+                found = self._sync_once()
             except ConnectionLostError as lost:
-                yield from self._say_cut(lost)
+                yield from self._warn_connection_lost(lost)
                 self._wait(RETRY_S)
                 continue
             except RunError as error:
-                hint = f"{error.hint} The training goes on there, and comes home once that is mended."
+                hint = f"{error.hint} The remote training continues; its files are copied once this is fixed."
                 yield Blocked("error", error.title, hint.strip())
                 continue
             if found.is_gone:
                 raise self._gone_error()
-            if self._is_cut:
-                self._is_cut = False
-                yield Notice("info", f"The link to {self._link.place.host} is back.")
-            yield from self._news(found)
+            if self._is_disconnected:
+                self._is_disconnected = False
+                yield Notice("info", f"Connected to {self._connection.target.host} again.")
+            yield from self._new_events(found)
             if found.exit_code is None:
                 self._wait(POLL_S)
             self._exit_code = found.exit_code
 
     def end(self) -> RunFinished:
-        """How it has ended: the run is home again. Raises TrainingError, RunError."""
+        """Return the end of the training, after all files are here. Raises TrainingError, RunError."""
         path, progress = self._run.path, self._run.progress()
         clear_control_files(path)
         marker.unmark_remote(path)
@@ -267,62 +268,64 @@ class RemoteTraining:
             case "finished" | "stopped" as reason if self._exit_code in (_EXIT_DONE, _EXIT_STOPPED):
                 return RunFinished(reason, progress.step, progress.elapsed_s, path)
             case "failed":
-                raise TrainingError(f"{self._name} has failed on {self._place}.", progress.message)
-        title = f"{self._name} has ended on {self._place} before its time."
+                raise TrainingError(f"{self._name} failed on {self._target}.", progress.message)
+        title = f"{self._name} ended unexpectedly on {self._target}."
         if self._exit_code == _EXIT_KILLED:
-            raise RunError(title, "It was killed, or the machine was restarted. What it saved last is here: resume it.")
+            raise RunError(title, "Its process was killed or the machine restarted. Resume from the last checkpoint.")
         raise RunError(title, self._last_words)
 
     def _gone_error(self) -> RunError:
-        """Return the error for a run's folder that was deleted on the other machine.
+        """Return the error for a run folder that was deleted on the other machine.
 
-        elsewhere.json stays in the local folder: a lost drive of the other machine may come back.
+        Keeps the local elsewhere.json: an unplugged drive of the other machine may come back.
         """
         path = self._run.path
         clear_control_files(path)
-        again = command_line("studio", "resume", str(path), "--on", self._place)
-        title = f"The folder of {self._name} on {self._place} is gone."
-        hint = f"Steps up to {self._run.progress().step:,} are here. Send them there again: {again}. To train here, "
-        return RunError(title, f"{hint}remove {REMOTE_FILE} from the run's folder first.")
+        again = command_line("studio", "resume", str(path), "--on", self._target)
+        title = f"The folder of {self._name} on {self._target} is gone."
+        hint = f"Steps up to {self._run.progress().step:,} are here. Send them again with: {again}. To train here, "
+        return RunError(title, f"{hint}delete {REMOTE_FILE} from the run folder first.")
 
-    def _raise_unless_ours(self) -> None:
-        """Raise RunError where another run is in its place."""
-        there = self._link.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
+    def _require_same_run(self) -> None:
+        """Raise RunError if the remote folder holds a different run."""
+        there = self._connection.run(_READ_FILE_SCRIPT, self._name, RECORD_FILE)
         with wrap_read_errors(self._run.path / RECORD_FILE):
             here = (self._run.path / RECORD_FILE).read_bytes()
         if there not in (b"", here):
-            title = f"{self._place} has another run that is called {self._name}."
-            raise RunError(title, "Nothing was sent. Choose another folder there.")
+            title = f"{self._target} has a different run named {self._name}."
+            raise RunError(title, "Nothing was sent. Choose another remote folder.")
 
-    def _raise_unless_to_follow(self, more_min: float, *, is_out: bool) -> None:
-        """Raise RunError where following the training there is not what is meant."""
-        if not is_out:
-            title = f"{self._name} is being trained on {self._place}, but was not sent there from here."
+    def _require_followable(self, more_min: float, *, is_remote: bool) -> None:
+        """Raise RunError if this command should not follow the remote training."""
+        if not is_remote:
+            title = f"{self._name} is training on {self._target}, but was not sent from here."
             raise RunError(title, "Stop it there first.")
         if more_min:
-            title = f"{self._name} is still being trained on {self._place}."
-            raise RunError(title, "It can be given more time when it has ended.")
+            title = f"{self._name} is still training on {self._target}."
+            raise RunError(title, "Add time after it has ended.")
 
-    def _look(self) -> _RemoteState:
-        return _RemoteState.parse(self._link.run(_STATE_SCRIPT, self._name))
+    def _read_state(self) -> _RemoteState:
+        """Read the state of the run on the other machine."""
+        return _RemoteState.parse(self._connection.run(_STATE_SCRIPT, self._name))
 
     def _send(self) -> None:
-        self._link.run(_MAKE_FOLDER_SCRIPT, self._name)
-        self._link.send(self._run.path, _SEND_RULES)
-        self._link.send(self._run.path, _SEND_LAST_RULES)
+        """Send the run folder, run.json last."""
+        self._connection.run(_MAKE_FOLDER_SCRIPT, self._name)
+        self._connection.send(self._run.path, _SEND_RULES)
+        self._connection.send(self._run.path, _SEND_LAST_RULES)
 
     def _fetch(self, found: _RemoteState) -> None:
-        """Copy new files here; metrics.jsonl comes last, because its lines name the other files."""
-        self._link.fetch(self._run.path, _FETCH_RULES)
+        """Copy new files here; metrics.jsonl comes last, because its lines refer to the other files."""
+        self._connection.fetch(self._run.path, _FETCH_RULES)
         self._rotate(found)
-        self._link.fetch(self._run.path, _FETCH_LAST_RULES)
+        self._connection.fetch(self._run.path, _FETCH_LAST_RULES)
 
     def _rotate(self, found: _RemoteState) -> None:
-        """Rotate the local checkpoints and sample pictures as a local training would.
+        """Rotate the local checkpoints and sample images as a local training would.
 
-        Keep those that the other machine still has: the next round would copy them again.
+        Keeps files that the other machine still has: the next round would copy them again.
         """
-        from studio.engine import catalog  # both import torch; commands that only watch a run start without torch
+        from studio.engine import catalog  # both import torch, which commands that only watch a run don't need
         from studio.engine.runs import checkpoints
 
         best_by = catalog.recipe(self._run.record().recipe).best_by
@@ -330,55 +333,55 @@ class RemoteTraining:
             checkpoints.rotate(self._run.checkpoints, best_by, in_use=found.steps)
             thin_samples(self._run, in_use=found.samples)
 
-    def _exchange(self) -> _RemoteState:
-        """Read the state of the run on the other machine, pass requests on, and copy new files here.
+    def _sync_once(self) -> _RemoteState:
+        """Read the remote state, forward control requests, and copy new files here.
 
-        The state is read first: a training that had ended by then has written all its files.
+        Reads the state first: a training that had ended by then has written all its files.
         """
-        found = self._look()
-        self._can_ask = found.live is not None
+        found = self._read_state()
+        self._can_request = found.live is not None
         if found.is_gone:
             return found
-        if self._can_ask and (wanted := self._wanted()) != self._asked:
-            self._link.run(_PUT_REQUEST_SCRIPT, self._name, msgspec.json.encode(wanted).decode())
-            self._asked = wanted
+        if self._can_request and (wanted := self._local_request()) != self._sent_request:
+            self._connection.run(_PUT_REQUEST_SCRIPT, self._name, msgspec.json.encode(wanted).decode())
+            self._sent_request = wanted
         self._fetch(found)
         if found.live is not None and found.exit_code is None:
-            with contextlib.suppress(UnwritableError):  # the progress on show is late; the next round tries again
+            with contextlib.suppress(UnwritableError):  # only delays the displayed progress; the next round retries
                 write_heartbeat(self._run.path, found.live)
         if found.exit_code not in (None, _EXIT_DONE, _EXIT_STOPPED):
-            self._last_words = self._link.run(_LOG_TAIL_SCRIPT, self._name).decode(errors="replace").strip()
+            self._last_words = self._connection.run(_LOG_TAIL_SCRIPT, self._name).decode(errors="replace").strip()
         return found
 
-    def _wanted(self) -> ControlRequest:
-        """What is asked here: in the run's folder, and by Ctrl+C."""
-        asked = read_requests(self._run.path, self._asked)
+    def _local_request(self) -> ControlRequest:
+        """Return the local control request: from the run folder, or Ctrl+C."""
+        asked = read_requests(self._run.path, self._sent_request)
         return msgspec.structs.replace(asked, stop=asked.stop or self._control.stop)
 
-    def _news(self, found: _RemoteState) -> Events:
-        """The training's events since the last time, and why it can't go on there."""
+    def _new_events(self, found: _RemoteState) -> Events:
+        """Yield the new events of the training, and a Notice if it is blocked there."""
         for event in self._watcher.poll():
             if isinstance(event, RunStarted):
-                with contextlib.suppress(RunError):  # figures of later checkpoints stay listed
+                with contextlib.suppress(RunError):  # evaluations of later checkpoints stay listed
                     evaluation.remove_evaluations_after(self._run, event.first_step)
-                yield dataclasses.replace(event, device=self._place)
+                yield dataclasses.replace(event, device=self._target)
             elif not isinstance(event, HistoryRead | TrainingSeen | TrainingLost | RunFinished):
                 yield event
-        halted = "" if found.live is None else found.live.halted
-        if halted and halted != self._halted:
-            yield Notice("error", f"{self._place}: {halted}", "It goes on there once that is mended.")
-        self._halted = halted
+        blocked = "" if found.live is None else found.live.halted
+        if blocked and blocked != self._blocked_reason:
+            yield Notice("error", f"{self._target}: {blocked}", "It continues there once this is fixed.")
+        self._blocked_reason = blocked
 
-    def _say_cut(self, lost: ConnectionLostError) -> Iterator[Notice]:
-        """Once for each time."""
-        self._can_ask = False
-        if not self._is_cut:
-            self._is_cut = True
-            title = f"The link to {self._link.place.host} is lost."
-            yield Notice("warning", title, f"{lost} The training goes on there; the link is tried until it is back.")
+    def _warn_connection_lost(self, lost: ConnectionLostError) -> Iterator[Notice]:
+        """Yield a Notice once per interruption."""
+        self._can_request = False
+        if not self._is_disconnected:
+            self._is_disconnected = True
+            title = f"Lost the connection to {self._connection.target.host}."
+            yield Notice("warning", title, f"{lost} The remote training continues. Reconnecting…")
 
     def _wait(self, seconds: float) -> None:
-        """Until the next round, or until something is asked here that can be handed on."""
+        """Wait, at most until a new local control request can be forwarded."""
         end_s = time.monotonic() + seconds
-        while time.monotonic() < end_s and not (self._can_ask and self._wanted() != self._asked):
+        while time.monotonic() < end_s and not (self._can_request and self._local_request() != self._sent_request):
             time.sleep(_REQUEST_POLL_S)

@@ -1,4 +1,5 @@
-"""Run folders, the record of each training: write, read back, list. Only checkpoints.py needs torch.
+"""Run folders: create, read, list and queue training runs.
 
-Start with folder.py, which lists the files of a run. analysis/ compares and reports, maintenance/ frees disk space.
+Start with folder.py, which documents the files of a run. analysis/ compares runs and writes reports, maintenance/ frees
+disk space. Only checkpoints.py imports torch.
 """

@@ -1,16 +1,16 @@
-"""Checkpoints: everything that training needs to go on, whole or not there at all, and never pickle.
+"""Checkpoints: everything that a training needs to resume, written atomically. Never pickle.
 
     checkpoints/step-00000400/
         model.safetensors       the weights being trained
-        average.safetensors     their moving average, which samples and exports use
-        optimizer.safetensors   the optimizer's state
-        distilled.safetensors   where one was taught: a network that draws in few looks what the averaged one draws
-        checkpoint.json         step, time, figures, and the SHA-256 of the other files and of what it says itself;
-                                figures, and the distilled network, may be added later
+        average.safetensors     their moving average (EMA), used for samples and exports
+        optimizer.safetensors   the optimizer state
+        distilled.safetensors   optional: a few-step student of the averaged network
+        checkpoint.json         step, time, metrics, the SHA-256 of the other files and of itself;
+                                metrics and the distilled network may be added later
 
-A checkpoint is written into a temporary folder that is then renamed. One that is found to be damaged when a run is
-resumed is set aside under another name, and removed when there is a newer one. Their order is that of their steps. All
-randomness of a step follows from the seed and the step, so there is no generator state to keep.
+A checkpoint is written into a temporary folder, which is then renamed. A resume renames a damaged checkpoint to
+'damaged-step-...' and deletes it after the next checkpoint. All randomness of a step follows from the seed and the step
+number, so no generator state is stored.
 """
 
 from __future__ import annotations
@@ -45,45 +45,52 @@ _MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError, IsADirectoryError
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """checkpoint.json. `number` counts a run's checkpoints from 1; `metrics` are the held-out figures at this step."""
+    """The content of checkpoint.json.
+
+    number: counts the checkpoints of a run from 1. metrics: validation metrics at this step. sha256: of each file, by
+    part.
+    """
 
     step: records.Count
     number: records.Count
     elapsed_s: records.Seconds
     metrics: Mapping[str, float]
     sha256: Mapping[str, str]
-    seal: str = ""  # SHA-256 of the rest; filled in when it is written
+    seal: str = ""  # SHA-256 of the other fields; set when the file is written
 
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
-    """Write a checkpoint into `folder`; `info.sha256` is filled in here. Raises OSError and leaves nothing behind."""
+    """Write a checkpoint into `folder` and return its path. `info.sha256` is set here.
+
+    parts: tensors of each file, by the names in PARTS. Raises OSError and leaves no files behind.
+    """
     target = checkpoint_path(folder, info.step)
     with files.atomic_path(target) as temporary:
         temporary.mkdir()
         hashes = {}
         for part in PARTS:
             content = serialize(parts[part])
-            (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
+            (temporary / f"{part}.safetensors").write_bytes(content)  # save_file would hide the OSError
             hashes[part] = hashlib.sha256(content).hexdigest()
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
-        files.remove(target)  # a damaged one that a resume went past; sound ones are never written again
+        files.remove(target)  # a damaged checkpoint that a resume skipped
     return target
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
-    """Where the checkpoint of a step is, or would be."""
+    """Return the path of the checkpoint of a step, whether it exists or not."""
     return folder / f"{CHECKPOINT_PREFIX}{step:08d}"
 
 
 def list_checkpoints(folder: Path) -> Checkpoints:
-    """The checkpoints in a run's folder whose records are sound, the oldest first. Raises OSError."""
+    """Return the checkpoints of a run with valid checkpoint.json, in ascending order of steps. Raises OSError."""
     return scan(folder)[0]
 
 
 def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
-    """What `list_checkpoints` finds, and the folders of checkpoints whose records are damaged. Raises OSError.
+    """Return the checkpoints of `list_checkpoints`, and the folders of checkpoints with a damaged checkpoint.json.
 
-    That a record can't be read for now says nothing of a checkpoint, so that it is no damage.
+    Raises OSError for an unreadable file: a network drive may recover, so this is not damage.
     """
     try:
         paths = [path for path in folder.iterdir() if path.name.startswith(CHECKPOINT_PREFIX)]
@@ -94,41 +101,38 @@ def scan(folder: Path) -> tuple[Checkpoints, list[Path]]:
         try:
             found.append((path, _read_record(path)))
         except DamagedError:
-            if path.exists():  # else it has just been removed, as it was no longer needed
+            if path.exists():  # else the training has just deleted it as outdated
                 damaged.append(path)
     return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)
 
 
 def no_valid_checkpoint_error(name: str) -> RunError:
-    """What to say of a run whose checkpoints are all damaged."""
-    return RunError(f"{name} has no sound checkpoint left.", "Train anew with the same settings.")
+    """Return the error for a run whose checkpoints are all damaged."""
+    return RunError(f"All checkpoints of {name} are damaged.", "Retrain with the same settings.")
 
 
 def quarantine(path: Path) -> None:
-    """Take a damaged checkpoint out of the way of the sound ones. Raises OSError."""
+    """Rename a damaged checkpoint so that it is no longer listed. Raises OSError."""
     target = path.with_name(_QUARANTINE_PREFIX + path.name)
     files.remove(target)
     files.retry_in_use(lambda: path.rename(target))
 
 
 def remove_quarantined(folder: Path) -> None:
-    """Remove the damaged checkpoints: there is a sound one that is newer. Raises OSError."""
+    """Delete the quarantined checkpoints, once a newer valid checkpoint exists. Raises OSError."""
     for path in folder.glob(f"{_QUARANTINE_PREFIX}*"):
         files.remove(path)
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """What is of no use where no training is going on: damaged checkpoints that were set aside, and half-written ones.
-
-    Raises OSError.
-    """
+    """Return quarantined and half-written checkpoints, which are useless while no training runs. Raises OSError."""
     return sorted(
         path for path in folder.iterdir() if path.name.startswith(_QUARANTINE_PREFIX) or files.is_temporary(path)
     )
 
 
 def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
-    """Add a distilled network to the checkpoint of this step. Raises RunError when that has gone, and OSError."""
+    """Add a distilled network to the checkpoint of `step`. Raises OSError, and RunError if the checkpoint is gone."""
     for path, info in list_checkpoints(folder):
         if info.step == step:
             content = serialize(tensors)
@@ -136,20 +140,18 @@ def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
             hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
             _write_record(path, dataclasses.replace(info, sha256=hashes))
             return
-    raise RunError(f"The checkpoint at step {step:,} has gone.", "Choose another checkpoint of this run.")
+    raise RunError(f"The checkpoint at step {step:,} was deleted.", "Choose another checkpoint of this run.")
 
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
-    """Add figures, measured later, to the checkpoint of this step, if it is still there. Raises OSError."""
+    """Add metrics that were measured later to the checkpoint of `step`, if it still exists. Raises OSError."""
     for path, info in list_checkpoints(folder):
         if info.step == step:
             _write_record(path, dataclasses.replace(info, metrics={**info.metrics, **metrics}))
 
 
 def load_tensors(path: Path, info: CheckpointInfo, part: str) -> Tensors:
-    """One part of a checkpoint, on the CPU. Raises DamagedError when its bytes are not those that were written, and
-    OSError when they can't be read.
-    """
+    """Load one part of a checkpoint to the CPU. Raises OSError, and DamagedError if the SHA-256 doesn't match."""
     content = _read_verified(path, info, part)
     try:
         return parse_tensors(content)
@@ -158,30 +160,30 @@ def load_tensors(path: Path, info: CheckpointInfo, part: str) -> Tensors:
 
 
 def verify(path: Path, info: CheckpointInfo) -> None:
-    """Read a checkpoint from end to end. Raises DamagedError, OSError."""
+    """Read all files of a checkpoint and compare their SHA-256. Raises DamagedError, OSError."""
     for part in {*PARTS, *info.sha256}:
         _read_verified(path, info, part)
 
 
 def _read_verified(path: Path, info: CheckpointInfo, part: str) -> bytes:
-    """The bytes of a part, which are those that were written. Raises DamagedError, OSError."""
-    for _ in range(2):  # again after a short read of a network drive
+    """Read the file of a part and compare its SHA-256. Raises DamagedError, OSError."""
+    for _ in range(2):  # network drives sometimes return too few bytes: try twice
         try:
-            content = (path / f"{part}.safetensors").read_bytes()  # Windows can't replace a mapped file
+            content = (path / f"{part}.safetensors").read_bytes()  # not mmap: Windows can't replace a mapped file
         except _MISSING_FILE_ERRORS as error:
             raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
         if hashlib.sha256(content).hexdigest() == info.sha256.get(part):
             return content
-    raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
+    raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors was changed after it was written.")
 
 
 def serialize(tensors: Tensors) -> bytes:
-    """The content of a safetensors file; on whatever device the tensors are."""
+    """Encode tensors, on any device, as the bytes of a safetensors file."""
     return as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
 def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
-    """Put weights into a network, on whatever device it is. Raises RunError when they don't fit or are not numbers."""
+    """Load weights into a network on any device. Raises RunError for weights that don't fit or aren't finite."""
     check_finite(tensors, name)
     try:
         network.load_state_dict(tensors)
@@ -190,15 +192,15 @@ def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
 
 
 def check_finite(tensors: Tensors, name: str) -> None:
-    """Raise RunError when weights are not numbers."""
+    """Raise RunError if a weight is NaN or infinite."""
     if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
-        raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
+        raise RunError(f"{name} has weights that are NaN or infinite.", "Choose another checkpoint of this run.")
 
 
 def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None] = ()) -> None:
-    """Remove old checkpoints. Raises OSError.
+    """Delete old checkpoints. Raises OSError.
 
-    Keep the checkpoints of `essential_checkpoints`, the last two, the numbers 1, 2, 4, 8, ... and the steps `in_use`.
+    Keeps the `essential_checkpoints`, the newest two, those numbered 1, 2, 4, 8, ..., and the steps `in_use`.
     """
     found = list_checkpoints(folder)
     keep = essential_checkpoints(found, best_by) | {path for path, _ in found[-2:]}
@@ -209,11 +211,11 @@ def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None
 
 
 def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Path]:
-    """The checkpoints that a run can't do without: the newest and the best.
+    """Return the checkpoints that must stay: the newest, and the best by `best_checkpoint`.
 
-    So are, of the measured ones, the best, which a later measurement may show to be the best of all, and those without
-    which that could not be told: the one of the lowest distance and the newest. Where none is measured, so is the first
-    that has learnt enough.
+    Also keeps checkpoints that a later quality measurement may turn into the best: the best, the one with the lowest
+    KID, and the newest of the measured checkpoints. Without measurements, keeps the checkpoint with the lowest
+    validation loss.
     """
     steps = {found[-1][1].step} if found else set()
     if measured := _measurements(found):
@@ -227,9 +229,9 @@ def essential_checkpoints(found: Checkpoints, best_by: Metric | None) -> set[Pat
 def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
     """Return the checkpoint to use; None without a checkpoint.
 
-    `advice.best_saved_step` chooses by the measurements of new sprites, or by the figure `best_by` on held-out sprites.
-    Without both, take the newest of the `from_lowest_loss` checkpoints that is not known to copy; if all copy, the
-    checkpoint that copies least.
+    Judges by the quality of new sprites, or else by the validation metric `best_by`; see `advice.best_saved_step`.
+    Without both, returns the newest checkpoint from the lowest validation loss on that doesn't copy training sprites;
+    if all copy, the one that copies least.
     """
     paths = {info.step: path for path, info in found}
     name = best_by.name if best_by else ""
@@ -242,19 +244,19 @@ def best_checkpoint(found: Checkpoints, best_by: Metric | None) -> Path | None:
 
 
 def from_lowest_loss(found: Checkpoints) -> Checkpoints:
-    """The checkpoints from that with the lowest loss on held-out sprites on; all where none is known."""
+    """Return the checkpoints from the lowest validation loss on; all checkpoints if no loss is known."""
     losses = [info.metrics.get(LOSS.name, math.inf) for _, info in found]
     return found[losses.index(min(losses)) :] if found else found
 
 
 def _excess_copies(info: CheckpointInfo) -> float:
-    """The share of copies in what a checkpoint draws where they are too many; 0 where they are not, or none knows."""
+    """Return the share of copies among the sprites of a checkpoint; 0 if it is acceptable or was not measured."""
     copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
     return copies if advice.copies_too_much(copies, real, advice.FINAL_SPRITES) else 0.0
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
-    """The optimizers' state by '<class of the optimizer>/<number of the weight>/<name>'."""
+    """Return the state of the optimizers as tensors named '<optimizer class>/<index of the weight>/<name>'."""
     return {
         f"{type(optimizer).__name__}/{index}/{name}": value
         for optimizer in optimizers
@@ -264,7 +266,7 @@ def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
 
 
 def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensors) -> None:
-    """Put back what `optimizer_tensors` gave. Raises RunError when it belongs to another network or optimizer."""
+    """Load the tensors of `optimizer_tensors`. Raises RunError if they belong to another network or optimizer."""
     by_name = {type(optimizer).__name__: optimizer for optimizer in optimizers}
     parts: dict[str, Tensors] = {name: {} for name in by_name}
     for key, value in tensors.items():
@@ -272,7 +274,7 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         if name not in parts:
             raise RunError(
                 "The optimizer's state does not fit this run.",
-                "It comes from other optimizers: train anew with the same settings.",
+                "It belongs to another optimizer. Retrain with the same settings.",
             )
         parts[name][rest] = value
     for name, part in parts.items():
@@ -280,12 +282,13 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
 
 
 def _measurements(found: Checkpoints) -> list[advice.Measurement]:
+    """Return the quality measurements of those checkpoints that have one."""
     qualities = ((info.step, Quality.from_figures(info.metrics)) for _, info in found)
     return [advice.Measurement(step, quality) for step, quality in qualities if quality is not None]
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:
-    """Write or replace checkpoint.json. Whole numbers among the figures are sealed as they will be read: as floats."""
+    """Write or replace checkpoint.json. Integers become floats first, because the file is read back as floats."""
     metrics = {name: float(value) for name, value in info.metrics.items()}
     info = dataclasses.replace(info, elapsed_s=float(info.elapsed_s), metrics=metrics)
     values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))
@@ -293,7 +296,7 @@ def _write_record(path: Path, info: CheckpointInfo) -> None:
 
 
 def _read_record(path: Path) -> CheckpointInfo:
-    """What checkpoint.json says. Raises DamagedError, and OSError when it can't be read."""
+    """Read checkpoint.json. Raises DamagedError, and OSError if the file is unreadable."""
     try:
         info = records.parse((path / _RECORD).read_bytes(), CheckpointInfo)
     except _MISSING_FILE_ERRORS as error:
@@ -301,23 +304,25 @@ def _read_record(path: Path) -> CheckpointInfo:
     except ValueError as error:
         raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD}: {error}.") from error
     if info.seal != _seal(info):
-        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD} is not what was written.")
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD} was changed after it was written.")
     return info
 
 
 def _seal(info: CheckpointInfo) -> str:
+    """Return the SHA-256 of all fields except `seal`."""
     values = dataclasses.asdict(dataclasses.replace(info, seal=""))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """Load the state of one optimizer; tensors are named '<index of the weight>/<name>'."""
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    # Weights that the network did not have then keep the state that they have.
+    # Weights that are newer than the checkpoint keep their current state.
     state: dict[int, Tensors] = {index: dict(values) for index, values in optimizer.state_dict()["state"].items()}
     try:
         for key, value in tensors.items():
             index, _, name = key.partition("/")
-            # The fused optimizer walks weights and state side by side in memory: they must be laid out alike.
+            # The fused optimizer needs state in the memory format of the weight (channels_last for convolutions).
             alike = torch.empty_like(weights[int(index)]).copy_(value) if value.ndim else value
             state.setdefault(int(index), {})[name] = alike
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,4 +1,4 @@
-"""How the folder of a new run is made: completely, or not at all. No torch here."""
+"""Create the folder of a new run: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from studio.engine.runs.folder import (
     wrap_write_errors,
 )
 
+# Old folders hold this exact text: don't change it.
 _START_MARK_TEXT = b"Sprite Training Studio makes a run here. What a start that was killed has left is removed.\n"
 
 
 @contextlib.contextmanager
 def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
-    """Make the run's folder and take its lock; the block fills it and ends with `run.create`.
+    """Create a run folder and lock it. The block fills the folder and ends with `run.create`.
 
-    Yields a stack of what is undone when the block fails, to which it may add. A start that fails leaves nothing; one
-    that is killed leaves a folder that the next start takes. Raises RunError when something else is there or nothing
-    can be written.
+    Yields an ExitStack of callbacks that run if the block fails; the block can add its own. A failed start leaves no
+    files. A killed start leaves a marked folder that the next start reuses. Raises RunError if the folder has other
+    content or can't be written.
     """
     with wrap_write_errors(run.path):
         is_new = not run.path.exists()
-    _require_free(run.path)  # before there is a lock in what may be anybody's folder
+    _require_free(run.path)  # check first: the lock file must not appear in a user's folder
     with run.held_on_success(is_new=True) as on_error:
         _require_free(run.path)
         with wrap_write_errors(run.path):
             _remove_start_files(run)
-        _require_free(run.path)  # a killed start's folder may hold a file of the user's
+        _require_free(run.path)  # the folder of a killed start may also hold a user's file
         on_error.callback(_undo_start, run, is_new=is_new)
         with wrap_write_errors(run.path):
             files.write_atomic(run.path / START_MARK, _START_MARK_TEXT)
@@ -48,13 +49,13 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
 
 
 def remove_failed_starts() -> None:
-    """Remove what killed starts have left in the studio's own folder of runs."""
+    """Delete the folders of killed starts in the studio's runs folder."""
     folders: list[Path] = []
-    with contextlib.suppress(OSError):  # whoever needs a folder that can't be read says so
+    with contextlib.suppress(OSError):  # unreadable folders are reported where they are needed
         folders += [path.parent for path in paths.runs().glob(f"*/{START_MARK}")]
     for run in map(RunDir, folders):
-        with contextlib.suppress(OSError, RunError):  # it is being made, or is not ours
-            if _has_start_mark(run.path):  # before there is a lock in what may be anybody's folder
+        with contextlib.suppress(OSError, RunError):  # another process is creating the run, or denies access
+            if _has_start_mark(run.path):  # check first: the lock file must not appear in a user's folder
                 run.acquire(wait_s=0.0)
                 if _has_start_mark(run.path):
                     _undo_start(run, is_new=True)
@@ -62,7 +63,7 @@ def remove_failed_starts() -> None:
 
 
 def _require_free(path: Path) -> None:
-    """Raise RunError unless the folder is missing, empty, or left by a start that was killed."""
+    """Raise RunError unless the folder is missing, empty, or left by a killed start."""
     with wrap_write_errors(path):
         found = list(path.iterdir()) if path.exists() else []
         others = [entry for entry in found if entry.name not in LOCK_FILES and not files.is_temporary(entry)]
@@ -72,25 +73,25 @@ def _require_free(path: Path) -> None:
 
 
 def _has_start_mark(path: Path) -> bool:
-    """Whether this folder is that of a start, under way or killed. Raises OSError."""
+    """Whether a run is being created in this folder, or was when its process was killed. Raises OSError."""
     mark = path / START_MARK
     return not (path / RECORD_FILE).exists() and mark.is_file() and mark.read_bytes() == _START_MARK_TEXT
 
 
 def _remove_start_files(run: RunDir) -> None:
-    """Remove what a start writes, and nothing else: a folder that holds a user's file stays. Raises OSError."""
+    """Delete the files that a start writes and nothing else; a user's files stay. Raises OSError."""
     for name in (RECORD_FILE, PROGRESS_FILE, STYLE_FILE, run.data.name, run.start.name):
         (run.path / name).unlink(missing_ok=True)
     for folder in (run.samples, run.checkpoints):
-        with contextlib.suppress(OSError):  # it is not empty
+        with contextlib.suppress(OSError):  # not empty
             folder.rmdir()
     files.sweep_temporaries(run.path)
     (run.path / START_MARK).unlink(missing_ok=True)
 
 
 def _undo_start(run: RunDir, *, is_new: bool) -> None:
-    """Remove what a start has written, and a new folder if nothing else is in it; release the lock."""
-    with contextlib.suppress(OSError):  # the error that ended the start is the one to report
+    """Delete the files of a start and release the lock; also delete the folder if it is new and otherwise empty."""
+    with contextlib.suppress(OSError):  # report the error that ended the start, not this one
         _remove_start_files(run)
         run.release()
         if is_new:

@@ -1,4 +1,4 @@
-"""What `studio evaluate` has found of a run: the latest of each checkpoint, in evaluation.json. No torch here."""
+"""Results of `studio evaluate`, stored as evaluation.json in the run folder: the latest of each checkpoint."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _FILE = "evaluation.json"
 
 @dataclass(frozen=True)
 class CheckpointEvaluation:
-    """The figures of a checkpoint, by name, and what they were measured on.
+    """Metrics of one checkpoint and the sprites they were measured on.
 
-    beside: the same figures of real sprites, or of always saying the mean; empty where there is nothing to set beside.
-    count: new sprites that were judged; 0 for what draws none. settings: how those were drawn.
+    figures: by name. beside: a baseline for the same metrics: real sprites, or predicting the mean; may be empty.
+    heldout_count, training_count: sizes of the two sets. count: number of new sprites; 0 for a recipe that draws
+    nothing. settings: how the new sprites were drawn.
     """
 
     step: records.Count
@@ -36,20 +37,20 @@ class CheckpointEvaluation:
 
     @classmethod
     def from_generator(cls, found: Evaluated, step: int, settings: Mapping[str, Any]) -> CheckpointEvaluation:
-        """Of a generator, by its new sprites."""
+        """Create the evaluation of a generator from its new sprites, with real sprites as the baseline."""
         new, real = found.figures["new"], found.figures["real"]
         counts = found.heldout_count, found.training_count, found.count
         return cls(step, _now(), _to_floats(new), _to_floats(real), *counts, settings)
 
     @classmethod
     def from_validation(cls, found: Validated, heldout_count: int, training_count: int) -> CheckpointEvaluation:
-        """Of what draws nothing, by the sprites that were held out."""
+        """Create the evaluation of a classifier or regression from its metrics on the validation set."""
         figures, baseline = _to_floats(found.metrics), _to_floats(found.baseline)
         return cls(found.step, _now(), figures, baseline, heldout_count, training_count)
 
 
 def read_evaluations(run: Path) -> tuple[CheckpointEvaluation, ...]:
-    """What is kept of a run, the latest last; nothing where nothing is, or nothing that can be read."""
+    """Return the stored evaluations of a run, latest last; an empty tuple for a missing or unreadable file."""
     try:
         return tuple(records.parse((run / _FILE).read_bytes(), list[CheckpointEvaluation]))
     except (OSError, ValueError):
@@ -57,16 +58,18 @@ def read_evaluations(run: Path) -> tuple[CheckpointEvaluation, ...]:
 
 
 def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
-    """Keep this with the run, in place of what was found of the same checkpoint; a Notice where that can't be."""
+    """Store an evaluation in the run folder, in place of an older one of the same checkpoint. Yields a Notice on
+    failure.
+    """
     others = [other for other in read_evaluations(run) if other.step != found.step]
     try:
         _write(RunDir(run), [*others, found])
     except UnwritableError as error:
-        yield Notice("warning", f"The figures are not kept with the run. {error.title}", error.hint)
+        yield Notice("warning", f"The results were not saved in the run folder. {error.title}", error.hint)
 
 
 def remove_evaluations_after(run: RunDir, step: int) -> None:
-    """Forget what was found of checkpoints after this step, from which training goes on. Raises UnwritableError."""
+    """Delete evaluations of checkpoints after `step`, where training resumes. Raises UnwritableError."""
     known = read_evaluations(run.path)
     kept = [found for found in known if found.step <= step]
     if len(kept) < len(known):
@@ -79,7 +82,7 @@ def _write(run: RunDir, found: Sequence[CheckpointEvaluation]) -> None:
 
 
 def _to_floats(figures: Mapping[str, float]) -> dict[str, float]:
-    """Numbers that JSON can hold, of those that numpy has."""
+    """Convert numpy numbers to floats for JSON."""
     return {name: float(value) for name, value in figures.items()}
 
 

@@ -1,21 +1,19 @@
-"""The run folder: the record of one training, read and written alike by the window, the command line and people.
+"""The run folder: all files of one training run. The window and the command line read and write the same files.
 
-    run.json            what was trained, on what, with which settings; written once, when all else is there
-    state.json          how far it is: replaced at every checkpoint and at the end
-    metrics.jsonl       one line a tick and one an evaluation; only ever appended to
-    confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
-    evaluation.json     what 'studio evaluate' found of checkpoints; see evaluation.py
-    notes.json          what people say of it, in notes.py: a name, a note, a star, tags
-    elsewhere.json      while it is trained on another machine: see away.py
-    data.safetensors    the sprites as they were when the run was made
-    start.safetensors   where it starts from another model: its weights before the first step
-    live.json, asked.json   while it is trained: see engine/control/protocol.py
-    process.log         what the processes wrote that the window had train it, in launching.py
-    samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
-    checkpoints/        see checkpoints.py
-    exports/
-
-No torch here: the list of runs must not wait for it.
+run.json            recipe, sprites and settings; written once, after all other files of a new run
+state.json          step and state of the run; replaced at every checkpoint and at the end
+metrics.jsonl       one line per tick, validation and quality measurement; append-only
+confusion.json      confusion matrix at the newest checkpoint of a classifier
+evaluation.json     results of 'studio evaluate', see evaluation.py
+notes.json          the user's name, note, star and tags, see notes.py
+elsewhere.json      present while the run trains on another machine, see remote/marker.py
+data.safetensors    the sprites at the start of the run
+start.safetensors   initial weights, if the run starts from another model
+live.json, asked.json   heartbeat and control requests of a running training, see control/protocol.py
+process.log         output of the training processes that the window started, see distributed/launching.py
+samples/00000400.png   live samples, always of the same seed; thinned evenly in long runs
+checkpoints/        see checkpoints.py
+exports/
 """
 
 from __future__ import annotations
@@ -49,21 +47,23 @@ RunState = Literal["queued", "training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
 MAX_ROLLBACKS = 3
-Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROLLBACKS)]  # after losses that were not finite
+Rollbacks = Annotated[
+    int, msgspec.Meta(ge=0, le=MAX_ROLLBACKS)
+]  # to an earlier checkpoint, after a NaN or infinite loss
 
 RECORD_FILE, PROGRESS_FILE, _LOCK_FILE = "run.json", "state.json", ".lock"
-LOCK_FILES = (_LOCK_FILE, f"{_LOCK_FILE}-file")  # the second stands for one where the file system has none
-CHECKPOINT_PREFIX = "step-"  # a checkpoint's folder name, before the number of the step
-START_MARK = ".run-being-made"  # is there while a new run's folder is filled: see creating.py
-_LOCK_WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
+LOCK_FILES = (_LOCK_FILE, f"{_LOCK_FILE}-file")  # the second is used on file systems without locks
+CHECKPOINT_PREFIX = "step-"  # of a checkpoint's folder name; the step follows
+START_MARK = ".run-being-made"  # present while a new run folder is filled, see creating.py
+_LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds it until it ends
 
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A model whose weights a run started from, or one that this model had started from itself.
+    """A model in the chain of models that a run started from.
 
-    data_title, data_fingerprint, licence: of the sprites that it learnt from, as in RunRecord and `data.rights`.
-    sha256: of its weights' file.
+    title, step: the run and checkpoint of the model. data_title, data_fingerprint, licence: of its training sprites, as
+    in RunRecord and `data.rights`. sha256: of its weights file.
     """
 
     title: str
@@ -76,12 +76,12 @@ class Ancestor:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """run.json: what was trained, on what, with which settings. `config` is the recipe's own, as JSON."""
+    """The content of run.json. `config` holds the recipe's settings as JSON."""
 
     name: str
     recipe: str
     config: Mapping[str, Any]
-    size: Annotated[int, msgspec.Meta(ge=1, lt=2**16)]  # of a sprite's side, in pixels
+    size: Annotated[int, msgspec.Meta(ge=1, lt=2**16)]  # width and height of a sprite, in pixels
     class_names: tuple[str, ...]
     data_title: str
     data_count: records.Count
@@ -92,35 +92,35 @@ class RunRecord:
     parameters: records.Count
     created: str  # ISO 8601, UTC
     versions: Mapping[str, str]
-    split: str  # the rule by which sprites are held out: see split.py
+    split: str  # rule for the validation set, see split.py
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
-    ancestors: tuple[Ancestor, ...] = ()  # the model that it started from, then that one's own; none: from nothing
-    start_sha256: str = ""  # of start.safetensors; empty where there is none
+    ancestors: tuple[Ancestor, ...] = ()  # nearest first; empty for a run from scratch
+    start_sha256: str = ""  # of start.safetensors; empty without this file
 
     @property
     def parent(self) -> str:
-        """The title of the model that it started from; empty for nothing."""
+        """The title of the model that the run started from; empty for a run from scratch."""
         return self.ancestors[0].title if self.ancestors else ""
 
 
 class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):
-    """state.json: how far a run is. `headline` is its latest figure on held-out sprites, by name."""
+    """The content of state.json: how far a run has trained. headline: latest validation metrics by name."""
 
     state: RunState
     step: records.Count
     elapsed_s: records.Seconds
     headline: Mapping[str, float]
-    message: str = ""  # why it failed, or ended early
-    nan_rollbacks: Rollbacks = 0  # without those that were forgiven
-    micro_batches: records.Positive = 1  # that make a batch, where it does not fit the device at once
-    device_name: str = ""  # where it was trained last
-    minutes: records.Seconds = 0.0  # that it trains in all, since more were asked for; 0: as long as its settings say
+    message: str = ""  # why the run failed or ended early
+    nan_rollbacks: Rollbacks = 0  # minus one for every 10 checkpoints in a row without a rollback
+    micro_batches: records.Positive = 1  # per batch, if a batch does not fit into device memory
+    device_name: str = ""  # of the last training
+    minutes: records.Seconds = 0.0  # total training time after --more-minutes; 0: the time in the settings
 
 
 class RunDir:
-    """One run folder. Reading needs nothing; writing needs the lock, which `acquire` takes."""
+    """One run folder. Reading works at any time; take the lock with `acquire` before you write."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -128,18 +128,20 @@ class RunDir:
         self.checkpoints = path / "checkpoints"
         self.data = path / "data.safetensors"
         self.start = path / "start.safetensors"
-        self._lock: BaseFileLock | None = None  # while it is held
+        self._lock: BaseFileLock | None = None  # None while this object does not hold the lock
 
     def create(self, record: RunRecord) -> None:
-        """Write run.json, which makes the folder a run: all else that a run needs is there. Raises UnwritableError."""
+        """Write run.json, the last file of a new run. From here on the folder counts as a run. Raises
+        UnwritableError.
+        """
         with wrap_write_errors(self.path):
             self._write_json(RECORD_FILE, dataclasses.asdict(record))
 
     def acquire(self, wait_s: float = _LOCK_WAIT_S, *, is_new: bool = False) -> None:
-        """Take the lock; the system frees it when the process ends.
+        """Lock the run for this process. The operating system releases the lock if the process dies.
 
         is_new: create a missing folder; otherwise the folder must hold a run. Raises RunError if another process holds
-        the lock, and RunGoneError if the run is gone.
+        the lock, and RunGoneError if the run was deleted.
         """
         with wrap_write_errors(self.path), contextlib.ExitStack() as on_error:
             if not is_new:
@@ -154,16 +156,17 @@ class RunDir:
         self._lock = lock
 
     def release(self) -> None:
-        """Give the lock back, if it is held."""
+        """Release the lock if this object holds it."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     @contextlib.contextmanager
     def held_on_success(self, *, is_new: bool = False) -> Iterator[contextlib.ExitStack]:
-        """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError.
+        """Take the lock for the block and keep it afterwards; release it if the block fails. Raises RunError.
 
-        Gives a stack of callbacks for an error, to which the block can add. is_new: as in `acquire`.
+        Yields an ExitStack of callbacks that run if the block fails; the block can add its own. is_new: as in
+        `acquire`.
         """
         self.acquire(is_new=is_new)
         with contextlib.ExitStack() as on_error:
@@ -172,11 +175,11 @@ class RunDir:
             on_error.pop_all()
 
     def is_busy(self) -> bool:
-        """Whether some process is writing to this run."""
+        """Whether a process holds the lock, for example a training."""
         return self._lock is not None or file_systems.is_locked(self.path / _LOCK_FILE)
 
     def record(self) -> RunRecord:
-        """Read run.json. Raises RunError when it is missing, damaged, of another version, or can't be read."""
+        """Read run.json. Raises RunError if the file is missing, damaged, unreadable or of another version."""
         try:
             values = self._read(RECORD_FILE, dict[str, Any])
         except FileNotFoundError:
@@ -185,13 +188,14 @@ class RunDir:
             raise newer_version_error(self.path.name)
         if "split" not in values:  # version 0.1.0 wrote none
             raise RunError(
-                f"{self.path.name} was made by an older version of the studio.", "Train anew to use it here."
+                f"{self.path.name} was made by an older version of the studio.",
+                "Retrain with the same settings to use it here.",
             )
         with self._wrap_parse_errors(RECORD_FILE):
             return records.convert(values, RunRecord)
 
     def progress(self) -> RunProgress:
-        """Read state.json; a run that never got to its first checkpoint is at step 0. Raises RunError."""
+        """Read state.json; return step 0 if the file does not exist yet. Raises RunError."""
         try:
             return self._read(PROGRESS_FILE, RunProgress)
         except FileNotFoundError:
@@ -199,9 +203,10 @@ class RunDir:
 
     @contextlib.contextmanager
     def wrap_write_errors(self) -> Iterator[None]:
-        """Turn disk errors into UnwritableError while the block writes to this folder.
+        """Turn an OSError of the block, which writes into this folder, into UnwritableError.
 
-        Raises RunGoneError if the run is gone, because a write would bring back a folder that no list of runs shows.
+        Raises RunGoneError before the block if the run was deleted: a write would create the folder again, without
+        run.json.
         """
         with wrap_write_errors(self.path):
             self._raise_if_gone()
@@ -213,36 +218,40 @@ class RunDir:
             self._write_json(PROGRESS_FILE, msgspec.to_builtins(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> None:
-        """Add a line to metrics.jsonl. Raises UnwritableError."""
+        """Append an event as a line to metrics.jsonl. Raises UnwritableError."""
         with self.wrap_write_errors():
             files.append_line(self.path / METRICS_FILE, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
-        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
+        """Append a line to metrics.jsonl: training resumes from `step` on `device`. Raises UnwritableError."""
         with self.wrap_write_errors():
-            files.append_line(self.path / METRICS_FILE, "")  # a crash may have cut the last line short
+            files.append_line(self.path / METRICS_FILE, "")  # end a line that a crash has cut off
         self.append({"resumed": step, "device": device})
 
     def save_confusion(self, validated: Validated) -> None:
-        """Replace confusion.json, if there is a matrix: in metrics.jsonl they'd add up. Raises UnwritableError."""
+        """Replace confusion.json if the validation has a confusion matrix. Raises UnwritableError.
+
+        The matrix has a file of its own because only the newest one is shown; in metrics.jsonl all of them would add
+        up.
+        """
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
             with self.wrap_write_errors():
                 files.write_atomic(self.path / CONFUSION_FILE, json.dumps(values, separators=(",", ":")).encode())
 
     def remove_leftovers(self) -> None:
-        """Remove what a crash left half-written."""
+        """Delete temporary files of a process that crashed."""
         for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
             files.sweep_temporaries(folder)
         files.remove(self.path / START_MARK)
 
     def saved_step(self) -> int:
-        """Return the step of the newest checkpoint by folder name; 0 without a checkpoint."""
+        """Return the step of the newest checkpoint, judged by folder names; 0 without a checkpoint."""
         names = (path.name.removeprefix(CHECKPOINT_PREFIX) for path in self.checkpoints.glob(f"{CHECKPOINT_PREFIX}*"))
         return max((int(name) for name in names if name.isdecimal()), default=0)
 
     def _raise_if_gone(self) -> None:
-        """Raise RunGoneError unless the folder holds a run, or a run is being made there. Raises OSError."""
+        """Raise RunGoneError unless the folder holds a run or a run is being created there. Raises OSError."""
         if not (file_exists(self.path / RECORD_FILE) or file_exists(self.path / START_MARK)):
             raise RunGoneError(self.path)
 
@@ -250,7 +259,9 @@ class RunDir:
         files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
 
     def _read(self, name: str, kind: type[T]) -> T:
-        """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
+        """Read and parse a JSON file of this folder. Raises FileNotFoundError, DamagedError, and RunError if
+        unreadable.
+        """
         with wrap_read_errors(self.path / name):
             text = files.retry_in_use((self.path / name).read_bytes)
         with self._wrap_parse_errors(name):
@@ -258,13 +269,13 @@ class RunDir:
 
     @contextlib.contextmanager
     def _wrap_parse_errors(self, name: str) -> Iterator[None]:
-        """Turn what is wrong with a record into a DamagedError that names it."""
+        """Turn a ValueError of the block into a DamagedError that names the file."""
         try:
             yield
         except ValueError as error:
             hint = f"{str(error)[:1].upper()}{str(error)[1:]}."
             if name == PROGRESS_FILE:
-                hint += " Remove the file, and the run goes on from its newest checkpoint."
+                hint += " Delete the file to continue from the newest checkpoint."
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
 
 
@@ -278,28 +289,25 @@ def file_exists(path: Path) -> bool:
 
 
 def newer_version_error(name: str) -> RunError:
-    """What to say of a run of which this version does not know all."""
+    """Return the error for a run that a newer version of the studio has made."""
     return RunError(f"{name} was made by a newer version of the studio.", "Update the studio to open it.")
 
 
 @contextlib.contextmanager
 def wrap_read_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk says while `path` is read into a RunError: a file that can't be read for now is not missing.
-
-    FileNotFoundError stays what it is.
-    """
+    """Turn an OSError of the block, which reads `path`, into a RunError. FileNotFoundError passes unchanged."""
     try:
         yield
     except FileNotFoundError:
         raise
     except OSError as error:
-        hint = "Nothing was changed. Try again; if that does not help, look after the drive and who may read the file."
+        hint = "Nothing was changed. Try again, then check the drive and the file's permissions."
         raise RunError(f"Can't read {error.filename or path}: {error.strerror or error}.", hint) from error
 
 
 @contextlib.contextmanager
 def wrap_write_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk says while a run's folder is written into an UnwritableError."""
+    """Turn an OSError of the block, which writes into the run folder `path`, into an UnwritableError."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reading a run back: its curves, those by which runs are compared, and its live samples. No torch here."""
+"""Read a run's metrics.jsonl into curves, with the live samples and evaluations."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from studio.engine.runs.metrics import (
 )
 from studio.engine.runs.samples import SampleReader
 
-ConfusionAtStep = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
+ConfusionAtStep = tuple[int, NDArray[np.int64]]  # step, and counts int64 [K, K] by true and predicted class
 
-_MOST_KNOWN = 8  # runs of which a reader remembers what it has read
+_MOST_KNOWN = 8  # runs that a RunReader keeps in memory
 
 
 @dataclass
 class MetricCurve:
-    """Values over steps."""
+    """Values of a metric over steps: int64 [n] and float64 [n]."""
 
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -54,9 +54,12 @@ class MetricCurve:
 
 @dataclass
 class RunHistory:
-    """The curves of a run. 'loss' and 'grad_norm' have a value a step; the others one a tick.
+    """The curves of a run by metric name. series: 'loss' and 'grad_norm' per step; learning rate, speed, time and
+    memory per tick.
 
-    layers: by the figures of LAYER_FIGURES, the curves of each layer; empty unless the layers were watched.
+    validation: metrics on the validation set. quality: KID, copies and others of new sprites. layers: for each name in
+    LAYER_FIGURES, a curve per layer; empty unless layer statistics were logged. confusion: int64 [K, K]. checkpoints:
+    steps.
     """
 
     series: dict[str, MetricCurve] = field(default_factory=dict)
@@ -70,16 +73,19 @@ class RunHistory:
 
 @dataclass(frozen=True)
 class PlottedCurve:
-    """A curve of a run: what it is called on the command line and in the window, and where its history has it."""
+    """A curve that the window and the command line can plot.
+
+    name: for --curve. title: for people. kind, key: where RunHistory stores it.
+    """
 
     name: str
     title: str
     kind: Literal["series", "validation", "quality"]
     key: str
-    smoothing_steps: float = 0.0  # how much it is smoothed unless the user says otherwise
+    smoothing_steps: float = 0.0  # default smoothing
 
     def curve(self, history: RunHistory) -> MetricCurve | None:
-        """The curve of one run; None where it has none."""
+        """Return this curve of a run; None if the run has no values for it."""
         curves: dict[str, MetricCurve] = getattr(history, self.kind)
         found = curves.get(self.key)
         return found if found is not None and len(found.steps) else None
@@ -97,13 +103,13 @@ PLOTTED_CURVES = (
 
 
 def compared_curves(history: RunHistory) -> dict[str, MetricCurve]:
-    """The curves that a run has, by title."""
+    """Return all plotted curves of a run, by title."""
     found = {figure.title: figure.curve(history) for figure in PLOTTED_CURVES}
     return {title: curve for title, curve in found.items() if curve is not None}
 
 
 def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The seconds of training after so many steps, float64 [n]; 0 where no time was noted."""
+    """Return the seconds of training at each step, float64 [n]; 0 without recorded times."""
     elapsed = history.series.get("elapsed_s")
     if elapsed is None:
         return np.zeros(len(steps))
@@ -111,13 +117,13 @@ def elapsed_at(history: RunHistory, steps: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def trained_so_far(history: RunHistory) -> tuple[int, float]:
-    """Return the steps that a run has trained, and the seconds of training up to the newest step."""
+    """Return the number of trained steps and the seconds of training."""
     ticks = history.series.get("elapsed_s")
     return (int(ticks.steps[-1]), float(ticks.values[-1])) if ticks is not None and len(ticks.steps) else (0, 0.0)
 
 
 def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
-    """Return the used share of a run's budget, 0 to 1, by the settings at its start."""
+    """Return the used share of the training budget, 0 to 1, by the run's original settings."""
     names = ("minutes", "steps", "epochs", "batch_size")
     try:
         config = TrainingConfig(**{name: record.config[name] for name in names if name in record.config})
@@ -128,7 +134,7 @@ def budget_used(record: RunRecord, steps: int, elapsed_s: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves of one run, its live samples (oldest first), and the evaluations of its checkpoints.
+    """A run's curves, its live samples (oldest first) and the evaluations of its checkpoints.
 
     used_up: used share of the budget, 0 to 1.
     """
@@ -141,29 +147,28 @@ class HistoryRead(Event):
 
 
 def read_run(path: Path) -> Events:
-    """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
+    """Read the curves and samples of a run; yields one HistoryRead. Raises RunError."""
     yield from RunReader().read_run(path)
 
 
 def read_history(path: Path) -> RunHistory:
-    """The curves in metrics.jsonl. What a resume has overtaken is left out, and lines that are damaged or cut short.
-
-    Raises RunError.
-    """
+    """Read the curves of a run. Skips damaged lines and steps that a resume trained again. Raises RunError."""
     return CurveReader(path).read()
 
 
 class RunReader:
-    """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
+    """Reads runs repeatedly and parses only new lines and new samples. For one thread."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[RunRecord, CurveReader, SampleReader]] = {}
 
     def read_run(self, path: Path) -> Events:
-        """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
+        """Read the curves and samples of a run; yields one HistoryRead. Raises RunError."""
         record = RunDir(path).record()
         known = self._known.pop(path, None)
-        if known is None or known[0] != record:  # another run in its place: its files may have the same numbers
+        if (
+            known is None or known[0] != record
+        ):  # a new run in the same folder: its files may have the same inode numbers
             known = (record, CurveReader(path), SampleReader(path, record.size))
         self._known[path] = known
         _, curves, samples = known
@@ -177,14 +182,14 @@ class RunReader:
 
 @dataclass(frozen=True)
 class _Confusion:
-    """confusion.json."""
+    """The content of confusion.json."""
 
     step: records.Count
     counts: list[list[int]]
 
 
 class CurveReader:
-    """The curves of one run as far as its metrics.jsonl has been read; `tail` goes on from there."""
+    """Reads the curves of one run; each `read` parses only the lines that were added."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -192,7 +197,7 @@ class CurveReader:
         self._lines = _HistoryBuilder()
 
     def read(self) -> RunHistory:
-        """Read what has been added to the file since the last time, or all where it is another. Raises RunError."""
+        """Parse the added lines, or the whole file if it was replaced, and return all curves. Raises RunError."""
         is_another, added = self.tail.read()
         if is_another:
             self._lines = _HistoryBuilder()
@@ -202,16 +207,17 @@ class CurveReader:
 
 
 class MetricsTail:
-    """The lines of a run's metrics.jsonl as they come."""
+    """Follows a run's metrics.jsonl and returns added lines, like `tail -F`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path / METRICS_FILE
-        self._file = (0, 0)  # which one it is, by its device and its number there
+        self._file = (0, 0)  # device and inode, to notice a replaced file
         self._read_bytes = 0
 
     def read(self) -> tuple[bool, Iterator[MetricsLine]]:
-        """Whether the file is another than the last time, and the sound lines in it that are new, to be gone through
-        before the next call. Raises RunError.
+        """Return whether the file was replaced since the last call, and an iterator of the added valid lines.
+
+        Use up the iterator before the next call. Raises RunError.
         """
         try:
             with wrap_read_errors(self._path):
@@ -231,14 +237,14 @@ class MetricsTail:
             lines.seek(self._read_bytes)
             for text in lines:
                 if not text.endswith(b"\n"):
-                    break  # it is being written
+                    break  # the training is writing this line
                 self._read_bytes += len(text)
                 if (line := parse_line(text)) is not None:
                     yield line
 
 
 class _HistoryBuilder:
-    """What the lines of metrics.jsonl have said so far."""
+    """Collects the lines of metrics.jsonl and turns them into a RunHistory."""
 
     def __init__(self) -> None:
         self._ticks = _LossColumns()
@@ -249,7 +255,7 @@ class _HistoryBuilder:
         self._rollbacks: list[RolledBack] = []
 
     def add(self, line: MetricsLine) -> None:
-        """Take in a line."""
+        """Add a parsed line. A ResumeLine removes the later steps."""
         if isinstance(line, ResumeLine):
             self._cut(line.resumed)
         elif isinstance(line, LossLine):
@@ -266,7 +272,7 @@ class _HistoryBuilder:
             self._rollbacks.append(line)
 
     def history(self, confusion: ConfusionAtStep | None) -> RunHistory:
-        """All of it as curves, and the confusion matrix if it is of one of the validations."""
+        """Return all curves, and the confusion matrix if its step was validated."""
         history = RunHistory(self._ticks.series(), _curves_by_name(self._validations), _curves_by_name(self._qualities))
         history.layers = _layer_curves(self._layers)
         history.checkpoints, history.rollbacks = list(self._checkpoints), list(self._rollbacks)
@@ -275,7 +281,7 @@ class _HistoryBuilder:
         return history
 
     def _cut(self, step: int) -> None:
-        """Leave out what came after this step, which is trained anew."""
+        """Remove everything after `step`, where training resumed."""
         self._ticks.cut(step)
         self._validations = [entry for entry in self._validations if entry[0] <= step]
         self._qualities = [entry for entry in self._qualities if entry[0] <= step]
@@ -285,7 +291,7 @@ class _HistoryBuilder:
 
 
 class _LossColumns:
-    """What a run's ticks say, in eight bytes a number: a run of one night has millions of steps."""
+    """Losses and per-tick values as arrays with 8 bytes per number: a night of training has millions of steps."""
 
     def __init__(self) -> None:
         self._steps, self._starts, self._ends = array("q"), array("q"), array("q")
@@ -293,7 +299,7 @@ class _LossColumns:
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
 
     def add(self, tick: LossLine) -> None:
-        """Take in a line of metrics.jsonl."""
+        """Append the steps of a line."""
         end = tick.step + len(tick.loss)
         self._steps.extend(range(tick.step, end))
         self._starts.append(tick.step)
@@ -304,7 +310,7 @@ class _LossColumns:
             values.append(getattr(tick, name))
 
     def cut(self, step: int) -> None:
-        """Leave out `step`, the first that is trained anew, and all that came after it."""
+        """Remove `step` and all later steps, which are trained again."""
         steps, ticks = bisect_left(self._steps, step), bisect_left(self._starts, step)
         a_step: list[array[Any]] = [self._steps, *self._a_step.values()]
         a_tick: list[array[Any]] = [self._starts, self._ends, *self._a_tick.values()]
@@ -316,7 +322,7 @@ class _LossColumns:
             self._ends[-1] = min(self._ends[-1], step)
 
     def series(self) -> dict[str, MetricCurve]:
-        """The curves by name; none where there is no tick."""
+        """Return the curves by name; empty before the first tick."""
         if not self._starts:
             return {}
         steps, ends = np.array(self._steps, dtype=np.int64), np.array(self._ends, dtype=np.int64)
@@ -327,7 +333,7 @@ class _LossColumns:
 
 
 def read_confusion(path: Path) -> ConfusionAtStep | None:
-    """What `RunDir.save_confusion` wrote: the step and the counts. None where nothing is, or nothing that fits."""
+    """Read confusion.json as written by `RunDir.save_confusion`; return None if it is missing or invalid."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
     except (OSError, ValueError):
@@ -336,7 +342,7 @@ def read_confusion(path: Path) -> ConfusionAtStep | None:
 
 
 def _matrix(step: int, counts: list[list[int]]) -> ConfusionAtStep | None:
-    """The step with its confusion matrix; None where the counts are none."""
+    """Return the step with its confusion matrix; None unless the counts form a square matrix."""
     try:
         found = np.array(counts, dtype=np.int64)
     except (ValueError, OverflowError):
@@ -345,7 +351,7 @@ def _matrix(step: int, counts: list[list[int]]) -> ConfusionAtStep | None:
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:
-    """A curve for each figure that the last of these entries has: steps, and figures by name."""
+    """Return a curve for each metric of the last entry. entries: steps, and metrics by name."""
     curves = {}
     for name in entries[-1][1] if entries else ():
         having = [(step, figures[name]) for step, figures in entries if name in figures]
@@ -355,7 +361,7 @@ def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[
 
 
 def _layer_curves(seen: Sequence[LayerStats]) -> dict[str, dict[str, MetricCurve]]:
-    """The curves of the layers, by figure; those of layers that the last look has."""
+    """Return a curve per layer for each statistic, for the layers in the newest line."""
     found: dict[str, dict[str, MetricCurve]] = {}
     for place, figure in enumerate(LAYER_FIGURES if seen else ()):
         told = [(look.step, {name: row[place] for name, row in look.layers.items()}) for look in seen]

@@ -1,4 +1,4 @@
-"""The list of runs: those in the studio's own folder, and others that are remembered. No torch here."""
+"""The list of runs: all runs in the studio's runs folder, and remembered runs elsewhere."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ RunStatus = Literal["queued", "training", "interrupted", "finished", "stopped", 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One row of the list of runs.
+    """A row of the list of runs.
 
-    problem: why a damaged run can't be read. notes: the user's name, note, star and tags. saved_step: step of the
-    newest checkpoint; 0 without a checkpoint. step, elapsed_s: trained up to now; ahead of `progress` in a training.
+    standing: state of the run. problem: why a damaged run can't be read. notes: the user's name, note, star and tags.
+    saved_step: step of the newest checkpoint, 0 without a checkpoint. step, elapsed_s: trained so far; newer than
+    `progress` while the run trains.
     """
 
     path: Path
@@ -50,32 +51,34 @@ class RunSummary:
 
     @property
     def title(self) -> str:
-        """What it is called: the name that it was given, or that of its folder."""
+        """The run's display name: the user's name for it, or its folder's."""
         return self.notes.name or nfc(self.path.name)
 
 
 @dataclass(frozen=True)
 class RunsListed(Event):
+    """All runs, newest first."""
+
     runs: tuple[RunSummary, ...]
 
 
 def runs_by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Runs, each once, by what they are called; where two share it, by their folder and the one around it."""
+    """Return runs by display name, without duplicates; runs that share a name get their parent folder added."""
     found = {path: display_name(path) for path in {path.resolve(): path for path in paths}}
     short = list(found.values())
     return {name if short.count(name) == 1 else f"{path.parent.name}/{path.name}": path for path, name in found.items()}
 
 
 def data_label(record: RunRecord) -> str:
-    """What a run learnt from, in words: 'items (60)', 'items (60), from starter'."""
+    """Return the training data as text: 'items (60)' or 'items (60), from starter'."""
     start = f", from {record.parent}" if record.parent else ""
     return f"{record.data_title} ({formatting.number(record.data_count)}){start}"
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:
-    """Every run in the studio's folder and at the `extra` paths, the newest first; yields one RunsListed.
+    """List the runs in the studio's folder and at the `extra` paths, newest first; yields one RunsListed.
 
-    Raises RunError when the studio's folder can't be read.
+    Raises RunError if the studio's folder is unreadable.
     """
     runs = [summarise(path) for path in run_folders(extra)]
     runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
@@ -83,7 +86,7 @@ def list_runs(extra: Iterable[Path] = ()) -> Events:
 
 
 def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
-    """The runs in the studio's folder and at the `extra` paths, each once. Raises RunError."""
+    """Return the run folders in the studio's folder and at the `extra` paths, without duplicates. Raises RunError."""
     try:
         with wrap_read_errors(paths.runs()):
             inside = list(paths.runs().iterdir())
@@ -93,7 +96,7 @@ def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Return whether the folder has a run.json, or a drive that can't tell."""
+    """Return whether the folder has a run.json, or is on a drive that can't tell."""
     try:
         return file_exists(path / RECORD_FILE)
     except OSError:
@@ -101,18 +104,18 @@ def _may_be_run(path: Path) -> bool:
 
 
 def summarise(path: Path) -> RunSummary:
-    """What the list of runs says of one; a damaged run is listed as such."""
+    """Return the summary of a run; a damaged run gets the standing 'damaged'."""
     run, notes = RunDir(path), read_notes(path)
     try:
         record, is_busy = run.record(), run.is_busy()
-        progress = run.progress()  # only now: how a training has ended is written before its lock is given back
+        progress = run.progress()  # read after is_busy: a training writes its end before it releases the lock
     except RunError as error:
         return RunSummary(path, None, None, "damaged", str(error), notes)
     standing: RunStatus = progress.state
     if is_busy:
         standing = "training"
     elif progress.state == "training":
-        standing = "training" if run.is_busy() else "interrupted"  # it may have begun just now
+        standing = "training" if run.is_busy() else "interrupted"  # the training may have started just now
     step, elapsed_s = progress.step, progress.elapsed_s
     if standing == "training":
         step, elapsed_s = _trained_so_far(path) or (step, elapsed_s)
@@ -122,7 +125,7 @@ def summarise(path: Path) -> RunSummary:
 
 
 def _trained_so_far(path: Path) -> tuple[int, float] | None:
-    """Return steps and seconds of a run in training; None if metrics.jsonl has no new steps, or can't be read."""
+    """Return steps and seconds of a running training; None without new steps, or for an unreadable metrics.jsonl."""
     try:
         tick = newest_loss_line(path / METRICS_FILE)
     except OSError:
@@ -131,14 +134,14 @@ def _trained_so_far(path: Path) -> tuple[int, float] | None:
 
 
 def resume_hint(saved_step: int) -> str:
-    """Return a sentence on what Resume will do. saved_step: as in RunSummary."""
+    """Return a sentence about what Resume will do. saved_step: as in RunSummary."""
     if saved_step:
         return f"Resume continues from the checkpoint at step {formatting.number(saved_step)}."
     return "No checkpoint was saved: Resume starts again from step 0."
 
 
 def remembered_runs() -> list[Path]:
-    """The remembered run folders, the newest first; some may be gone or on a drive that is unplugged."""
+    """Return the remembered run folders, newest first; some may be deleted or on an unplugged drive."""
     try:
         return _read_remembered()
     except OSError:
@@ -146,9 +149,9 @@ def remembered_runs() -> list[Path]:
 
 
 def remember(run: Path) -> None:
-    """Add a run folder to the list, unless it lies in the studio's own.
+    """Remember a run folder outside the studio's runs folder.
 
-    A list that can't be written stops nothing, and one that can't be read is not written anew: all others are in it.
+    Does nothing if the list can't be written, or can't be read: a rewritten list would lose all other entries.
     """
     path = run.resolve()
     if path.parent == paths.runs().resolve():
@@ -166,7 +169,7 @@ def remember(run: Path) -> None:
 
 
 def _read_remembered() -> list[Path]:
-    """What is remembered; nothing where the list is missing or damaged. Raises OSError when it can't be read."""
+    """Return the remembered paths; empty for a missing or damaged list. Raises OSError if it is unreadable."""
     try:
         found = records.parse(_file().read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""The lines of metrics.jsonl: how events are written, and what is read back. A line is what its fields make it."""
+"""The lines of metrics.jsonl: write events as lines and parse lines. The keys of a line determine its type."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from studio.core import records
 from studio.core.events import LossChunk, QualityMeasured, RolledBack, Validated
 from studio.core.metrics import Quality
 
-_TAIL_BYTES = 1 << 18  # room for the steps of a tick, and for the lines between two ticks
+_TAIL_BYTES = 1 << 18  # enough for the losses of one tick and the lines after it
 
 
 @dataclass(frozen=True)
 class LossLine:
-    """What LossChunk says."""
+    """A line from a LossChunk: loss and gradient norm of each step of a tick."""
 
     step: records.Count
     loss: list[float]
@@ -29,12 +29,12 @@ class LossLine:
 
     def __post_init__(self) -> None:
         if len(self.loss) != len(self.grad_norm):
-            raise ValueError("there are not as many losses as gradient norms")
+            raise ValueError("the numbers of losses and gradient norms differ")
 
 
 @dataclass(frozen=True)
 class ValidationLine:
-    """What Validated says."""
+    """A line from a Validated event: metrics on the validation set."""
 
     step: records.Count
     metrics: dict[str, float]
@@ -42,21 +42,21 @@ class ValidationLine:
 
 @dataclass(frozen=True)
 class QualityLine:
-    """What QualityMeasured says."""
+    """A line from a QualityMeasured event: quality of new sprites."""
 
     step: records.Count
     quality: Quality
 
 
-LAYER_FIGURES = ("update", "gradient", "dead")  # as LayersSeen has them of each layer
+LAYER_FIGURES = ("update", "gradient", "dead")  # the values of a layer in LayerStats, in this order
 
 
 @dataclass(frozen=True)
 class LayerStats:
-    """What the step before `step` did to each layer of the network, by the name of the layer (training/layer_stats.py).
+    """Statistics of each layer for the step before `step`, by layer name; see training/layer_stats.py.
 
-    The length of the update to that of the weights, the length of the gradient, and the share of dead units among those
-    that the layer is given; None where it is given none.
+    The three values of a layer: norm of the update / norm of the weights, norm of the gradient, and share of dead units
+    among its inputs (units with a constant output); None without a measured input.
     """
 
     step: records.Count
@@ -65,14 +65,14 @@ class LayerStats:
 
 @dataclass(frozen=True)
 class CheckpointLine:
-    """A checkpoint was written."""
+    """A line for a saved checkpoint."""
 
     checkpoint: records.Count
 
 
 @dataclass(frozen=True)
 class ResumeLine:
-    """Training goes on from this step; what comes after it above is overtaken."""
+    """A line for a resume: lines above with later steps are out of date."""
 
     resumed: records.Count
 
@@ -86,7 +86,7 @@ _LINE_TYPES: dict[str, type[MetricsLine]] = {
 
 
 def parse_line(text: bytes) -> MetricsLine | None:
-    """What a line says; None where it is damaged, or of a kind that this version does not know."""
+    """Parse a line; return None if it is damaged or of an unknown kind."""
     try:
         values = records.parse(text, dict[str, Any])
         kind = next((kind for name, kind in _LINE_TYPES.items() if name in values), None)
@@ -96,7 +96,7 @@ def parse_line(text: bytes) -> MetricsLine | None:
 
 
 def newest_loss_line(path: Path) -> LossLine | None:
-    """Return the last training steps in a metrics.jsonl; None if it has no steps since the last resume.
+    """Return the last training steps in a metrics.jsonl; None without steps since the last resume.
 
     Reads only the end of the file. Raises OSError.
     """
@@ -104,7 +104,7 @@ def newest_loss_line(path: Path) -> LossLine | None:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(start)
         lines = file.read().split(b"\n")
-    for text in reversed(lines[1 if start else 0 : -1]):  # the first and the last line may be cut
+    for text in reversed(lines[1 if start else 0 : -1]):  # the first and the last line may be incomplete
         line = parse_line(text)
         if isinstance(line, LossLine):
             return line
@@ -114,7 +114,7 @@ def newest_loss_line(path: Path) -> LossLine | None:
 
 
 def line_of(event: LossChunk | Validated | QualityMeasured | LayerStats | Mapping[str, Any]) -> dict[str, Any]:
-    """What is written of an event: numbers as short as float32 allows."""
+    """Return the JSON values of an event, with numbers rounded to float32 precision."""
     if isinstance(event, LossChunk):
         return {
             "step": event.first_step,

@@ -1,8 +1,7 @@
-"""What people say of a run: a name, a note, a star, tags. No torch here.
+"""The user's notes on a run: name, note, star and tags, stored as notes.json in the run folder.
 
-They are a file of their own in the run's folder, which training neither reads nor writes: it may be replaced while the
-run is being trained, without the run's lock. Each change reads the file first, so that the window and the command line
-undo nothing of each other; of two changes at the very same moment, the later one holds.
+A training never touches this file, so notes can change while the run trains and without its lock. Each change reads the
+file first, so that window and command line keep each other's changes. Of two simultaneous changes the later wins.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.names import nfc
 from studio.engine.runs.folder import RunDir, wrap_read_errors
 
-MAX_NAME_LENGTH, MAX_NOTE_LENGTH, MAX_TAG_LENGTH = 80, 10_000, 32  # letters
+MAX_NAME_LENGTH, MAX_NOTE_LENGTH, MAX_TAG_LENGTH = 80, 10_000, 32  # characters
 MAX_TAGS = 16
 _FILE = "notes.json"
 
@@ -32,7 +31,7 @@ Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=MAX_TAGS)]
 
 @dataclass(frozen=True)
 class RunNotes:
-    """notes.json. `name` is what the run is called; empty: as its folder. A tag is one word."""
+    """The content of notes.json. An empty name stands for the name of the folder. A tag is one word."""
 
     name: Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)] = ""
     note: Annotated[str, msgspec.Meta(max_length=MAX_NOTE_LENGTH)] = ""
@@ -41,7 +40,7 @@ class RunNotes:
 
 
 def read_notes(run: Path) -> RunNotes:
-    """What is said of a run: nothing where that is missing, damaged or can't be read, which must not hide the run."""
+    """Return the notes of a run; empty notes if the file is missing, damaged or unreadable."""
     try:
         return _read(run)
     except RunError:
@@ -58,7 +57,7 @@ def change_notes(
 ) -> RunNotes:
     """Change the notes of a run and return the new notes; None leaves a field unchanged.
 
-    A damaged file is not overwritten: it may hold a note. Raises UsageError as `check_notes`, and RunError.
+    Doesn't overwrite a damaged file, which may still hold a note. Raises RunError, and UsageError as `check_notes`.
     """
     before = _read(run)
     notes = RunNotes(
@@ -78,7 +77,7 @@ def change_notes(
 
 
 def split_tags(text: str) -> tuple[str, ...]:
-    """'boss, dark #wip Boss' -> ('boss', 'dark', 'wip'): words, each once, as it was spelt first."""
+    """Split text into tags without duplicates: 'boss, dark #wip Boss' -> ('boss', 'dark', 'wip')."""
     found: dict[str, str] = {}
     for word in re.split(r"[#,;\s]+", nfc(text)):
         if word:
@@ -92,11 +91,12 @@ def display_name(run: Path) -> str:
 
 
 def _one_line(text: str) -> str:
+    """Replace line breaks and repeated spaces by single spaces."""
     return nfc(" ".join(text.split()))
 
 
 def check_notes(notes: RunNotes) -> None:
-    """Raise UsageError for a name, a note or a tag that is too long, and for too many tags."""
+    """Raise UsageError for a name, note or tag that is too long, and for too many tags."""
     longest_tag = max(map(len, notes.tags), default=0)
     for what, length, most in (
         ("A name", len(notes.name), MAX_NAME_LENGTH),
@@ -104,13 +104,13 @@ def check_notes(notes: RunNotes) -> None:
         ("A tag", longest_tag, MAX_TAG_LENGTH),
     ):
         if length > most:
-            raise UsageError(f"{what} has at most {most:,} letters, not {length:,}.")
+            raise UsageError(f"{what} has at most {most:,} characters, not {length:,}.")
     if len(notes.tags) > MAX_TAGS:
         raise UsageError(f"A run has at most {MAX_TAGS} tags, not {len(notes.tags)}.")
 
 
 def _read(run: Path) -> RunNotes:
-    """notes.json; empty where there is none. Raises DamagedError, and RunError when it can't be read."""
+    """Read notes.json; return empty notes if it is missing. Raises DamagedError, and RunError if it is unreadable."""
     try:
         with wrap_read_errors(run / _FILE):
             text = (run / _FILE).read_bytes()
@@ -119,4 +119,4 @@ def _read(run: Path) -> RunNotes:
         return RunNotes()
     except ValueError as error:
         title = f"{_FILE} of {run.name} is damaged: {error}."
-        raise DamagedError(title, "Mend it, or remove it and say anew what it said.") from None
+        raise DamagedError(title, "Repair or delete the file, then enter the notes again.") from None

@@ -1,9 +1,8 @@
-"""The queue: runs that are trained one after the other, in the window or by `studio queue run`. No torch here.
+"""The queue: runs that train one after another, in the window or with `studio queue run`.
 
-That a run waits is said by its own state.json, and so is how it ended. queue.json, in the studio's folder, holds the
-order, and with it the places of runs that were begun: one that was interrupted is taken up again where it stands.
-Without that file all that has not begun still waits, in the order in which it was made. Who trains a run holds its
-lock, so that no two processes take the same.
+A queued run has the state 'queued' in its state.json. queue.json in the studio's folder holds the order, also of
+interrupted runs, which resume at their turn. Without queue.json, queued runs follow in order of creation. A process
+trains a run only while it holds the run's lock, so no run trains twice at the same time.
 """
 
 from __future__ import annotations
@@ -24,28 +23,29 @@ from studio.core.events import Event
 from studio.engine.runs.folder import RunDir, RunState, wrap_write_errors
 from studio.engine.runs.listing import RunSummary
 
-_WAIT_S = 2.0  # for another process that changes the queue
+_WAIT_S = 2.0  # for the lock, while another process changes the queue
 _ENDED = ("finished", "failed", "damaged")
 
 
 @dataclass(frozen=True)
 class RunQueued(Event):
-    """A new run waits in the queue."""
+    """A new run was added to the queue."""
 
     path: Path
 
 
 @dataclass(frozen=True)
 class _QueueEntry:
-    """One line of queue.json. created: as in the run's record, since another run may be in its folder one day."""
+    """An entry of queue.json. created: time of creation in run.json, to detect another run in the same folder."""
 
     run: str
     created: str
 
 
 def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
-    """Of all runs those in the queue, in its order, with those that are being trained. Runs that have ended are none of
-    it, nor are places of runs that are gone, and a queue.json that can't be read costs the order alone.
+    """Return the runs in the queue in order, including those in training; skip ended and deleted runs.
+
+    An unreadable queue.json only loses the order.
     """
     known = {_entry_of(run.path, run.record.created): run for run in runs if run.record is not None}
     listed: list[_QueueEntry] = []
@@ -57,40 +57,40 @@ def queued_runs(runs: Iterable[RunSummary]) -> tuple[RunSummary, ...]:
 
 
 def next_run(queue: Iterable[RunSummary], passed: Collection[Path] = ()) -> RunSummary | None:
-    """The run to train next: the first that nobody trains, those that were `passed` over aside."""
+    """Return the first run in the queue that no process trains, except the `passed` runs; None if there is none."""
     return next((run for run in queue if run.standing != "training" and run.path not in passed), None)
 
 
 def append(run: Path) -> None:
-    """Put a run at the end of the queue. Raises RunError."""
+    """Add a run at the end of the queue. Raises RunError."""
     place = _entry_of(run, RunDir(run).record().created)
     with _locked_entries() as order:
         order[:] = [*(other for other in order if other != place), place]
 
 
 def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
-    """Give a run of the queue, which is as `queued_runs` found it, another place, counted from 0. Raises RunError."""
+    """Move a run to index `to` of the queue, counted from 0. queue: as `queued_runs` returned it. Raises RunError."""
     shown = [_entry_of(one.path, one.record.created) for one in queue if one.record is not None]
     moved = next((place for place in shown if place.run == str(run.resolve())), None)
     if moved is None:
-        raise RunError(f"{run.name} is not in the queue any more.", "The other runs keep their order.")
+        raise RunError(f"{run.name} is no longer in the queue.", "The other runs keep their order.")
     others = [place for place in shown if place != moved]
     new = [*others[:to], moved, *others[to:]]
-    with _locked_entries() as order:  # what is not shown, on a drive that is unplugged, comes after it
+    with _locked_entries() as order:  # hidden entries, such as runs on an unplugged drive, go to the end
         order[:] = [*new, *(place for place in order if place not in new)]
 
 
 def remove(run: Path) -> None:
-    """Take a run out of the queue; it is kept, as one that was stopped and can be resumed. Raises RunError."""
+    """Remove a run from the queue and mark it as stopped, so that it can be resumed. Raises RunError."""
     if not RunDir(run).is_busy():
         _set_state(run, "stopped", only=("queued",))
     remove_entry(run)
 
 
 def mark_failed(run: Path, why: str) -> None:
-    """Note of a run that could not even be begun that it has failed, and why: the queue goes on without it.
+    """Mark a run that could not start as failed, with the reason, and remove it from the queue.
 
-    Nothing happens where another process has it, or where it has said itself how it ended. Raises RunError.
+    Does nothing if another process trains the run or the run has already ended. Raises RunError.
     """
     if not RunDir(run).is_busy():
         _set_state(run, "failed", why, only=("queued", "training", "stopped"))
@@ -98,14 +98,14 @@ def mark_failed(run: Path, why: str) -> None:
 
 
 def remove_if_ended(run: Path) -> None:
-    """Take a run out of the queue if it has ended; what keeps that from being written stops nothing."""
+    """Remove a run from the queue if it has ended; ignore write errors."""
     with contextlib.suppress(RunError):
         if RunDir(run).progress().state in _ENDED:
             remove_entry(run)
 
 
 def remove_entry(run: Path) -> None:
-    """Take a run out of queue.json, if it is there. Raises RunError."""
+    """Remove a run from queue.json. Raises RunError."""
     name = str(run.resolve())
     with contextlib.suppress(OSError):
         if not any(place.run == name for place in _read_entries()):
@@ -115,7 +115,7 @@ def remove_entry(run: Path) -> None:
 
 
 def _set_state(path: Path, state: RunState, message: str = "", *, only: Collection[str]) -> None:
-    """Change what state.json says, if it says one of `only`. Raises RunError."""
+    """Set the state in state.json if the current state is in `only`. Raises RunError."""
     run = RunDir(path)
     run.acquire()
     try:
@@ -128,9 +128,9 @@ def _set_state(path: Path, state: RunState, message: str = "", *, only: Collecti
 
 @contextlib.contextmanager
 def _locked_entries() -> Iterator[list[_QueueEntry]]:
-    """The places in queue.json, to be changed: they are written when the block ends well.
+    """Lock queue.json and yield its entries to be changed; write them if the block succeeds.
 
-    Raises RunError; one that can't be read is not written anew.
+    Raises RunError; an unreadable file is not overwritten.
     """
     with wrap_write_errors(paths.home()):
         paths.home().mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _locked_entries() -> Iterator[list[_QueueEntry]]:
 
 
 def _read_entries() -> list[_QueueEntry]:
-    """The sound places of queue.json; none where it is missing or damaged. Raises OSError when it can't be read."""
+    """Return the valid entries of queue.json; empty if it is missing or damaged. Raises OSError if it is unreadable."""
     try:
         found = records.parse(_file().read_bytes(), list[Any])
     except (FileNotFoundError, ValueError):
@@ -160,7 +160,7 @@ def _read_entries() -> list[_QueueEntry]:
 
 
 def _is_gone(run: Path) -> bool:
-    """Whether a folder was removed; one on a drive that is unplugged may come back."""
+    """Return whether a run folder was deleted; a folder on an unplugged drive doesn't count."""
     return run.parent.is_dir() and not run.is_dir()
 
 

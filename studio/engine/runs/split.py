@@ -1,4 +1,4 @@
-"""The split of a run's sprites: for training, for validation as it trains, and for its report (the test set)."""
+"""The split of a run's sprites into training set, validation set and test set."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from studio.engine.runs.folder import RunRecord, newer_version_error
 
 Indices = NDArray[np.int64]
 
-BY_GROUP: Literal["group"] = "group"  # as `split_by_group` does it; kept in run.json
-MIN_REPORT_SPRITES = 400  # held-out sprites: of fewer, a third would be too few to judge by
+BY_GROUP: Literal["group"] = "group"  # rule of `split_by_group`, stored in run.json
+MIN_REPORT_SPRITES = 400  # held-out sprites; a third of fewer would be too small a test set
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Indices into a run's sprites, int64, sorted.
+    """Sprite indices of the three sets: int64, sorted.
 
-    training: learnt from. validation: held out; 'best' is chosen by them. report: held out; `evaluate` judges by them.
-    The last two have nothing in common if `is_report_apart`, else they are the same.
+    training: the model learns from these. validation: measured during training, selects the best checkpoint. report:
+    the test set of `studio evaluate`; disjoint from `validation` if `is_report_apart`, else the same array.
     """
 
     training: Indices
@@ -32,22 +32,23 @@ class Split:
 
     @property
     def is_report_apart(self) -> bool:
+        """Whether the test set is disjoint from the validation set."""
         return self.report is not self.validation
 
 
 def split_sprites(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Split:
-    """How a run splits its sprites, by the rule that its record names. Raises RunError."""
+    """Split the sprites of a run by the rule in its record. Raises RunError for a rule of a newer version."""
     if record.split != BY_GROUP:
         raise newer_version_error(record.name)
     return split_by_group(sprites, config.holdout, config.seed)
 
 
 def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
-    """Hold out about `share` of the groups of each class: see `heldout_groups`.
+    """Hold out about `share` of the groups of each class, see `heldout_groups`.
 
-    A test set that the data bring along is for the report; where nothing else is held out, for validation too. Without
-    one, where 400 sprites or more are held out, every third of their groups is for the report alone, unless these are
-    too few or too large for that.
+    A test set that comes with the data set becomes the report set, and also the validation set if nothing else is held
+    out. Without it, every third held-out group goes to the report set, if at least 400 sprites are held out and the
+    groups allow a fair split.
     """
     is_test = sprites.is_test & ~sprites.is_test.all()
     test, others = np.flatnonzero(is_test), np.flatnonzero(~is_test)
@@ -57,7 +58,7 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     if len(test):
         return Split(training, validation if len(validation) else test, test)
     is_reported = np.isin(group, heldout[1::3])
-    # A few large groups can't be parted into a third and the rest.
+    # A few large groups can't be split into a third and the rest.
     if len(validation) >= MIN_REPORT_SPRITES and len(validation) / 5 <= is_reported.sum() <= len(validation) / 2:
         return Split(training, np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported))
     return Split(training, validation, validation)
@@ -66,10 +67,11 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
 def heldout_groups(
     groups: NDArray[np.int64], labels: NDArray[np.int64], share: float, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """About `share` of the groups of each class, small groups and large ones alike, and the group of each sprite.
+    """Choose about `share` of the groups of each class, small and large groups alike, as the validation set.
 
-    groups, labels: of each sprite, int64 [N]. Groups are numbered from 0 on. One is of the class of its first sprite,
-    and is never parted. No class is held out entirely; of a very small set nothing is.
+    groups, labels: int64 [N], group and class of each sprite. Returns the chosen groups and the group of each sprite,
+    both renumbered from 0. A group is never split; it counts for the class of its first sprite. No class is held out
+    entirely, and nothing is held out from a very small set.
     """
     _, first, group, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
@@ -77,17 +79,17 @@ def heldout_groups(
     wanted = int(len(groups) * share)
     count = max(min(wanted, 1), round(wanted * len(first) / max(1, len(groups))))
     ranks = ((np.arange(count) + rng.random()) * len(first) / max(1, count)).astype(np.int64)
-    heldout = order[ranks]  # by class and size, so that every third is a fair choice as well
+    heldout = order[ranks]  # ordered by class and size, so that every third group is a fair sample too
     for label in np.setdiff1d(labels, labels[~np.isin(group, heldout)]):
         heldout = heldout[~np.isin(heldout, group[labels == label])]
     return heldout, group.astype(np.int64)
 
 
 def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
-    """Two halves of sprites of these groups, int64 [N], as places: real sprites against other real ones.
+    """Split sprites into two halves and return their indices, to compare real sprites with other real sprites.
 
-    Every second group is in the second one, so that what belongs together is not on both sides; every second sprite
-    where the groups are too few or too large for that.
+    groups: int64 [N], group of each sprite. Every second group goes to the second half, because similar sprites share a
+    group. If the groups are too few or too large, every second sprite does.
     """
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     is_second = sizes.argsort(kind="stable").argsort()[group] % 2 == 1
@@ -97,6 +99,9 @@ def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
 
 
 def shuffle_by_group(groups: Indices, seed: int) -> Indices:
-    """The places of sprites of these groups, int64 [N], in a random order in which those of a group stay together."""
+    """Return the indices of the sprites in random order, with the sprites of a group in one block.
+
+    groups: int64 [N], group of each sprite.
+    """
     _, group = np.unique(groups, return_inverse=True)
     return np.argsort(np.random.default_rng(seed).permutation(len(groups))[group], kind="stable")

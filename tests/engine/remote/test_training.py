@@ -80,19 +80,22 @@ def test_a_run_is_sent_trained_there_and_comes_home(run: Path, far: FarMachine) 
     assert far.starts() == ["--device auto"]
 
 
-def test_a_lost_link_loses_nothing(run: Path, far: FarMachine) -> None:
+def test_lost_connection_loses_no_data(run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk)
     far.refuses("ssh: connect to host far port 22: Connection timed out")
-    lost = following.until(Notice, "is lost")
-    assert lost.title == "The link to me@far is lost." and "Connection timed out. The training goes on" in lost.hint
+    lost = following.until(Notice, "Lost the connection")
+    assert (
+        lost.title == "Lost the connection to me@far."
+        and "Connection timed out. The remote training continues." in lost.hint
+    )
     far.tell("enough")
     wait_until((far.runs / "trial/elsewhere.exit").exists)  # it ends while nobody sees it
     assert marker.remote_target_of(run) and RunDir(run).is_busy()
     far.refuses()
     events = following.to_the_end()
     assert [notice.title for notice in of_kind(events, Notice)[1:]] == [
-        "The link to me@far is lost.", "The link to me@far is back.",
+        "Lost the connection to me@far.", "Connected to me@far again.",
     ]  # fmt: skip
     assert isinstance(events[-1], RunFinished)
     assert losses_in(events) == read_history(run).series["loss"].values.tolist()
@@ -124,7 +127,7 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
     assert f"studio resume {run} --on me@far:runs." in refused.value.hint and REMOTE_FILE in refused.value.hint
     with pytest.raises(RunError, match="is being trained on me@far:runs"):
         list(train_remotely(run, RemoteTarget.parse("me@far:other"), Control()))
-    with pytest.raises(RunError, match="is still being trained"):
+    with pytest.raises(RunError, match="is still training"):
         list(train_remotely(run, PLACE, Control(), more_min=1.0))
     known = len(read_history(run).series["loss"].steps)
     again = begin(run)
@@ -132,7 +135,7 @@ def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: F
     again.leave()
     mark = (run / REMOTE_FILE).read_bytes()
     marker.unmark_remote(run)  # as for a machine that is gone for good
-    with pytest.raises(RunError, match="was not sent there from here"):
+    with pytest.raises(RunError, match="was not sent from here"):
         list(train_remotely(run, PLACE, Control()))
     (run / REMOTE_FILE).write_bytes(mark)
     far.tell("enough")
@@ -146,7 +149,7 @@ def test_a_training_that_was_killed_there_starts_again_there(run: Path, far: Far
     following = begin(run)
     following.until(LossChunk, count=12)
     os.kill(_child_of(int((far.runs / "trial/elsewhere.pid").read_text())), signal.SIGKILL)
-    with pytest.raises(RunError, match="has ended on me@far:runs before its time") as told:
+    with pytest.raises(RunError, match="ended unexpectedly on me@far:runs") as told:
         following.to_the_end()
     assert "killed" in told.value.hint
     assert (
@@ -252,7 +255,7 @@ def test_the_error_for_an_old_rsync_names_its_machine(far: FarMachine, monkeypat
     far.has_rsync(*OLD_RSYNC)
     with pytest.raises(RunError, match=r"me@far has no rsync 3\.1\.3 or newer") as told:
         check_remote(PLACE)
-    assert "Install it there" in told.value.hint and "It has: openrsync: protocol version 29." in told.value.hint
+    assert "Install it there" in told.value.hint and "Found: openrsync: protocol version 29." in told.value.hint
     monkeypatch.setattr(far_module, "HOMEBREW_RSYNC", (str(far.tools / "rsync"),))
     check_remote(PLACE)
     monkeypatch.setenv("PATH", os.pathsep.join((str(far.folder / "other"), os.environ["PATH"])))
@@ -263,7 +266,7 @@ def test_the_error_for_an_old_rsync_names_its_machine(far: FarMachine, monkeypat
 
 def test_a_login_shell_that_prints_text_is_an_error(far: FarMachine) -> None:
     far.tell("greeting", "Welcome to far!\n")
-    with pytest.raises(RunError, match="The login shell on me@far prints text of its own") as told:
+    with pytest.raises(RunError, match="The login shell on me@far prints extra text") as told:
         check_remote(PLACE)
     assert "Welcome to far!" in told.value.hint
 
@@ -271,13 +274,13 @@ def test_a_login_shell_that_prints_text_is_an_error(far: FarMachine) -> None:
 @pytest.mark.parametrize(
     ("said", "title", "hint"),
     [
-        ("ssh: Could not resolve hostname far: Name or service not known", "There is no machine me@far.", "name"),
-        ("Host key verification failed.", "me@far is not known here", "fingerprint"),
-        ("me@far: Permission denied (publickey,password).", "me@far lets nobody in.", "ssh-add"),
+        ("ssh: Could not resolve hostname far: Name or service not known", "There is no machine named me@far.", "name"),
+        ("Host key verification failed.", "The identity of me@far is unknown", "fingerprint"),
+        ("me@far: Permission denied (publickey,password).", "me@far denied access.", "ssh-add"),
         ("ssh: connect to host far port 22: No route to host", "me@far can't be reached.", "No route to host"),
     ],
 )
-def test_why_nobody_gets_there_is_said(said: str, title: str, hint: str, far: FarMachine) -> None:
+def test_failed_connection_has_a_title_and_a_hint(said: str, title: str, hint: str, far: FarMachine) -> None:
     far.refuses(said)
     with pytest.raises(RunError) as told:
         check_remote(PLACE)
@@ -296,40 +299,40 @@ def test_nothing_is_sent_to_a_machine_that_can_t_train_it(
     own = versions_in(versions_line())
     assert own is not None
     far.tell("version", f"Sprite Training Studio {own.studio} with torch 1.0.0+cu118")
-    assert f"has studio {own.studio} with torch 1.0.0, and here is {own}." in refused("me@far has studio").title
+    assert f"has studio {own.studio} with torch 1.0.0; this machine has {own}." in refused("me@far has studio").title
     far.tell("version", "Sprite Training Studio 0.1.0")  # as before it named torch
-    refused("does not say which torch")
+    refused("does not report its torch version")
     far.tell("version", f"Welcome!\nSprite Training Studio {own.studio} with torch {own.torch}+cu130")
     check_remote(PLACE)
     (far.tools / "rsync").rename(far.tools / "kept")
     if os.system("PATH=/usr/local/bin:/usr/bin:/bin command -v rsync >/dev/null") != 0:
-        refused("takes rsync")
+        refused("needs rsync")
     (far.tools / "kept").rename(far.tools / "rsync")
     (far.runs / ".venv/bin/studio").unlink()
-    refused("There is no studio on me@far")
+    refused("The studio is not installed on me@far")
     monkeypatch.setenv("PATH", str(far.folder))
-    assert "ssh and rsync" in refused("takes ssh and rsync").title
+    assert "ssh and rsync" in refused("needs ssh and rsync").title
 
 
-def test_another_run_of_that_name_is_left_alone(run: Path, far: FarMachine) -> None:
+def test_another_remote_run_of_the_same_name_is_kept(run: Path, far: FarMachine) -> None:
     (far.runs / "trial").mkdir()
     (far.runs / "trial/run.json").write_text("{}")
-    with pytest.raises(RunError, match="has another run that is called trial"):
+    with pytest.raises(RunError, match="has a different run named trial"):
         list(train_remotely(run, PLACE, Control()))
     assert names_in(far.runs / "trial") == {"run.json"}
 
 
-def test_a_failure_there_is_said_here(run: Path, far: FarMachine) -> None:
+def test_remote_failure_is_raised_here(run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk)
     far.tell("breaks")
-    with pytest.raises(TrainingError, match="trial has failed on me@far:runs") as told:
+    with pytest.raises(TrainingError, match="trial failed on me@far:runs") as told:
         following.to_the_end()
     assert told.value.hint == "The card is gone."
     assert summarise(run).standing == "failed" and not marker.remote_target_of(run)
 
 
-def test_damage_of_the_mark_is_said(run: Path) -> None:
+def test_damaged_marker_file_is_an_error(run: Path) -> None:
     (run / REMOTE_FILE).write_text("{")
     with pytest.raises(RunError, match=r"elsewhere.json of trial is damaged"):
         list(train_resumed(run, CPU, Control()))
@@ -373,6 +376,6 @@ def test_a_place_is_what_was_typed(text: str, host: str, folder: str) -> None:
         "[::1]runs",
     ],
 )
-def test_what_is_no_place_is_wrong_usage(text: str) -> None:
-    with pytest.raises(UsageError, match="names no folder on another machine"):
+def test_invalid_target_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a folder on another machine"):
         RemoteTarget.parse(text)

@@ -48,7 +48,7 @@ def test_figures_that_can_not_be_kept_are_no_failure(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(files, "write_atomic", full)
     (notice,) = save_evaluation(bare_run(tmp_path).path, _of(10))
-    assert isinstance(notice, Notice) and "not kept" in notice.title
+    assert isinstance(notice, Notice) and "were not saved" in notice.title
 
 
 def test_training_that_goes_on_overtakes_later_ones(run_path: Path) -> None:

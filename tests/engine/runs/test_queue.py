@@ -152,7 +152,7 @@ def test_the_order_is_that_of_adding_until_it_is_changed(runs: dict[str, Path]) 
 
 def test_a_run_that_left_the_queue_while_it_was_dragged_moves_nothing(runs: dict[str, Path]) -> None:
     queue.remove(runs["a"])
-    with pytest.raises(RunError, match="a is not in the queue any more"):
+    with pytest.raises(RunError, match="a is no longer in the queue"):
         queue.move(runs["a"], 1, waiting())
     assert names() == "bc"
 

@@ -1,1 +1,1 @@
-"""Interpret runs: advice on stopping, comparison, reports, timelapse films, TensorBoard logs."""
+"""Interpret runs: advice on stopping, comparison, reports, timelapses, TensorBoard logs."""

@@ -1,10 +1,8 @@
 """Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
 
-'Good enough' needs a tenth of the budget, and several validations without a gain. `best_saved_step` chooses the best
-checkpoint, for the advice and for loading a model.
-
-Advice that ends a training needs twice as many measurements, to rule out chance. A run that is read back gets the same
-advice, without torch.
+'Good enough' needs a tenth of the budget and several validations without a gain. `best_saved_step` chooses the best
+checkpoint, for the advice and for loading a model. Advice that stops a training needs twice as many measurements, to
+rule out chance. A run read from disk gets the same advice, without torch.
 """
 
 from __future__ import annotations
@@ -18,27 +16,31 @@ from studio.core.formatting import number, percent
 from studio.core.metrics import LOSS, METRICS, Metric, Quality
 from studio.engine.runs.history import RunHistory
 
-QUALITY_SPRITES = 128  # sprites that are drawn for a measurement
-FINAL_SPRITES = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
-COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
-MIN_BUDGET_SHARE = 0.1  # of the budget: before, no advice says 'good enough' or ends a training
-_FALLING = 0.02  # a loss falls if it drops by more than this share
+QUALITY_SPRITES = 128  # new sprites per quality measurement
+FINAL_SPRITES = 256  # new sprites for the only copy check of an unmeasured run, at its end
+COPY_MARGIN = 0.02  # share of copies above the share among real sprites that is too much
+MIN_BUDGET_SHARE = 0.1  # of the budget; no 'good enough' and no early stop before
+_FALLING = 0.02  # relative drop of a falling loss
 _PERFECT = 1.0  # the highest accuracy, and the highest R²
-_UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
-StepValues = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
+_UNLIKE_ANY_KID = (
+    1.0  # above this KID sprites look like none of the real ones; noise of 24 grey levels has 0.5, the maximum is 8
+)
+StepValues = Sequence[tuple[int, float]]  # pairs of step and validation metric
 _LOSS_FALLS = "The loss on held-out sprites still falls."
 _ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
 
 
 @dataclass(frozen=True)
 class _Evidence:
-    """How much must have been measured. Of figures on held-out sprites, which are found more often, `patience` alone
-    would be soon had: they must also have brought no gain until so many times (`long`) the steps of the best.
+    """Measurements required before advice is given.
+
+    Validations are far more frequent than quality measurements, so `patience` validations pass quickly. They must also
+    last until step `long` * best step.
     """
 
     fewest: int  # measurements
-    in_a_row: int  # of them, the last ones, that say the same
-    patience: int  # measurements that bring no gain
+    in_a_row: int  # newest measurements in agreement
+    patience: int  # measurements without a gain
     long: float
 
 
@@ -47,8 +49,10 @@ _STOP = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
 def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) -> bool:
-    """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors: those of two
-    shares of so many sprites each, if all were alike.
+    """Whether the share of copies exceeds the share among real sprites by COPY_MARGIN and two standard errors.
+
+    copies, real: shares of `count` sprites each. The standard error is that of the difference if both shares were
+    equal.
     """
     together = (copies + real) / 2
     error = math.sqrt(together * (1 - together) * 2 / count)
@@ -57,20 +61,22 @@ def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) ->
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one `QualityMeasured` says."""
+    """A quality measurement at a step."""
 
     step: int
     quality: Quality
 
     @property
     def copies_too_much(self) -> bool:
+        """Whether too many new sprites are copies of training sprites."""
         return copies_too_much(self.quality.copies, self.quality.copies_real)
 
     @property
     def looks_real(self) -> bool:
-        """Whether the distance is that of real sprites, as far as that can be told.
+        """Whether the KID is as low as that of real sprites, within the error.
 
-        Theirs lies below 0 where held-out sprites have their like among those learnt from; new ones follow them there.
+        kid_real is below 0 where held-out sprites have near-duplicates in the training set; new sprites can't reach
+        that by drawing well alone.
         """
         return self.quality.kid <= self.quality.kid_real + self.quality.kid_error
 
@@ -78,12 +84,12 @@ class Measurement:
 class Adviser:
     """Gives advice on a training while it runs.
 
-    advice: the newest advice; None before the first.
-    stop_advice: advice on which the training may end; None without enough measurements.
+    advice: newest advice; None before the first. stop_advice: advice on which the training may stop; None without
+    enough measurements.
     """
 
     def __init__(self, past: RunHistory, used_up: Callable[[], float]) -> None:
-        """past: figures from before the run was resumed. used_up: returns the used share of the budget, 0 to 1."""
+        """past: metrics from before the run was resumed. used_up: returns the used share of the budget, 0 to 1."""
         self._measured, self._used_up = measurements(past), used_up
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
         self._losses = metric_curve(past, LOSS)
@@ -122,12 +128,12 @@ class Adviser:
         return self._with_best_checkpoint(found)
 
     def _stop_advice(self) -> Advised | None:
-        """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
+        """Return the advice to stop; None to go on. Ignores the loss, which rises in a generator before it copies."""
         found = _newest_advice(self._measured, self._curves, self._losses, _STOP)
         return None if found is None or found.verdict == "improving" else self._with_best_checkpoint(found)
 
     def _with_best_checkpoint(self, found: Advised) -> Advised:
-        """Return the advice with the step of the best checkpoint; with its own step before the first checkpoint."""
+        """Return the advice with the step of the best checkpoint, or its own step before the first checkpoint."""
         metric, curve = next(((metric, curve) for metric, curve in self._curves.items() if curve), (None, []))
         saved = self._all_saved()
         best = best_saved_step(saved, self._measured, metric, curve) or (saved[-1] if saved else found.step)
@@ -137,7 +143,7 @@ class Adviser:
         return sorted({*self._saved, *(one.step for one in self._measured)})
 
     def _is_new(self, advised: Advised) -> bool:
-        """Return whether to announce the advice: a best checkpoint that moves along with the training is no news."""
+        """Return whether to announce the advice. A best checkpoint that moves along with the training is not new."""
         if self.advice is None or advised.verdict != self.advice.verdict:
             return True
         moves_along = advised.verdict == "improving" or advised.best_step in (advised.step, *self._all_saved()[-1:])
@@ -152,11 +158,11 @@ def advice_for(history: RunHistory, used_up: float) -> Advised | None:
 def best_saved_step(
     saved: Sequence[int], measured: Sequence[Measurement], metric: Metric | None, curve: StepValues
 ) -> int | None:
-    """Return the step of the best checkpoint; None without a figure to judge by.
+    """Return the step of the best checkpoint; None without a metric to judge by.
 
-    saved: steps of all checkpoints, ascending. measured: measurements of new sprites from some of these checkpoints.
-    curve: steps and values of `metric` on held-out sprites; unused where sprites were measured. If the newest measured
-    checkpoint is the best, the newest checkpoint of all counts as the best. Equal values of `metric`: the first wins.
+    saved: steps of all checkpoints, ascending. measured: quality measurements of some checkpoints. curve: steps and
+    values of `metric` on the validation set, unused if `measured` isn't empty. If the newest measured checkpoint is the
+    best, returns the newest checkpoint of all. Of equal values of `metric`, the first wins.
     """
     if measured:
         best = best_step(measured)
@@ -168,7 +174,7 @@ def best_saved_step(
 
 
 def measurements(history: RunHistory) -> list[Measurement]:
-    """What a run has measured so far."""
+    """Return the quality measurements of a run in order."""
     curves = history.quality
     if not curves:
         return []
@@ -180,27 +186,29 @@ def measurements(history: RunHistory) -> list[Measurement]:
 
 
 def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SHOW) -> Advised | None:
-    """The advice that follows from all measurements so far; None when they are too few."""
+    """Return the advice by the quality of new sprites; None after too few measurements."""
     if len(measured) < evidence.fewest:
         return None
     last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)
     newest = measured[-evidence.in_a_row :]
     if all(one.copies_too_much for one in newest):
         share, own = percent(last.quality.copies), percent(last.quality.copies_real)
-        why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
+        why = f"{share} of the new sprites copy yours; {own} are expected by chance."
         return Advised(last.step, "copying", why, best)
     if all(one.looks_real for one in newest):
-        return Advised(last.step, "good enough", "New sprites are as near to yours as yours are to each other.", best)
+        return Advised(
+            last.step, "good enough", "New sprites resemble yours as closely as yours resemble each other.", best
+        )
     if before:
         lowest = min(before, key=_distance)
         if min(map(_distance, measured[-evidence.patience :])) > lowest.quality.kid - lowest.quality.kid_error / 2:
-            why = f"New sprites have come no nearer to yours since step {number(lowest.step)}."
+            why = f"New sprites have not improved since step {number(lowest.step)}."
             return Advised(last.step, "good enough", why, best)
-    return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
+    return Advised(last.step, "improving", "New sprites still improve.", best)
 
 
 def metric_curve(history: RunHistory, metric: Metric) -> list[tuple[int, float]]:
-    """Steps and values of a figure on held-out sprites, of a run that has it."""
+    """Return steps and values of a validation metric of a run; empty if the run lacks it."""
     curve = history.validation.get(metric.name)
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
@@ -208,15 +216,15 @@ def metric_curve(history: RunHistory, metric: Metric) -> list[tuple[int, float]]
 def advice_by_metric(
     metric: Metric, curve: StepValues, losses: StepValues, evidence: _Evidence = _SHOW
 ) -> Advised | None:
-    """Return the advice by a figure that should rise, such as accuracy; None after too few values.
+    """Return the advice by a metric that should rise, such as accuracy; None after too few values.
 
-    curve, losses: steps and values on held-out sprites. While the loss falls, a flat figure may still rise: accuracy
+    curve, losses: steps and values on the validation set. While the loss falls, a flat metric may still rise: accuracy
     moves in jumps.
     """
     if len(curve) < evidence.fewest:
         return None
     step, _ = curve[-1]
-    best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
+    best, value = max(curve, key=lambda pair: pair[1])  # the first of equal values
     if sum(later > best for later, _ in curve) < evidence.patience or step < evidence.long * best:
         return Advised(step, "improving", metric.improving_text, best)
     if value < _PERFECT and _falls(losses, evidence.patience):
@@ -225,25 +233,26 @@ def advice_by_metric(
 
 
 def _falls(losses: StepValues, patience: int) -> bool:
-    """Return whether one of the last `patience` losses lies clearly below all earlier losses."""
+    """Return whether one of the last `patience` losses is clearly below all earlier losses."""
     before = [loss for _, loss in losses[:-patience]]
     lowest = min(before, default=math.inf)
     return min((loss for _, loss in losses[-patience:]), default=math.inf) < lowest - _FALLING * abs(lowest)
 
 
 def advice_by_loss(curve: StepValues) -> Advised | None:
-    """The advice by the loss on held-out sprites, of a generator whose new sprites were not measured.
+    """Return the advice by the validation loss of a generator without quality measurements; None after too few
+    values.
 
-    The newest model is the best, as far as that is known: of few sprites, the loss rises while new ones still get
-    better, and says nothing of copies. None when there are too few values.
+    Recommends the newest model: on few sprites, the loss rises while new sprites still improve, and it says nothing
+    about copies.
     """
     if len(curve) < _SHOW.fewest:
         return None
     step, _ = curve[-1]
     lowest_at, _ = min(curve, key=lambda pair: pair[1])
     if sum(later > lowest_at for later, _ in curve) >= _SHOW.patience and step >= _SHOW.long * lowest_at:
-        why = f"The loss on held-out sprites has been no lower since step {number(lowest_at)}."
-        why = f"{why} With few sprites, new ones may still get better: look at them."
+        why = f"The loss on held-out sprites has not fallen since step {number(lowest_at)}."
+        why = f"{why} With few sprites, the drawings may still improve: look at them."
         return Advised(step, "good enough", why, step)
     return Advised(step, "improving", _LOSS_FALLS, step)
 
@@ -254,15 +263,15 @@ def _newest_advice(
     losses: StepValues,
     evidence: _Evidence = _SHOW,
 ) -> Advised | None:
-    """Return the advice by new sprites if measured often enough, else by the recipe's figures on held-out sprites."""
+    """Return the advice by new sprites if measured often enough, else by the recipe's validation metrics."""
     by_metrics = (advice_by_metric(metric, curve, losses, evidence) for metric, curve in curves.items())
     return advice_by_quality(measured, evidence) or next(filter(None, by_metrics), None)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
-    """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy.
+    """Return the newest step with the lowest KID, within its error, that doesn't copy.
 
-    Where all that are like anything copy, the one that copies least.
+    If all measurements copy, returns the one with the fewest copies, leaving out sprites that look like no real sprite.
     """
     original = _not_copying(measured)
     lowest = min(original, key=_distance)
@@ -270,13 +279,15 @@ def best_step(measured: Sequence[Measurement]) -> int:
 
 
 def lowest_step(measured: Sequence[Measurement]) -> int:
-    """The step of the lowest distance: the one that others must come near to, to be as good as the best one."""
+    """Return the step of the lowest KID, to which others are compared."""
     return min(_not_copying(measured), key=_distance).step
 
 
 def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Those that do not copy or, where all do, the one that copies least. Sprites unlike any real one copy
-    nothing, but are no use either."""
+    """Return the measurements that don't copy; if all do, the one with the fewest copies.
+
+    Sprites unlike any real sprite copy nothing but are useless, so they are left out first.
+    """
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
     return [one for one in alike if not one.copies_too_much] or [min(alike, key=_copies)]
 

@@ -1,7 +1,4 @@
-"""Runs beside each other: what differs between them, their figures, and samples of the same step or time.
-
-No torch here.
-"""
+"""Compare runs: different settings, metrics side by side, and samples at the same step or time."""
 
 from __future__ import annotations
 
@@ -27,14 +24,14 @@ TimelineAxis = Literal["step", "time"]
 
 NOTHING_DIFFERS = "Nothing differs: settings, sprites and device are the same."
 
-_SETTINGS = {item.name: item for item in settings_of(TrainingConfig)}  # those that all recipes have
-_FINGERPRINT = 12  # digits that tell one from another
-_BY_CHANCE = 2.0  # standard errors of a difference, which chance exceeds once in twenty times
+_SETTINGS = {item.name: item for item in settings_of(TrainingConfig)}  # common to all recipes
+_FINGERPRINT = 12  # leading digits to show
+_BY_CHANCE = 2.0  # standard errors; chance exceeds them once in twenty times
 
 
 @dataclass(frozen=True, eq=False)
 class SampleTimeline:
-    """Live samples of a run, the oldest first: after how many steps, and how many seconds of training. float64 [n]."""
+    """The live samples of a run, oldest first, with steps and seconds of training: float64 [n]."""
 
     samples: Sequence[SamplesReady]
     steps: NDArray[np.float64]
@@ -42,22 +39,22 @@ class SampleTimeline:
 
     @classmethod
     def of(cls, read: HistoryRead) -> SampleTimeline:
-        """All that a run has kept."""
+        """Create the timeline of all samples of a run."""
         steps = np.array([sample.step for sample in read.samples], np.int64)
         return cls(read.samples, steps.astype(np.float64), elapsed_at(read.history, steps))
 
     def positions(self, by: TimelineAxis) -> NDArray[np.float64]:
-        """Where its samples are, rising."""
+        """Return the positions of the samples on an axis, ascending: float64 [n]."""
         return self.steps if by == "step" else self.seconds
 
     def nearest(self, place: float, by: TimelineAxis) -> int:
-        """Which of its samples is nearest to that place. There must be some."""
+        """Return the index of the sample nearest to a position. The timeline must not be empty."""
         return int(np.abs(self.positions(by) - place).argmin())
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
-    """A run, by what it is called beside others."""
+    """A run with its unique name in the comparison."""
 
     name: str
     record: RunRecord
@@ -66,20 +63,20 @@ class ComparedRun:
 
     @cached_property
     def film(self) -> SampleTimeline:
-        """Its live samples."""
+        """The timeline of its live samples."""
         return SampleTimeline.of(self.read)
 
     @property
     def evaluation(self) -> CheckpointEvaluation | None:
-        """What it was evaluated to last."""
+        """The latest evaluation; None without one."""
         return self.read.evaluations[-1] if self.read.evaluations else None
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A line of a comparison: a text for each run, empty where it has none.
+    """A row of a comparison: one text per run, empty where a run has no value.
 
-    better: which value is better, in words; empty where none is. best: the places of the runs that no other surpasses.
+    better: which values are better, in words; may be empty. best: indices of the runs with the best values.
     """
 
     title: str
@@ -88,19 +85,19 @@ class ComparisonRow:
     best: frozenset[int] = frozenset()
 
     def marked(self) -> tuple[str, ...]:
-        """The texts, those of the best marked as such."""
+        """Return the texts, with 'best' in front of the best values."""
         return tuple(f"best {text}" if place in self.best else text for place, text in enumerate(self.texts))
 
 
 def settings_texts(record: RunRecord) -> dict[str, str]:
-    """The settings of a run by their names for people, also those that are newer than the run."""
+    """Return the settings of a run as texts by label, including settings newer than the run."""
     config = with_current_names(TrainingConfig, record.config)
     newer = {name: value for name, value in legacy_defaults(TrainingConfig).items() if name not in config}
     return {_label(name): _setting(name, value) for name, value in {**config, **newer}.items()}
 
 
 def data_texts(record: RunRecord) -> dict[str, str]:
-    """What a run learnt from, and on what."""
+    """Return the recipe, sprites, device and versions of a run as texts by label."""
     return {
         "Recipe": record.recipe,
         "Sprites": data_label(record),
@@ -116,37 +113,37 @@ def data_texts(record: RunRecord) -> dict[str, str]:
 
 
 def differences(records: Sequence[RunRecord]) -> list[ComparisonRow]:
-    """What runs learnt from, on what and with which settings, as far as that is not the same of all."""
+    """Return a row for each setting or property that differs between runs."""
     rows = side_by_side([{**data_texts(record), **settings_texts(record)} for record in records])
     return [row for row in rows if len(set(row.texts)) > 1]
 
 
 def side_by_side(columns: Sequence[Mapping[str, str]]) -> list[ComparisonRow]:
-    """A row for each name that any of them has."""
+    """Return a row for each key of any column."""
     names = dict.fromkeys(name for column in columns for name in column)
     return [ComparisonRow(name, tuple(column.get(name, "") for column in columns)) for name in names]
 
 
 def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
-    """How far runs are and how good: what was measured along their training, and what they were evaluated to last.
+    """Return the metrics of runs: progress, metrics measured during training, and the latest evaluations.
 
-    The best are marked where that can be said: see `explain_best`.
+    Marks the best values where they are comparable; see `explain_best`.
     """
     return [row for row in (*_speed_rows(runs), *_training_rows(runs), *_evaluation_rows(runs)) if any(row.texts)]
 
 
 def explain_best(runs: Sequence[ComparedRun]) -> str:
-    """What the marks say, or why there are none, in a sentence or two."""
+    """Return one or two sentences on what the 'best' marks mean, or why there are none."""
     if not _have_same_sprites(runs):
-        return "No figure on sprites is marked as best: the runs learnt from other sprites, or held out others."
-    marks = "'best' is what no other run surpasses, by more than chance where that is known."
+        return "No best values are marked: the runs use different sprites or hold out different ones."
+    marks = "'best': no other run is better by more than chance."
     if _have_same_recipe(runs):
         return marks
-    return f"{marks} Losses of other recipes, or of other settings of one, don't compare."
+    return f"{marks} Losses of different recipes or recipe settings are not comparable."
 
 
 def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[float]:
-    """Where at least one run has a sample, up to where the first of them ends; those without samples aside."""
+    """Return all positions of samples up to the end of the shortest timeline; ignores empty timelines."""
     found = [film.positions(by) for film in films if len(film.samples)]
     if not found:
         return []
@@ -175,7 +172,7 @@ def _speed_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
 
 
 def _training_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """The latest figures that a training has measured of itself."""
+    """Yield the latest metrics that the training measured itself."""
     compared = _have_same_sprites(runs)
     yield from _validation_rows([_latest(run.read.history.validation) for run in runs], "Held-out {}", runs)
     last = [run.read.history.quality.get("kid") for run in runs]
@@ -200,14 +197,14 @@ def _latest(curves: Mapping[str, MetricCurve]) -> dict[str, float]:
 
 
 def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
-    """What `studio evaluate` found last."""
+    """Yield the metrics of the latest `studio evaluate`."""
     found = [run.evaluation for run in runs]
     yield ComparisonRow("Evaluated at step", tuple("" if each is None else number(each.step) for each in found))
     judged = tuple(number(each.count) if each is not None and each.count else "" for each in found)
     yield ComparisonRow("New sprites judged", judged)
     yield ComparisonRow("Held-out sprites", tuple("" if each is None else number(each.heldout_count) for each in found))
     counts = {each.count for each in found if each is not None and each.count}
-    compared = _have_same_sprites(runs) and len(counts) == 1  # equal numbers compare
+    compared = _have_same_sprites(runs) and len(counts) == 1  # comparable only for equal numbers of new sprites
     for figure in FIGURES:
         new = [each.figures if each is not None and each.count else {} for each in found]
         real = [each.beside if each is not None else {} for each in found]
@@ -223,7 +220,7 @@ def _evaluation_rows(runs: Sequence[ComparedRun]) -> Iterator[ComparisonRow]:
 def _validation_rows(
     columns: Sequence[Mapping[str, float]], title: str, runs: Sequence[ComparedRun]
 ) -> Iterator[ComparisonRow]:
-    """A recipe's own figures on held-out sprites, by name."""
+    """Yield a row for each validation metric. columns: metrics of each run by name."""
     for name in dict.fromkeys(name for column in columns for name in column):
         metric, values = METRICS.get(name.partition(" ")[0]), [column.get(name) for column in columns]
         texts = ["" if value is None else format_metric(name, value) for value in values]
@@ -235,13 +232,13 @@ def _validation_rows(
 
 
 def _value_with_real(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> str:
-    """The figure, with that of real sprites where that is the aim."""
+    """Return the value, followed by that of real sprites if matching real sprites is the goal."""
     text, aim = figure.format(new), figure.format(real) if figure.better == "as real" else ""
     return f"{text} (real {aim})" if text and aim else text
 
 
 def _rank(figure: Figure, new: Mapping[str, float], real: Mapping[str, float]) -> float | None:
-    """The figure; where real sprites are the aim, how far it is from theirs."""
+    """Return the value, or its distance from real sprites if matching real sprites is the goal."""
     if figure.name not in new or figure.better != "as real":
         return new.get(figure.name)
     return abs(new[figure.name] - real[figure.name]) if figure.name in real else None
@@ -256,15 +253,17 @@ def _ranked_row(
     *,
     compared: bool = True,
 ) -> ComparisonRow:
-    """A row of numbers, of which the best are marked if they can be compared. errors: their standard errors."""
+    """Return a row of numbers with the best marked. errors: standard errors. compared: whether to mark the best."""
     ranks = [None if value is None else -value if better == "high" else value for value in values]
     best = _best_positions(ranks, errors or [0.0] * len(ranks)) if compared else frozenset[int]()
     return ComparisonRow(title, tuple(texts), BETTER[better], best)
 
 
 def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> frozenset[int]:
-    """The places of the lowest number, and of those above it by no more than chance; none where that says nothing: of
-    fewer than two numbers, or where it is all of them. errors: their standard errors.
+    """Return the indices of the lowest rank and of ranks above it by no more than chance.
+
+    Returns no indices for fewer than two finite ranks, or if all are equally good. errors: standard errors of the
+    ranks.
     """
     known = {place: rank for place, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
@@ -276,13 +275,13 @@ def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> f
 
 
 def _have_same_sprites(runs: Sequence[ComparedRun]) -> bool:
-    """Whether all learnt from the same sprites and held out the same."""
+    """Whether all runs have the same sprites and the same validation set."""
     records = [run.record for run in runs]
     held_out = {tuple(record.config.get(name) for name in ("holdout", "seed")) for record in records}
     return len({(record.data_fingerprint, record.size, record.split) for record in records}) == len(held_out) == 1
 
 
 def _have_same_recipe(runs: Sequence[ComparedRun]) -> bool:
-    """Whether the recipe is the same, and every setting that is its own."""
+    """Whether all runs have the same recipe and the same values of its own settings."""
     own = [{name: value for name, value in run.record.config.items() if name not in _SETTINGS} for run in runs]
     return len({run.record.recipe for run in runs}) == 1 and all(each == own[0] for each in own)

@@ -1,4 +1,4 @@
-"""The history of a run for TensorBoard: its curves, samples and settings, by step and time. No torch here."""
+"""Export the history of a run to TensorBoard: curves, samples and settings."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from studio.engine.runs.samples import SAMPLE_COLUMNS
 from studio.exports.tensorboard_log import TensorBoardLog, check_installed
 
 _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
-FORMAT = "tensorboard"  # as `studio export --format` calls it
+FORMAT = "tensorboard"  # name for `studio export --format`
 
 
 @dataclass(frozen=True)
 class EventLogSaved(Event):
-    """path: the folder of the run's log."""
+    """The log was written. path: its folder."""
 
     path: Path
 
 
 def save_event_log(run: Path, folder: Path) -> Events:
-    """Write a log into `folder`, in a folder named after the run: yields Progress, and EventLogSaved last.
+    """Write a TensorBoard log into a new folder in `folder`, named after the run: yields Progress, then
+    EventLogSaved.
 
-    What is there is not replaced. Raises RunError, and ExportError where TensorBoard's package is missing or the disk
-    says no.
+    Never overwrites files. Raises RunError, and ExportError if TensorBoard's package is missing or writing fails.
     """
     check_installed()
     record = RunDir(run).record()
@@ -68,12 +68,12 @@ def _write(folder: Path, record: RunRecord, read: HistoryRead) -> Events:
 
 
 def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
-    """All curves by what TensorBoard calls them; what is before the slash is its section there."""
+    """Return all curves by TensorBoard tag; TensorBoard groups tags by the part before the slash."""
     history = read.history
     kinds = {"training": history.series, "held-out": history.validation, "quality": history.quality}
     kinds |= {f"layers-{figure}": curves for figure, curves in history.layers.items()}
     found = {f"{kind}/{name}": curve for kind, curves in kinds.items() for name, curve in curves.items()}
-    found.pop("training/elapsed_s", None)  # it is the time of all others
+    found.pop("training/elapsed_s", None)  # becomes the wall time of the other curves
     for evaluation in sorted(read.evaluations, key=lambda one: one.step):
         for name, value in evaluation.figures.items():
             tag = f"evaluation/{name}"
@@ -83,13 +83,13 @@ def _curves(read: HistoryRead) -> dict[str, MetricCurve]:
 
 
 def _table(rows: Mapping[str, str]) -> str:
-    """In Markdown."""
+    """Format settings as a Markdown table."""
     cells = [f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in rows.items() if text]
     return "\n".join(["| | |", "|---|---|", *cells])
 
 
 def _start_time_s(record: RunRecord) -> float:
-    """When the run was begun, in seconds since 1970, UTC; 0 where that is no date."""
+    """Return the creation time of the run in seconds since 1970, UTC; 0 for an invalid date."""
     try:
         return datetime.datetime.fromisoformat(record.created).timestamp()
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""A report of runs: one page of HTML that needs nothing else, to keep, to send and to print. No torch here."""
+"""A report of runs: a self-contained HTML page to keep, send and print."""
 
 from __future__ import annotations
 
@@ -47,40 +47,43 @@ from studio.engine.runs.source import provenance_at
 from studio.exports.html_page import MEDIA_STYLE, html_page, key_value_table, numeric_table, pixel_image, plot_image
 from studio.exports.plot import PlotLine, draw_lines, to_svg
 
-_PAGE_PX, _FRAME_PX = 832, 400  # widths of the page's text, and of one of two pictures beside each other
-_FRAMES = 6  # of the filmstrip
-_BESIDE = 3  # steps at which runs are shown beside each other
-_MISTAKES = 8  # of a classifier, at most
+_PAGE_PX, _FRAME_PX = 832, 400  # widths of the page, and of a picture in a row of two
+_FRAMES = 6  # of the timelapse strip
+_BESIDE = 3  # steps to show side by side
+_MISTAKES = 8  # most common mistakes of a classifier
 _NOTHING = MetricCurve(np.zeros(0, np.int64), np.zeros(0))
 
 
 @dataclass(frozen=True)
 class ReportSaved(Event):
+    """The report was written. path: the HTML file."""
+
     path: Path
 
 
 def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> Events:
-    """Write the report of runs, by what they are called: yields Progress after each, Notice for a damaged one, which is
-    left out, and last ReportSaved. A file that is there is not replaced, unless `replace` says so.
+    """Write the report of runs, given by display name: yields Progress after each, a Notice for a damaged run, then
+    ReportSaved.
 
-    Raises RunError where no run can be read or they are too many for one plot, and ExportError.
+    replace: overwrite an existing file; otherwise the report gets a free name. Raises ExportError, and RunError if no
+    run is readable or the runs are too many for one plot.
     """
     if len(runs) > MAX_CURVES:
-        raise RunError(f"{count(len(runs), 'run')} are too many: colours tell {MAX_CURVES} apart.", "Name fewer.")
+        raise RunError(f"A report compares at most {MAX_CURVES} runs, not {len(runs)}.", "Choose fewer runs.")
     found: list[ComparedRun] = []
     for done, (name, path) in enumerate(runs.items(), 1):
         summary = summarise(path)
         if summary.record is None:
             if len(runs) == 1:
                 raise RunError(f"{name} can't be read.", summary.problem)
-            yield Notice("warning", f"{name} is left out: it can't be read.", summary.problem)
+            yield Notice("warning", f"{name} was skipped: it can't be read.", summary.problem)
         else:
             (read,) = read_run(path)
             assert isinstance(read, HistoryRead)
             found.append(ComparedRun(name, summary.record, summary, read))
         yield Progress(done, len(runs), "runs read")
     if not found:
-        raise RunError("None of these runs can be read.", "'studio runs' says what is wrong with each.")
+        raise RunError("None of these runs can be read.", "'studio runs' lists the problem of each run.")
     chosen = files.output_path(target, replace=replace)
     with files.wrap_export_errors(chosen):
         files.write_atomic(chosen, _page_of(found).encode("utf-8", "replace"))
@@ -88,7 +91,7 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
 
 
 def plot_line(figure: PlottedCurve, history: RunHistory, label: str) -> PlotLine | None:
-    """A run's curve, the loss with that of the held-out sprites; None where it has neither."""
+    """Return a run's curve for a plot, the training loss together with the validation loss; None without values."""
     curve = figure.curve(history)
     heldout = VALIDATION_LOSS.curve(history) if figure is TRAINING_LOSS else None
     if curve is None and heldout is None:
@@ -108,17 +111,17 @@ def _page_of(runs: Sequence[ComparedRun]) -> str:
     parts += ["<h2>Figures</h2>", *_figures(runs)]
     if len(runs) > 1:
         rows = differences([run.record for run in runs])
-        parts += ["<h2>What differs</h2>", _table(runs, rows) if rows else f"<p>{NOTHING_DIFFERS}</p>"]
+        parts += ["<h2>Differences</h2>", _table(runs, rows) if rows else f"<p>{NOTHING_DIFFERS}</p>"]
     for run in runs:
         heading = f"<h2>{html.escape(run.name)}</h2>" if len(runs) > 1 else ""
         parts += [heading, *_timelapse_frames(run), *_mistakes(run)]
         parts += ["<h2>Settings</h2>", key_value_table(settings_texts(run.record).items())]
-        parts += ["<h2>Where it comes from</h2>", key_value_table(_provenance(run))]
+        parts += ["<h2>Provenance</h2>", key_value_table(_provenance(run))]
     return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
 
 
 def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """What each draws of the same noise, or what it says of sprites."""
+    """Yield the newest samples of each run."""
     for run in runs:
         if run.read.samples:
             last = run.read.samples[-1]
@@ -126,7 +129,7 @@ def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """What all have drawn by the same step, at a few steps."""
+    """Yield the samples of all drawing runs side by side at a few common steps."""
     drawing = [run for run in runs if _has_timelapse(run)]
     if len(drawing) < 2:
         return
@@ -141,18 +144,18 @@ def _samples_at_same_step(runs: Sequence[ComparedRun]) -> Iterator[str]:
 
 
 def _has_timelapse(run: ComparedRun) -> bool:
-    """Return whether a run has several samples, which change."""
+    """Return whether a run has several different samples."""
     return len(run.read.samples) > 1 and samples_change(run.read.samples)
 
 
 def _timelapse_frames(run: ComparedRun) -> Iterator[str]:
-    """Some live samples on the way."""
+    """Yield some live samples of a run in a row."""
     if _has_timelapse(run):
         steps = {sample.step: sample for sample in run.read.samples}
         frames = (
             _picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in thin_steps([*steps], _FRAMES)
         )
-        yield f'<h2>How it learnt</h2><div class="film">{"".join(frames)}</div>'
+        yield f'<h2>Timelapse</h2><div class="film">{"".join(frames)}</div>'
 
 
 def _picture(title: str, sprites: Rgba, most_px: int) -> str:
@@ -163,7 +166,7 @@ def _picture(title: str, sprites: Rgba, most_px: int) -> str:
 
 
 def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """A plot of each curve that any has, of all runs over one another; the held-out loss is in that of the loss."""
+    """Yield a plot for each curve, with one line per run; the validation loss shares the plot of the training loss."""
     for figure in PLOTTED_CURVES:
         lines = [line for run in runs if (line := plot_line(figure, run.read.history, run.name)) is not None]
         if lines and figure is not VALIDATION_LOSS:
@@ -183,7 +186,7 @@ def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes(run: ComparedRun) -> Iterator[str]:
-    """Which classes are taken for which, the commonest first."""
+    """Yield a table of the most common confusions of a classifier."""
     confusion, names = run.read.history.confusion, run.record.class_names
     if confusion is None or len(confusion) != len(names):
         return
@@ -194,17 +197,17 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
         for true, said in (divmod(place, len(names)) for place in worst)
     ]
     if rows:
-        yield "<h2>Commonest mistakes</h2>"
-        yield numeric_table(("class", "taken for", ">held-out sprites"), rows)
+        yield "<h2>Most common mistakes</h2>"
+        yield numeric_table(("class", "predicted", ">held-out sprites"), rows)
 
 
 def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
     record = run.record
     source = provenance_at(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
-    yield "Learnt from", f"{record.data_title}, {count(record.data_count, 'sprite')}"
+    yield "Training sprites", f"{record.data_title}, {count(record.data_count, 'sprite')}"
     yield "Licence", source.licence or "not entered"
     yield "Credits", source.credits or "not entered"
-    yield "Started from", "; ".join(one.title for one in record.ancestors) or "nothing"
+    yield "Started from", "; ".join(ancestor.title for ancestor in record.ancestors) or "scratch"
     yield "Trained", f"{record.created} on {record.device_name}"
     yield "Versions", ", ".join(f"{name} {version}" for name, version in record.versions.items())
     yield "Sprites (fingerprint)", record.data_fingerprint

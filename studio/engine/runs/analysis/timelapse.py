@@ -1,4 +1,4 @@
-"""How a run learnt, as an animation: its live samples, a grid of them a frame."""
+"""A timelapse of a training: its live samples as an animation, one grid of sprites per frame."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from studio.exports.model_cards import provenance_metadata
 from studio.exports.sprites.base import SpriteSet
 
 _FRAME_MS = 250
-_LAST_MS = 2000  # longer
-_SHORTEST_MS, _LONGEST_MS = 20, 10_000  # a frame
-_WIDTH = 512  # pixels of a frame, about
-_MOST_PIXELS = 1 << 26  # of all frames together
+_LAST_MS = 2000  # the last frame stays longer
+_SHORTEST_MS, _LONGEST_MS = 20, 10_000  # of a frame
+_WIDTH = 512  # target width of a frame, in pixels
+_MOST_PIXELS = 1 << 26  # in all frames together
 
 
 def timelapse(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
-    """Return a frame for every live sample that a run has kept.
+    """Return the timelapse of a run, one frame for each live sample.
 
-    scale: side of a sprite pixel in the film, in pixels; None chooses a usual frame width. seconds: length of the film
-    without the longer stay of the last frame; None shows each frame for a quarter of a second. Raises RunError if the
-    run has no samples or they never change, and UsageError.
+    scale: enlargement of a sprite pixel; None chooses it by a usual frame width. seconds: length of the film without
+    the longer last frame; None shows each frame for 0.25 s. Raises UsageError, and RunError if the run has no samples
+    or they never change.
     """
     record = RunDir(run).record()
     samples = read_samples(run, record.size)
     name = run.resolve().name
     if not samples:
-        raise RunError(f"{name} has no samples to show.", "A training draws samples while it runs.")
+        raise RunError(f"{name} has no live samples.", "Training saves samples while it runs.")
     if not samples_change(samples):
-        title = f"The samples of {name} never change: there is no film to make."
-        raise RunError(title, "They show the same held-out sprites, with the model's newest predictions.")
+        title = f"The samples of {name} never change, so a timelapse would show nothing."
+        raise RunError(title, "They show the same held-out sprites with new predictions.")
     frames = _enlarge(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
     about |= provenance_metadata([provenance_at(RunDir(run), samples[-1].step).to_json()])
@@ -48,7 +48,7 @@ def timelapse(run: Path, scale: int | None = None, seconds: float | None = None)
 
 
 def samples_change(samples: Sequence[SamplesReady]) -> bool:
-    """Return whether sprites change from sample to sample; True for a single sample.
+    """Return whether the sprites differ between samples; True for a single sample.
 
     A recipe that draws nothing shows the same held-out sprites in every sample.
     """
@@ -58,7 +58,7 @@ def samples_change(samples: Sequence[SamplesReady]) -> bool:
 
 
 def _grids(samples: Sequence[SamplesReady]) -> Rgba:
-    """The sprites of each sample beside one another as in its picture: uint8 [N, H, W, 4]."""
+    """Tile the sprites of each sample into one image: uint8 [N, H, W, 4]."""
     most = max(len(sample.sprites) for sample in samples)
     grids = []
     for sample in samples:
@@ -68,21 +68,21 @@ def _grids(samples: Sequence[SamplesReady]) -> Rgba:
 
 
 def _enlarge(frames: Rgba, scale: int | None) -> Rgba:
-    """Each pixel a block of `scale` x `scale`; without it as many as come near to _WIDTH. Raises UsageError."""
+    """Repeat each pixel `scale` times in both directions; None fits the target width. Raises UsageError."""
     most = max(1, int((_MOST_PIXELS / (frames.size // 4)) ** 0.5))
     if scale is None:
         scale = min(most, max(1, _WIDTH // frames.shape[2]))
     if not 1 <= scale <= most:
-        raise UsageError(f"--scale must be from 1 to {most}, not {scale}.", "Larger frames take too much memory.")
+        raise UsageError(f"--scale must be from 1 to {most}, not {scale}.", "Larger frames need too much memory.")
     return frames.repeat(scale, 1).repeat(scale, 2)
 
 
 def _frame_ms(frames: int, seconds: float | None) -> int:
-    """How long a frame is shown. Raises UsageError."""
+    """Return the duration of a frame in ms. frames: their number. Raises UsageError."""
     if seconds is None:
         return _FRAME_MS
     least, most = frames * _SHORTEST_MS / 1000, frames * _LONGEST_MS / 1000
     if not least <= seconds <= most:
         title = f"--seconds must be from {least:g} to {most:g}, not {seconds:g}."
-        raise UsageError(title, f"There are {count(frames, 'frame')} to show.")
+        raise UsageError(title, f"The timelapse has {count(frames, 'frame')}.")
     return round(1000 * seconds / frames)

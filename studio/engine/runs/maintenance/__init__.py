@@ -1,1 +1,1 @@
-"""Measure the disk space of runs (disk_use.py) and delete what is no longer needed (free_space.py)."""
+"""Measure the disk space of runs (disk_use.py) and delete unneeded files (free_space.py)."""

@@ -1,4 +1,4 @@
-"""What runs take on the disk, and the kinds of things in them that can go. No torch here."""
+"""The disk space of runs, and the kinds of deletable files in a run folder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 from studio.core.events import Event, Events, Progress
 
-KEPT_SAMPLES = 32  # pictures that stay where a film may be coarser
+KEPT_SAMPLES = 32  # live samples kept in each run
 
 
 @dataclass(frozen=True)
 class DiskUse:
-    """What a folder takes.
+    """The disk space of a folder.
 
-    shared: the files in it that have other names elsewhere (a run's sprites are often those of the cache and of other
-    runs), each by its device, its number there and its bytes; own_bytes: of all others.
+    own_bytes: of files with a single name. shared: files that are hard-linked elsewhere, as (device, inode, bytes): a
+    run often shares its sprites with the import cache and other runs.
     """
 
     own_bytes: int = 0
@@ -26,20 +26,23 @@ class DiskUse:
 
     @property
     def size_bytes(self) -> int:
-        """All of it."""
+        """Total size, including shared files."""
         return self.own_bytes + sum(size for _, _, size in self.shared)
 
 
 @dataclass(frozen=True)
 class UseMeasured(Event):
-    """What each run takes on the disk."""
+    """The disk space of each run."""
 
     uses: Mapping[Path, DiskUse]
 
 
 @dataclass(frozen=True)
 class CleanupKind:
-    """A kind of thing in runs that can go. `loses` says what goes with it; `is_usual`: it goes unless it is to stay."""
+    """A kind of deletable files.
+
+    title, loses: for people; `loses` says what deleting costs. is_usual: whether it is selected by default.
+    """
 
     name: str
     title: str
@@ -50,31 +53,27 @@ class CleanupKind:
 CLEANUP_KINDS = (
     CleanupKind(
         "checkpoints",
-        "Checkpoints on the way",
-        "The best and the newest stay: resuming, drawing and exporting need no other. From the steps between, nothing "
-        "can be drawn or exported any more.",
+        "Intermediate checkpoints",
+        "Keeps the best and the newest checkpoint, enough to resume, draw and export. You can no longer draw or export "
+        "from other steps.",
         is_usual=True,
     ),
     CleanupKind(
-        "leftovers", "What crashes have left", "Damaged checkpoints and half-written ones: of no use.", is_usual=True
+        "leftovers", "Leftovers of crashes", "Damaged and half-written checkpoints, which are useless.", is_usual=True
     ),
     CleanupKind(
         "samples",
-        "Most of the live samples",
-        f"{KEPT_SAMPLES} of each run stay, evenly over it: the film of how it learnt gets coarser.",
+        "Most live samples",
+        f"Keeps {KEPT_SAMPLES} per run, evenly spaced. The timelapse gets coarser.",
     ),
-    CleanupKind(
-        "exports", "Exported files in the runs' folders", "The files themselves: export again what you still need."
-    ),
-    CleanupKind(
-        "cache", "Sprites kept for opening them faster", "They take longer to open the next time. Your files stay."
-    ),
+    CleanupKind("exports", "Exports in run folders", "Deletes the exported files. You can export again."),
+    CleanupKind("cache", "Import cache", "Opening sprites takes longer next time. Your files stay."),
 )
 
 
 @dataclass(frozen=True)
 class Removable:
-    """A file or folder that can go, and what that frees. run: whose it is; None for the studio's own."""
+    """A deletable file or folder and its size. run: the run folder; None for the import cache."""
 
     kind: str
     run: Path | None
@@ -84,7 +83,7 @@ class Removable:
 
 @dataclass(frozen=True)
 class SpaceFound(Event):
-    """What can go. busy: the runs that were left alone, since they are being trained."""
+    """The deletable files. busy: skipped runs in training."""
 
     items: tuple[Removable, ...]
     busy: tuple[Path, ...] = ()
@@ -92,13 +91,13 @@ class SpaceFound(Event):
 
 @dataclass(frozen=True)
 class SpaceFreed(Event):
-    """So much was removed."""
+    """The number of freed bytes."""
 
     size_bytes: int
 
 
 def measure_use(runs: Sequence[Path]) -> Events:
-    """What these runs take: yields Progress after each, and one UseMeasured."""
+    """Measure the disk space of runs: yields Progress after each run, then one UseMeasured."""
     uses: dict[Path, DiskUse] = {}
     for done, run in enumerate(runs, 1):
         uses[run] = disk_use(run)
@@ -107,10 +106,10 @@ def measure_use(runs: Sequence[Path]) -> Events:
 
 
 def disk_use(path: Path) -> DiskUse:
-    """What a file or a folder takes, as far as it can be read; what it links to is not in it."""
+    """Return the disk space of a file or folder. Skips unreadable files and doesn't follow links."""
     own_bytes, shared = 0, set()
     for about in _files(path):
-        if about.st_nlink > 1 and about.st_ino:  # some drives report 0 for every file
+        if about.st_nlink > 1 and about.st_ino:  # some drives report inode 0 for every file
             shared.add((about.st_dev, about.st_ino, about.st_size))
         else:
             own_bytes += about.st_size
@@ -118,15 +117,15 @@ def disk_use(path: Path) -> DiskUse:
 
 
 def total_bytes(uses: Iterable[DiskUse]) -> int:
-    """The bytes of several; a file that they share is counted once."""
+    """Return the total size of several folders; shared files count once."""
     found = list(uses)
     shared = frozenset[tuple[int, int, int]]().union(*(use.shared for use in found))
     return DiskUse(sum(use.own_bytes for use in found), shared).size_bytes
 
 
 def _files(path: Path) -> Iterator[os.stat_result]:
-    """Every file at or under `path`, links not followed."""
-    with contextlib.suppress(OSError):  # it has just gone, or is not for us to see
+    """Yield the stat of every file at or under `path`, without following links."""
+    with contextlib.suppress(OSError):  # deleted meanwhile, or access denied
         if not path.is_dir() or path.is_symlink():
             yield path.lstat()
             return

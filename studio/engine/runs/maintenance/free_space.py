@@ -1,6 +1,6 @@
-"""What of runs can go, and its going: only what was found before, only what can go still, and never while a run trains.
+"""Find deletable files in run folders and delete them, but never while the run trains.
 
-See disk_use.py for the kinds. What neither resuming nor drawing nor exporting could do without is no kind at all.
+disk_use.py lists the kinds. Files needed to resume, draw or export are never deletable.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ from studio.engine.runs.samples import sample_paths, thin_steps
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
-    """What can go of these runs, and of the studio's own: yields Progress after each run, and one SpaceFound."""
+    """Find deletable files: yields Progress after each run, then one SpaceFound. with_cache: include the import
+    cache.
+    """
     found, busy = list[Removable](), list[Path]()
     for done, path in enumerate(runs, 1):
         if RunDir(path).is_busy():
             busy.append(path)
         else:
             found += _removable(RunDir(path))
-        yield Progress(done, len(runs), "runs looked at")
+        yield Progress(done, len(runs), "runs searched")
     yield SpaceFound((*found, *(_removable_cache() if with_cache else ())), tuple(busy))
 
 
 def free_space(items: Sequence[Removable]) -> Events:
-    """Remove what was found: yields Progress, a Notice for a run that must be left alone, and one SpaceFreed.
+    """Delete files found by `find_space`: yields Progress, a Notice for each skipped run, then one SpaceFreed.
 
-    A run is locked and looked at again, as it may have been trained since; a checkpoint goes only after those that stay
-    were read from end to end.
+    Locks each run and searches it again first, because the run may have trained since. Before it deletes checkpoints,
+    it verifies the essential checkpoints.
     """
     freed_bytes = done = 0
     by_run: dict[Path | None, list[Removable]] = {}
@@ -46,14 +48,14 @@ def free_space(items: Sequence[Removable]) -> Events:
             for size_bytes in _free_in(RunDir(run), chosen) if run is not None else _remove(chosen):
                 freed_bytes += size_bytes
                 done += 1
-                yield Progress(done, len(items), "things removed")
+                yield Progress(done, len(items), "files deleted")
         except RunError as error:
-            yield Notice("warning", error.title, f"{error.hint} Nothing more was removed there.".strip())
+            yield Notice("warning", error.title, f"{error.hint} The other files of this run were kept.".strip())
     yield SpaceFreed(freed_bytes)
 
 
 def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
-    """Remove this from a run: yields the bytes of each. Raises RunError."""
+    """Delete files of one run: yields the freed bytes of each file. Raises RunError."""
     if not run.path.is_dir():
         return
     run.acquire(wait_s=0.0)
@@ -67,16 +69,16 @@ def _free_in(run: RunDir, chosen: Sequence[Removable]) -> Iterator[int]:
 
 
 def _remove(items: Sequence[Removable]) -> Iterator[int]:
-    """Remove files and folders: yields the freed bytes of each."""
+    """Delete files and folders: yields the freed bytes of each."""
     for item in items:
         rest: Path | None = item.path
-        with contextlib.suppress(OSError):  # it is in use elsewhere, or not for us to remove
+        with contextlib.suppress(OSError):  # in use by another program, or access denied
             rest = files.remove(item.path)
         yield item.size_bytes - (disk_use(rest).own_bytes if rest is not None else 0)
 
 
 def _removable(run: RunDir) -> list[Removable]:
-    """What can go of a run. Nothing of one that can't be read: who knows what it is good for."""
+    """Return the deletable files of a run; an empty list for an unreadable run."""
     try:
         best_by = catalog.recipe(run.record().recipe).best_by
         with wrap_read_errors(run.path):
@@ -98,12 +100,12 @@ def _removable(run: RunDir) -> list[Removable]:
 
 
 def _removable_checkpoints(found: checkpoints.Checkpoints, keep: set[Path]) -> list[Path]:
-    """The checkpoints that can go; one that was taught to draw quickly stays, since that took minutes."""
+    """Return the deletable checkpoints. Checkpoints with a distilled network stay, because distilling takes minutes."""
     return [path for path, info in found if path not in keep and checkpoints.DISTILLED not in info.sha256]
 
 
 def _verify_essential(run: RunDir) -> None:
-    """Raise DamagedError unless the checkpoints that a run needs are whole: else an older one is its only hope."""
+    """Raise DamagedError unless the essential checkpoints are intact: else an older checkpoint may be the last hope."""
     best_by = catalog.recipe(run.record().recipe).best_by
     with wrap_read_errors(run.path):
         found = checkpoints.list_checkpoints(run.checkpoints)
@@ -114,7 +116,7 @@ def _verify_essential(run: RunDir) -> None:
 
 
 def _removable_cache() -> list[Removable]:
-    """The packed imports. An import that is open keeps its file until it is closed."""
+    """Return the cached imports. An open import keeps its file until it is closed."""
     try:
         found = sorted(paths.cache().iterdir())
     except OSError:

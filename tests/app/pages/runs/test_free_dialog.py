@@ -150,7 +150,7 @@ def test_invalid_notes_show_an_error_and_stay_in_their_field(qtbot: QtBot, page:
     row, reason = page.notes, page.notes._reasons["tags"]
     row.tags.clear()
     QTest.keyClicks(row.tags, "x" * 33)
-    qtbot.waitUntil(lambda: reason.text() == "A tag has at most 32 letters, not 33.", timeout=LONG_MS)
+    qtbot.waitUntil(lambda: reason.text() == "A tag has at most 32 characters, not 33.", timeout=LONG_MS)
     assert row.tags.property("invalid") is True and not reason.isHidden()
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         page.session.runs.list_runs()
