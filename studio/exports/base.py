@@ -1,7 +1,7 @@
-"""What an export is: one file format for a trained model, written and then read back by other means.
+"""The base class of export formats. A format writes a trained model, then reads the file back to verify it.
 
-A new format is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.exports'): a subclass of `ModelExport`. The window's dialog, the command line and the contract tests find it.
+To add a format, add a module with a subclass of `ModelExport` to this folder, or list a module of your package in the
+entry-point group 'studio.exports'. The export dialog, the command line and the contract tests find it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Makes = Literal["sprites", "labels", "numbers"]
 ReadBack = Tensor | Generator[float, None, Tensor]
 ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
 
-LARGEST_DIFFERENCE = 1e-4  # from the live model, as a share of its largest output, of a format that loses nothing
+LARGEST_DIFFERENCE = 1e-4  # allowed difference of a lossless format, as a share of the largest output
 
 
 @dataclass(frozen=True)
 class Probe:
-    """The fixed inputs at which an exported model is compared with the live one."""
+    """Fixed inputs for comparing an exported model with the live model."""
 
     count: int = 4
     seed: int = 7
@@ -41,18 +41,18 @@ class Probe:
     steps: int = 3
 
     def labels(self, classes: int) -> Tensor:
-        """Classes to sample: int64 [count], the last one 'any' (-1)."""
+        """Return class indices to draw: int64 [count]; the last is -1, any class."""
         labels = torch.arange(self.count) % max(1, classes)
         labels[-1] = -1
         return labels
 
     def sprites(self, size: int) -> Tensor:
-        """Sprites to be looked at: float32 [count, 4, size, size] in [-1, 1], noise."""
+        """Return random input sprites: float32 [count, 4, size, size], premultiplied RGBA in [-1, 1]."""
         noise = torch.rand(self.count, 4, size, size, generator=torch.Generator().manual_seed(self.seed))
         return noise * 2 - 1
 
     def pixels(self, size: int) -> Tensor:
-        """Sprites to be looked at, as pictures have them: float32 [count, size, size, 4] in [0, 1], straight alpha."""
+        """Return random input sprites as images: float32 [count, size, size, 4] in [0, 1], straight alpha."""
         return (self.sprites(size).permute(0, 2, 3, 1) + 1) / 2
 
 
@@ -61,13 +61,13 @@ PROBE = Probe()
 
 @dataclass(frozen=True, eq=False)
 class TrainingCode:
-    """How a model was trained, for a format that writes this down as a program.
+    """The training of a model, for a format that writes it down as a program.
 
-    config: the settings. data: the file of the run that holds its sprites, see `data.store.packed`; None: not known.
-    portable: classes and functions whose sources, with what they need, train a network with torch and numpy: the
-        recipe's `arguments`, `loss` and, if it has its own, `statistics`, with `subsample` if they are of so many
-        sprites that not all are looked at; and the loop's parts, whatever the recipe.
-    loss: of a network for x [B, 4, S, S], y [B] and targets [B, T] as in `Batch`, its randomness from a seed.
+    config: the settings of the run. data: the run's file of sprites (see `data.store.packed`); None if unknown.
+    portable: classes and functions whose source code trains the network with torch and numpy: the parts of the training
+        loop, and the recipe's `arguments`, `loss` and `statistics` (if it has its own), with `subsample` if the data
+        set is too large for statistics over all sprites.
+    loss: loss of a network for x [B, 4, S, S], y [B] and targets [B, T] (as in `Batch`) and a random seed.
     """
 
     config: TrainingConfig
@@ -78,22 +78,22 @@ class TrainingCode:
 
 @dataclass(frozen=True, eq=False)
 class ExportableModel:
-    """Everything that exports need to know of a trained model.
+    """A trained model with everything that an export needs to know about it.
 
-    network: float32 on the CPU, in eval mode, a copy of its own that nobody trains.
-    architecture: the network's class name under 'class' and its plain keyword arguments under 'arguments'.
-    ancestors: the models whose weights it started from, the nearest first, as in run.json; none: it learnt from its own
-        sprites alone.
-    portable: classes and functions whose sources, with what they need, rebuild and run the network with torch alone:
-        its class, and for makes='sprites' `draw` (as in Recipe) and `to_rgba`, else `to_input`.
-    fresh: makes an untrained network of the same architecture.
-    outputs: what a network of this architecture gives at `PROBE`: float32 on the CPU.
-    can, solver: what its recipe can, and its constants where it can 'flow', as in Recipe.
-    style: by which its sprites are made pixel art, as in style.json.
-    noise: what `draw_from` takes for the sprites of `PROBE`; None for a recipe that can't be given its noise.
-    draw_from: as in Recipe, the sprites alone. predict: as in Recipe.
-    training: how it came to be what it is. source: of which run, and of which sprites; None: of no run.
-    premultiplied, straight: RGBA float32 [B, 4, S, S] as pictures have it, in [0, 1], to x as in `Batch` and back.
+    network: float32 on the CPU in eval mode; a copy that no training changes.
+    architecture: the network's class name under 'class', its keyword arguments under 'arguments'.
+    ancestors: models whose weights the training started from, nearest first, as in run.json; empty for a model trained
+        from scratch.
+    portable: classes and functions whose source code builds and runs the network with torch alone: the network's class,
+        `draw` (as in Recipe) and `to_rgba` for makes='sprites', `to_input` for other models.
+    fresh: creates an untrained network of the same architecture.
+    outputs: computes the outputs of such a network at `PROBE`: float32 on the CPU.
+    can, solver: the recipe's capabilities, and its solver constants if it can 'flow', as in Recipe.
+    style: palette, colour counts and alpha levels for snapping sprites to pixel art, as in style.json.
+    noise: the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise.
+    draw_from: as in Recipe, but returns only the finished sprites. predict: as in Recipe.
+    training: how the model was trained. source: the run and the data it comes from; None for a model without a run.
+    premultiplied, straight: convert RGBA float32 [B, 4, S, S], straight alpha in [0, 1], to x as in `Batch`, and back.
     """
 
     title: str
@@ -125,14 +125,18 @@ class ExportableModel:
 
     @property
     def palette(self) -> NDArray[np.uint8]:
-        """Of the sprites that it learnt from: uint8 [K, 3]."""
+        """The palette of the training sprites: uint8 [K, 3]."""
         return np.frombuffer(bytes.fromhex(self.style["palette"]), np.uint8).reshape(-1, 3)
 
+    def ancestry(self) -> str:
+        """Return the titles of the ancestors with their training data; empty without ancestors."""
+        return ", ".join(f"{model['title']} (trained on {model['data_title']})" for model in self.ancestors)
+
     def about(self) -> dict[str, str]:
-        """All that is known of it, as texts by name; what is not a text is JSON."""
+        """Return the metadata to store in an exported file. Values that are not texts are JSON."""
         return {
             "made_by": "Sprite Training Studio",
-            "title": self.title.encode("utf-8", "replace").decode(),  # names of files may hold what UTF-8 can't
+            "title": self.title.encode("utf-8", "replace").decode(),  # a file name may hold lone surrogates
             "recipe": self.recipe,
             "makes": self.makes,
             "config": json.dumps(dict(self.config)),
@@ -146,12 +150,12 @@ class ExportableModel:
         }
 
     def weights(self) -> dict[str, Tensor]:
-        """The state dict: contiguous tensors on the CPU, none of which shares memory with another."""
+        """Return the state dict as contiguous CPU tensors that share no memory."""
         return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.network.state_dict().items()}
 
 
 class RecipeTraits(Protocol):
-    """What a format may ask of a recipe, before there is a model: see `Recipe`."""
+    """The attributes of a `Recipe` that a format can check before a model exists."""
 
     @property
     def name(self) -> str: ...
@@ -164,73 +168,73 @@ class RecipeTraits(Protocol):
 
 
 class ModelExport(ABC, Generic[ConfigT]):
-    """One format, with the settings that it has. Stateless; `suffix` is the ending of the main file."""
+    """A file format for models, with optional settings. Formats have no state. suffix: of the main file."""
 
     name: str = ""
     title: ClassVar[str] = ""
     suffix: ClassVar[str] = ""
-    help: ClassVar[str] = ""  # one sentence: what it is good for
-    opened_by: ClassVar[str] = ""  # the programs that open it: 'onnxruntime, Unity'
-    order: ClassVar[int] = 100  # formats with a lower one come first; the first is the one that is proposed
-    Config: type[Config] = Config  # a ConfigT; the usual one has no settings
+    help: ClassVar[str] = ""  # one sentence: the purpose of the format
+    opened_by: ClassVar[str] = ""  # programs that open the file: 'onnxruntime, Unity'
+    order: ClassVar[int] = 100  # sorts the formats; the first is the default
+    Config: type[Config] = Config  # a ConfigT; by default without settings
 
     def missing(self) -> str:
-        """What has to be installed before this format can be written, in a sentence; empty when nothing."""
+        """Return a sentence that says what to install before this format can be written; empty if nothing."""
         return ""
 
     def problem(self, recipe: RecipeTraits) -> str:
-        """Why this format can't hold a model of that recipe, in a sentence; empty when it can."""
+        """Return a sentence that says why this format can't hold models of a recipe; empty if it can."""
         return ""
 
     def unused(self, recipe: RecipeTraits) -> Collection[str]:
-        """Settings, by name, that make no difference to a model of that recipe."""
+        """Return the names of settings that have no effect for models of a recipe."""
         return ()
 
     def companions(self, target: Path, config: ConfigT) -> tuple[Path, ...]:
-        """The files that are written beside `target`."""
+        """Return the paths of the other files that `write` creates next to `target`."""
         return ()
 
     @abstractmethod
     def write(self, model: ExportableModel, target: Path, config: ConfigT) -> list[Path]:
-        """Write `model` to `target` and its companions, each atomically; returns what was written, the main file first.
+        """Write `model` to `target` and its companions, each atomically; return their paths, the main file first.
 
-        Raises ExportError for a model that this format can't hold, OSError when the disk says no.
+        Raises ExportError for a model that this format can't hold, OSError if a file can't be written.
         """
 
     @abstractmethod
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> ReadBack:
-        """Return the outputs of the model on disk at `PROBE`: float32 on the CPU, without the live network.
+        """Run the exported file at `PROBE`, without the live network; return the outputs: float32 on the CPU.
 
-        paths: the files that `write` returned. Raises ExportError for a damaged file, and for a file of another model.
-        A format that needs more than a second returns a generator, which yields the share done, 0 to 1, at least ten
-        times a second, and stops the work when closed.
+        paths: the files that `write` returned. Raises ExportError for a damaged file and for a file of another model.
+        A format that needs more than a second returns a generator. It yields the share done, 0 to 1, at least ten times
+        a second, and closing it cancels the work.
         """
 
     def live(self, model: ExportableModel, config: ConfigT) -> Tensor:
-        """What the live model gives where `read_back` tells what the file gives."""
+        """Return the outputs of the live model to compare with the result of `read_back`."""
         return model.outputs(model.network)
 
     def largest_difference(self, model: ExportableModel, config: ConfigT) -> float:
-        """By how much the file may differ from the live model, as a share of the largest output; more fails."""
+        """Return the allowed difference from the live model, as a share of the largest output."""
         return LARGEST_DIFFERENCE
 
     @abstractmethod
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> Mapping[str, str]:
-        """A few lines that load and use what was written, by the language that they are in, 'Python' first if it is."""
+        """Return example code that loads and uses the files, by programming language; 'Python' first."""
 
 
 def check_finite(weights: Mapping[str, Tensor], source: Path) -> None:
-    """Raises ExportError for weights that are no numbers."""
+    """Raise ExportError if a weight is NaN or infinite."""
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise ExportError(f"{source.name} holds numbers that are not finite.", f"They are in {name}.")
+            raise ExportError(f"{source.name} contains NaN or infinite weights.", f"They are in {name}.")
 
 
 def fill(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> nn.Module:
-    """Put `weights` into a fresh network and return it in eval mode. Raises ExportError when the two don't fit."""
+    """Load `weights` into a network and return it in eval mode. Raises ExportError if names or shapes don't match."""
     check_finite(weights, source)
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:
-        raise ExportError(f"{source.name} does not fit its model.", str(error).splitlines()[-1].strip()) from error
+        raise ExportError(f"{source.name} does not fit the network.", str(error).splitlines()[-1].strip()) from error
     return network.eval()

@@ -1,6 +1,6 @@
-"""A model's card: where it comes from and which files belong to it, as JSON and as a page to read.
+"""Model cards: the origin of an exported model and the SHA-256 of its files, as JSON and as an HTML page.
 
-A card shows whether something was changed since; who made it, it can't prove: anyone can write another card.
+A card reveals changes to the files. It can't prove who made them: anyone can write a card.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from studio.core.formatting import count, number, percent
 from studio.exports.html_page import html_page
 
 FORMAT = 1
-PROVENANCE = "Provenance"  # of the text that says what a picture comes from
-LIMITS = "This shows whether something was changed. Who made it, it can't show."
+PROVENANCE = "Provenance"  # key of the metadata of saved sprites
+LIMITS = "Shows changes, not authorship."
 JSON_ENDING, PAGE_ENDING = ".card.json", ".card.html"
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """What something was made by: a model at a step of its training.
+    """The model that made a file: a run at a training step.
 
-    run_sha256: of run.json, which holds the settings. weights_sha256: see `engine.provenance.digest_of`; empty where
-    only the run is known. licence, credits: of the sprites that it learnt from, as the user entered them.
+    run_sha256: of run.json, which holds the settings. weights_sha256: of the weights; empty if only the run is known.
+    licence, credits: of the training sprites, as the user entered them.
     """
 
     made_by: str
@@ -48,29 +48,32 @@ class ModelSource:
     started_from: tuple[Mapping[str, Any], ...] = ()  # as `ancestors` in run.json
 
     def checksums(self) -> dict[str, str]:
-        """By what the run, its sprites and its weights are known, and the rights that were entered."""
+        """Return the checksums of run, sprites and weights, with licence and credits; without empty values."""
         names = ("run_sha256", "weights_sha256", "data_fingerprint", "licence", "credits")
         return {name: str(getattr(self, name)) for name in names if getattr(self, name)}
 
     def to_json(self) -> str:
-        """In one line; what is empty is left out."""
+        """Return one line of JSON without empty fields."""
         return json.dumps({name: value for name, value in dataclasses.asdict(self).items() if value not in ("", ())})
 
 
 def provenance_metadata(sources: Iterable[str]) -> dict[str, str]:
-    """The text for a file of what comes from these, as JSON, each told once; none where nothing is known."""
+    """Return the metadata that names the origin of saved sprites, without duplicates; empty if nothing is known.
+
+    sources: JSON of `ModelSource`; may be empty.
+    """
     known = list(dict.fromkeys(filter(None, sources)))
     return {PROVENANCE: f"[{', '.join(known)}]"} if known else {}
 
 
 def parse_provenance(text: str) -> list[ModelSource]:
-    """What such a text tells. Raises ValueError."""
+    """Parse the text written by `provenance_metadata`. Raises ValueError."""
     return records.parse(text, list[ModelSource])
 
 
 @dataclass(frozen=True)
 class Copies:
-    """The share of copies of training sprites among new sprites, measured at this step, and among other real ones."""
+    """The share of copies of training sprites among generated sprites at a step, and among other real sprites."""
 
     step: records.Count
     share: float
@@ -79,7 +82,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Card:
-    """Of a model that was exported. files: SHA-256 of each by its name, the page of this card among them."""
+    """The card of an exported model. files: SHA-256 by file name, including the card's HTML page."""
 
     source: ModelSource
     created: str
@@ -93,33 +96,33 @@ class Card:
     format: int = FORMAT
 
     def to_json(self) -> bytes:
-        """The file of the card, whose last field is the SHA-256 of all others."""
+        """Return the card as a JSON file. Its last field is the SHA-256 of all other fields."""
         values = dataclasses.asdict(self)
-        return (json.dumps({**values, "sha256": _seal_of(values)}, indent=2) + "\n").encode()
+        return (json.dumps({**values, "sha256": _checksum_of(values)}, indent=2) + "\n").encode()
 
 
 def card_paths(target: Path) -> tuple[Path, Path]:
-    """Where the card of an exported file is: its JSON and its page."""
+    """Return the paths of the card of an exported file: JSON and HTML."""
     return target.with_name(target.name + JSON_ENDING), target.with_name(target.name + PAGE_ENDING)
 
 
 def read_card(path: Path) -> Card:
-    """The card in a file. Raises DamagedError for one that was changed, BadInputError for a newer one, OSError."""
+    """Read a card. Raises DamagedError for a changed file, BadInputError for a newer format version, OSError."""
     data = path.read_bytes()
     try:
         values = records.parse(data, dict[str, Any])
         if isinstance(made := values.get("format"), int) and made > FORMAT:
             raise BadInputError(f"{path.name} was written by a newer version of the studio.", "Update the studio.")
-        seal = values.pop("sha256", "")
+        checksum = values.pop("sha256", "")
         card = records.convert(values, Card)
         if wrong := [name for name in card.files if not _is_file_name(name)]:
             raise ValueError(f"{wrong[0]!r} is not the name of a file beside it")
     except ValueError as error:
         raise DamagedError(
-            f"{path.name} is no card, or damaged.", f"{str(error)[:1].upper()}{str(error)[1:]}."
+            f"{path.name} is not a card, or it is damaged.", f"{str(error)[:1].upper()}{str(error)[1:]}."
         ) from None
-    if seal != _seal_of(values) or card.to_json() != data:
-        raise DamagedError(f"{path.name} was changed.", "Its SHA-256 is not that of what it says.")
+    if checksum != _checksum_of(values) or card.to_json() != data:
+        raise DamagedError(f"{path.name} was changed.", "The SHA-256 in it does not match its contents.")
     return card
 
 
@@ -132,40 +135,41 @@ def _is_file_name(name: str) -> bool:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file, in hex. Raises OSError."""
+    """Return the SHA-256 of a file in hex. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def disclosure(card: Card) -> str:
-    """What may be said where a shop or a contest asks how pictures were made."""
+    """Return a text for a shop or a contest that asks how images were made."""
     source = card.source
     rights = _rights(source.licence, source.credits)
-    parents = [f"'{one['data_title']}'{_rights(str(one.get('licence', '')))}" for one in source.started_from]
-    began = f"It had started from a model that learnt from {' and '.join(parents)}." if parents else (
-        "It started from nothing: no other pictures are in it."
+    parents = [f"'{model['data_title']}'{_rights(str(model.get('licence', '')))}" for model in source.started_from]
+    start = f"Its training started from a model trained on {' and '.join(parents)}." if parents else (
+        "It was trained from scratch, without other images."
     )  # fmt: skip
     parts = [
         f"Sprites in this product were drawn by a small model for {card.size} x {card.size} pixels that was trained "
         f"with {source.made_by} on {card.device}.",
-        f"It learnt from '{source.data}'{rights}: {count(source.data_count, 'sprite')}, with those that were held out.",
-        began,
+        f"The training data is '{source.data}'{rights}: {count(source.data_count, 'sprite')}, including the validation "
+        "set.",
+        start,
     ]
     if card.copies is not None:
         parts.append(
-            f"When this was measured, {percent(card.copies.share)} of its new sprites were copies of sprites that it "
-            f"learnt from; by the same measure {percent(card.copies.among_real)} of other real sprites are."
+            f"In a measurement, {percent(card.copies.share)} of its new sprites were copies of training sprites; of "
+            f"other real sprites, {percent(card.copies.among_real)} count as copies."
         )
     return " ".join(parts)
 
 
 def card_page(card: Card) -> bytes:
-    """The card as a page of HTML that needs nothing else."""
+    """Return the card as a self-contained HTML page."""
     source = card.source
     started = [
-        f"{one['title']}, step {number(int(one['step']))}, which learnt from {one['data_title']}"
-        f"{_rights(str(one.get('licence', '')))}"
-        for one in source.started_from
+        f"{model['title']}, step {number(int(model['step']))}, trained on {model['data_title']}"
+        f"{_rights(str(model.get('licence', '')))}"
+        for model in source.started_from
     ]
     measured = "not measured" if card.copies is None else (
         f"{percent(card.copies.share)} at step {number(card.copies.step)}; among other real sprites "
@@ -174,11 +178,11 @@ def card_page(card: Card) -> bytes:
     versions = [f"{name} {text}" for name, text in card.versions.items() if name != "studio"]
     rows = {
         "Model": f"{source.run}, step {number(source.step)}, recipe {source.recipe}",
-        "Learnt from": f"{source.data}, {count(source.data_count, 'sprite')} of {card.size} x {card.size} pixels, "
-        "with those that were held out",
+        "Training data": f"{source.data}, {count(source.data_count, 'sprite')} of {card.size} x {card.size} pixels, "
+        "including the validation set",
         "Licence": source.licence or "not entered",
         "Credits": source.credits or "not entered",
-        "Started from": "; ".join(started) or "nothing",
+        "Initial weights": "; ".join(started) or "random",
         "Copies": measured,
         "Classes": ", ".join(card.class_names),
         "Trained": f"{card.created} on {card.device}",
@@ -203,14 +207,14 @@ def card_page(card: Card) -> bytes:
     return html_page(title, body, _STYLE, width_rem=46).encode("utf-8", "replace")
 
 
-def _seal_of(values: Mapping[str, Any]) -> str:
+def _checksum_of(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _rights(*texts: str) -> str:
-    """' (CC0 1.0, by the artists)', or nothing."""
-    said = ", ".join(filter(None, texts))
-    return f" ({said})" if said else ""
+    """Return licence and credits in brackets, ' (CC0 1.0, by the artists)'; empty without texts."""
+    joined = ", ".join(filter(None, texts))
+    return f" ({joined})" if joined else ""
 
 
 def _table(rows: Mapping[str, str], *, code: bool = False) -> str:
@@ -229,14 +233,14 @@ _BODY = """\
 <table>
 {about}
 </table>
-<h2>For a shop or a contest that asks</h2>
+<h2>Statement for shops and contests</h2>
 <blockquote>{disclosure}</blockquote>
 <h2>Settings</h2>
 <table>
 {settings}
 </table>
-<h2>What belongs together (SHA-256)</h2>
-<p>'studio verify FILE' says whether all is as it was. {limits}</p>
+<h2>Files and checksums (SHA-256)</h2>
+<p>'studio verify FILE' compares the files with this card. {limits}</p>
 <table>
 {sums}
 </table>"""

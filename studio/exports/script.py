@@ -1,4 +1,4 @@
-"""A run as a program: its training and its use in plain PyTorch, as a Python file and a notebook of the same cells."""
+"""Export a run as a program in plain PyTorch that trains and uses the model: a Python file and a notebook."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finit
 from studio.exports.scripts.compose import as_notebook, as_python, compose_cells, weights_path
 from studio.exports.subprocesses import run_program
 
-_CHECKED_S = 300.0  # the longest that a check may take
-# Run by a Python of its own, in which nothing of the studio is loaded: says what the script makes of the probe.
+_TIMEOUT_S = 300.0
+# Runs in a Python process without the studio. Prints the outputs and the loss of the exported script at the probe.
 _CHECK = """
 import dataclasses, json, runpy, sys, torch
 asked = json.load(sys.stdin)
 run = runpy.run_path(sys.argv[1], run_name="exported_run")
-network = run["trained"]()
+network = run["load_trained"]()
 x, y, targets = (torch.tensor(asked[name], dtype=kind) for name, kind in
                  (("x", torch.float32), ("y", torch.int64), ("targets", torch.float32)))
 with torch.no_grad():
     if "draw" in run:
-        *_, outputs = run["draw"](network, torch.tensor(asked["labels"]), *asked["how"])
+        *_, outputs = run["draw"](network, torch.tensor(asked["labels"]), *asked["settings"])
     else:
         outputs = run["predict"](network, x)
     whole = dict(x=x, y=y, augment_labels=torch.zeros(len(y), 3), targets=targets, progress=1.0)
@@ -44,7 +44,7 @@ with torch.no_grad():
     loss = run["loss"](network, batch, run["config"], numbers)
 json.dump({"outputs": outputs.float().tolist(), "loss": loss.item()}, sys.stdout)
 """
-_LOSS_DIFFERS = 1e-3  # from the studio's, relative, at most
+_LOSS_TOLERANCE = 1e-3  # relative
 
 
 class Script(ModelExport[Config]):
@@ -53,18 +53,18 @@ class Script(ModelExport[Config]):
     suffix = ".py"
     order = 6
     opened_by = "Python with torch, numpy and pillow; Jupyter"
-    help = "The run as a readable program in plain PyTorch that trains it anew, with its weights: to learn from."
+    help = "The run as a readable PyTorch program that trains the model from scratch, with its weights: to learn from."
 
     def missing(self) -> str:
         runs_python = "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
-        return "" if runs_python else "It is checked by Python, which this build of the studio can't start."
+        return "" if runs_python else "The script is verified with Python, which this build of the studio can't start."
 
     def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
         return target.with_name(f"{target.stem}.ipynb"), weights_path(target)
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         notebook, weights = self.companions(target, config)
-        cells = compose_cells(model, target)  # before anything is on the disk: it may refuse
+        cells = compose_cells(model, target)  # before writing any file: it may raise
         check_finite(model.weights(), weights)
         contents = {
             target: as_python(cells).encode(),
@@ -93,17 +93,17 @@ class Script(ModelExport[Config]):
             except OSError as error:
                 raise ExportError(f"{path.name} can't be read.", str(error)) from error
             if not checksum_matches:
-                raise ExportError(f"{path.name} is not what was written.", "Export again.")
-        found = yield from run_probe(script, _question(model))
+                raise ExportError(f"{path.name} was changed.", "Export again.")
+        found = yield from run_probe(script, _probe_inputs(model))
         try:
             network = fill(model.fresh(), load(weights.read_bytes()), weights)
         except (OSError, SafetensorError) as error:
             raise ExportError(f"{weights.name} can't be read.", str(error)) from error
         x, y, targets = _probe_batch(model)
         loss = float(model.training.loss(network, x, y, targets, PROBE.seed))
-        if not math.isclose(found["loss"], loss, rel_tol=_LOSS_DIFFERS):
-            title = f"{script.name} does not train as the studio does."
-            raise ExportError(title, f"Its loss is {found['loss']:.6g}, the studio's {loss:.6g}.")
+        if not math.isclose(found["loss"], loss, rel_tol=_LOSS_TOLERANCE):
+            title = f"{script.name} does not train like the studio."
+            raise ExportError(title, f"Its loss is {found['loss']:.6g}; the studio's loss is {loss:.6g}.")
         return torch.tensor(found["outputs"])
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
@@ -113,48 +113,47 @@ class Script(ModelExport[Config]):
             else 'run["predict"](network, run["to_input"](sprites.permute(0, 3, 1, 2)))  # uint8 [N, S, S, 4]'
         )
         lines = (
-            f"# In a terminal, {command_line('python', paths[0].name)} trains the run anew.\n"
+            f"# {command_line('python', paths[0].name)} in a terminal trains the model from scratch.\n"
             "import runpy\n\n"
-            f"run = runpy.run_path({paths[0].name!r})  # trains nothing\n"
-            'network = run["trained"]()\n'
+            f"run = runpy.run_path({paths[0].name!r})  # defines the functions without training\n"
+            'network = run["load_trained"]()\n'
             f"result = {use}\n"
         )
         return {"Python": lines}
 
 
 def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
-    """x, y and targets as in `Batch`, on which a loss is compared."""
+    """Return x, y and targets (as in `Batch`) for comparing the loss."""
     y = PROBE.labels(len(model.class_names)).clamp(min=0)
     targets = torch.arange(PROBE.count)[:, None].expand(-1, len(model.target_names)).float()
     return PROBE.sprites(model.size), y, targets
 
 
-def _question(model: ExportableModel) -> dict[str, Any]:
+def _probe_inputs(model: ExportableModel) -> dict[str, Any]:
+    """Return the probe's inputs as JSON values, for `_CHECK`."""
     x, y, targets = _probe_batch(model)
     return {
         "x": x.tolist(),
         "y": y.tolist(),
         "targets": targets.tolist(),
         "labels": PROBE.labels(len(model.class_names)).tolist(),
-        "how": [PROBE.guidance, PROBE.steps, PROBE.seed],
+        "settings": [PROBE.guidance, PROBE.steps, PROBE.seed],
         "seed": PROBE.seed,
     }
 
 
-def run_probe(script: Path, question: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:
-    """Run a script in its own process; yield the share done, and return its answer. Raises ExportError."""
+def run_probe(script: Path, inputs: Mapping[str, Any]) -> Generator[float, None, dict[str, Any]]:
+    """Run a script at the probe in a new process; yield the share done; return its results. Raises ExportError."""
     words = [sys.executable, "-P", "-c", _CHECK, str(script)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
     try:
-        done = yield from run_program(
-            words, _CHECKED_S, stdin=json.dumps(question), env=environment, creationflags=flags
-        )
+        done = yield from run_program(words, _TIMEOUT_S, stdin=json.dumps(inputs), env=environment, creationflags=flags)
         done.check_returncode()
         found: dict[str, Any] = json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
-        reason = (error.stderr.strip().splitlines() or [f"It ended with {error.returncode}."])[-1]
+        reason = (error.stderr.strip().splitlines() or [f"Its exit code is {error.returncode}."])[-1]
         raise ExportError(f"{script.name} does not run.", reason) from error
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise ExportError(f"{script.name} can't be checked.", str(error)) from error
+        raise ExportError(f"{script.name} can't be verified.", str(error)) from error
     return found

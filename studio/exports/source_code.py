@@ -1,4 +1,4 @@
-"""The source text of classes and functions, with all that they need, for a file that stands on its own."""
+"""Collect the source code of classes and functions with everything they need, for a self-contained Python file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import inspect
 import re
 import sys
 import textwrap
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -18,12 +19,12 @@ from studio.core.errors import ExportError
 
 _TORCH_ALONE = frozenset({"torch"})
 _HINT = "Export as safetensors instead."
-_WIDTH = 120  # of a line
+_WIDTH = 120  # columns
 
 
 @dataclass(frozen=True)
 class CollectedSources:
-    """Sources by their names, in the order in which they are to stand, and the imports that they need."""
+    """Source code by name, dependencies first, and the import statements it needs."""
 
     imports: list[str]
     sources: dict[str, str]
@@ -36,31 +37,25 @@ class CollectedSources:
 def collect(
     items: Sequence[Any], known: Collection[str] = (), packages: Collection[str] = _TORCH_ALONE
 ) -> CollectedSources:
-    """The sources of classes and functions, each after those of its own package that it needs.
+    """Collect the source code of classes and functions, and of all that they use from their own package.
 
-    A method of a stateless object becomes a function without `self`. known: names that the file has by other means.
-    packages: what may be imported, besides the standard library. Raises ExportError for a name from anywhere else.
+    Methods become functions without `self`. known: names that the file defines elsewhere. packages: allowed imports
+    besides the standard library. Raises ExportError for a name from any other package.
     """
-    gathering = _Collector(known, frozenset({*packages, *sys.stdlib_module_names}))
+    collector = _Collector(known, frozenset({*packages, *sys.stdlib_module_names}))
     for item in items:
-        gathering.add(item)
-    if gathering.missing:
-        title = f"This model's code can't stand on its own: it also needs {', '.join(sorted(gathering.missing))}."
+        collector.add(item)
+    if collector.missing:
+        title = f"This model's code is not self-contained: it also needs {', '.join(sorted(collector.missing))}."
         raise ExportError(title, _HINT)
     lines = sorted(
-        set(gathering.imports.values()), key=lambda line: (line.split()[1].startswith("torch"), line.split()[1], line)
+        set(collector.imports.values()), key=lambda line: (line.split()[1].startswith("torch"), line.split()[1], line)
     )
-    return CollectedSources(lines, gathering.sources)
-
-
-def standalone(items: Sequence[Any]) -> tuple[list[str], str]:
-    """Import lines and code of classes and functions that need torch and the standard library alone: see `collect`."""
-    found = collect(items)
-    return found.imports, found.code
+    return CollectedSources(lines, collector.sources)
 
 
 class _Collector:
-    """What was found on the way: imports by the name that they bind, sources by theirs, and names of foreign things."""
+    """Collects source code and imports by name, and the names of objects from packages that are not allowed."""
 
     def __init__(self, known: Collection[str], packages: frozenset[str]) -> None:
         self.imports: dict[str, str] = {}
@@ -69,7 +64,7 @@ class _Collector:
         self._known, self._packages = {*known}, packages
 
     def add(self, item: Any) -> None:
-        """The source of a class or function, after all that it needs; nothing where it is there already."""
+        """Add the source of a class or function after its dependencies, unless it was added before."""
         if item.__name__ in self._known:
             return
         self._known.add(item.__name__)
@@ -94,18 +89,18 @@ def _package(item: Any) -> str:
 
 
 def _source(item: Any) -> str:
-    """Without what makes it a method, and without what is said to linters."""
+    """Return the source of a class or function, without `self`, @staticmethod and comments for linters."""
     try:
         text = textwrap.dedent(inspect.getsource(item)).removeprefix("@staticmethod\n").rstrip()
     except (OSError, TypeError) as error:
         name = getattr(item, "__name__", repr(item))
-        raise ExportError(f"The source of {name} is not at hand.", _HINT) from error
+        raise ExportError(f"The source code of {name} can't be found.", _HINT) from error
     text = re.sub(r"\A(def \w+\(\s*)self,\s*", r"\1", text)
     return re.sub(r"  # (type: ignore|noqa|fmt: skip)\b.*$", "", text, flags=re.MULTILINE)
 
 
 def free_names(code: str) -> set[str]:
-    """Names that `code` reads and that neither it nor Python defines. Scopes are not told apart."""
+    """Return the names that `code` reads without defining them, except built-ins. Ignores scopes."""
     read: set[str] = set()
     bound: set[str] = set(dir(builtins)) | {"__name__", "__file__"}
     for node in ast.walk(ast.parse(code)):
@@ -123,7 +118,7 @@ def free_names(code: str) -> set[str]:
 
 
 def first_paragraphs(code: str) -> str:
-    """`code`, of each docstring the first paragraph alone."""
+    """Return `code` with each docstring cut to its first paragraph."""
     lines: list[str | None] = [*code.splitlines()]
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
@@ -138,7 +133,7 @@ def first_paragraphs(code: str) -> str:
 
 
 def defined_names(code: str) -> set[str]:
-    """Names that `code` defines at its top level."""
+    """Return the names that `code` defines at its top level."""
     found: set[str] = set()
     for node in ast.parse(code).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -150,7 +145,7 @@ def defined_names(code: str) -> set[str]:
 
 @functools.cache
 def _module_imports(module: ModuleType, packages: frozenset[str]) -> dict[str, str]:
-    """What a module imports from these packages: the line that binds each name."""
+    """Return the import statements of a module by the name they bind, for these packages."""
     try:
         tree = ast.parse(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError):
@@ -169,3 +164,31 @@ def _module_imports(module: ModuleType, packages: frozenset[str]) -> dict[str, s
 
 def _import_name(alias: ast.alias) -> str:
     return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
+
+
+def format_imports(lines: Collection[str], needed: Collection[str] | None = None) -> str:
+    """Merge and sort import statements: the standard library first, then other packages.
+
+    needed: names that the code reads; imports of other names are dropped. None keeps all imports.
+    """
+    modules: set[str] = set()
+    names: dict[str, set[str]] = defaultdict(set)  # by module
+    for node in ast.parse("\n".join(lines)).body:
+        assert isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names:
+            if needed is None or (alias.asname or alias.name.partition(".")[0]) in needed:
+                spelt = ast.unparse(alias)
+                (names[str(node.module)] if isinstance(node, ast.ImportFrom) else modules).add(spelt)
+    found = [f"import {name}" for name in modules]
+    found += [f"from {module} import {', '.join(sorted(imported))}" for module, imported in names.items()]
+    own = sorted((line for line in found if line.split()[1].partition(".")[0] in sys.stdlib_module_names), key=_rank)
+    return "\n".join([*own, "", *sorted({*found} - {*own}, key=_rank)])
+
+
+def _rank(line: str) -> tuple[bool, str]:
+    return line.startswith("from"), line
+
+
+def docstring_safe(text: str) -> str:
+    """Replace quotation marks, backslashes and all but printable ASCII, so that `text` fits into a docstring."""
+    return re.sub(r'[^ -~]|["\\]', "_", text)

@@ -1,4 +1,4 @@
-"""Weights as a PyTorch state dict (.pt), and beside it a Python file that runs the model with torch alone."""
+"""Export weights as a PyTorch state dict (.pt) with a loader: a Python file that runs the model with torch alone."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.core.shell import command_line
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
-from studio.exports.loader_code import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
-from studio.exports.source_code import standalone
+from studio.exports.loader_code import LOAD, NUMBERS, PROBABILITIES, READ_IMAGE, SAMPLE
+from studio.exports.source_code import collect, docstring_safe, format_imports
 
 _OWN_IMPORTS = {
     "sprites": ("import argparse", "import struct", "import zlib"),
     "labels": ("import argparse",),
     "numbers": ("import argparse",),
 }
-_USAGE = {"sprites": SAMPLE, "labels": READ_PICTURE + PROBABILITIES, "numbers": READ_PICTURE + NUMBERS}
+_USAGE = {"sprites": SAMPLE, "labels": READ_IMAGE + PROBABILITIES, "numbers": READ_IMAGE + NUMBERS}
 _WHAT = {
-    "sprites": "Draws new sprites",
-    "labels": "Names the class of sprites",
-    "numbers": "Predicts the numbers of sprites",
+    "sprites": "Draw new sprites",
+    "labels": "Predict the class of sprites",
+    "numbers": "Predict numbers for sprites",
 }
 _USES = {
     "sprites": "model.sample(network, 16, seed=0)  # uint8 [16, S, S, 4], RGBA",
     "labels": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, classes]",
     "numbers": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, numbers]",
 }
-_SOURCE = "archive/source.json"  # in the archive that a .pt file is
+_SOURCE = "archive/source.json"  # a .pt file is a ZIP archive
 _TORCH_IMPORTS = ("from pathlib import Path", "import torch", "from torch import Tensor", "from torch import nn")
 
 
@@ -51,18 +51,18 @@ class StateDict(ModelExport[Config]):
     suffix = ".pt"
     order = 2
     opened_by = "PyTorch"
-    help = "Weights for your own torch code, with a short Python file that loads and uses them."
+    help = "Weights for your own PyTorch code, with a short Python file that loads and uses them."
 
     def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
         return (loader_path(target),)
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
-        loader = compose_loader(model, target.name)  # before anything is on the disk: it may refuse
-        packed = io.BytesIO()  # in memory, so that the names inside are the same whatever the file is called
+        loader = compose_loader(model, target.name)  # before writing any file: it may raise
+        packed = io.BytesIO()  # in memory: torch.save would put the file name into the archive
         torch.save(model.weights(), packed)
         if model.source is not None:
-            dateless = zipfile.ZipInfo(_SOURCE)  # one model is to be one file
-            with zipfile.ZipFile(packed, "a") as archive:  # torch does not look at what it has not put there
+            dateless = zipfile.ZipInfo(_SOURCE)  # equal models give equal bytes
+            with zipfile.ZipFile(packed, "a") as archive:  # torch.load ignores other files
                 archive.writestr(dateless, json.dumps(model.source.checksums()))
         write_atomic(target, packed.getvalue())
         try:
@@ -76,16 +76,16 @@ class StateDict(ModelExport[Config]):
         weights, loader = paths
         _check_archive(weights)
         try:
-            # The loader in a namespace of its own, as if it were started: nothing of the studio is in it.
+            # In a namespace of its own, so that the loader must define every name it uses.
             module = runpy.run_path(str(loader), run_name="exported_model")
             network = module["load"](weights)
-            fill(network, network.state_dict(), weights)  # are all numbers finite?
+            fill(network, network.state_dict(), weights)  # raises for NaN and infinity
             if model.makes == "sprites":
                 labels = PROBE.labels(len(model.class_names))
                 with torch.no_grad():
                     *_, outputs = module["draw"](network, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
             else:
-                outputs = module["look_at"](network, PROBE.sprites(model.size))
+                outputs = module["forward"](network, PROBE.sprites(model.size))
         except (
             OSError,
             SyntaxError,
@@ -107,20 +107,20 @@ class StateDict(ModelExport[Config]):
 
 
 def loader_path(target: Path) -> Path:
-    """'my model.pt' -> 'my_model_loader.py', a name that can be imported."""
+    """Return the path of the loader, with an importable name: 'my model.pt' -> 'my_model_loader.py'."""
     stem = re.sub(r"\W", "_", target.stem, flags=re.ASCII)
     return target.with_name(f"{'_' if stem[:1].isdigit() else ''}{stem}_loader.py")
 
 
 def compose_loader(model: ExportableModel, weights_name: str) -> str:
-    """The text of the loader file. Raises ExportError for code that needs more than torch."""
-    imports, code = standalone(model.portable)
-    lines = {*imports, *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
+    """Return the text of the loader file. Raises ExportError if the model's code needs more than torch."""
+    found = collect(model.portable)
+    lines = {*found.imports, *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
     parts = [
-        _heading(model, weights_name, code),
-        _sorted_imports(lines),
+        _heading(model, weights_name, found.code),
+        format_imports(lines) + "\n",
         _constants(model, weights_name),
-        "\n" + code,
+        "\n" + found.code,
         LOAD.format(network=model.architecture["class"]),
         _USAGE[model.makes],
     ]
@@ -128,12 +128,13 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
 
 
 def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
-    name = _plain(weights_name)
+    """Return the loader's docstring."""
+    name = docstring_safe(weights_name)
     start = command_line("python", loader_path(Path(name)).name, "--help")
     return (
-        f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with {_needs(code)} alone.\n\n'
-        f"Start it with: {start}; or import it: load() gives the network.\n"
-        f"Trained for {model.step:,} steps by the recipe {model.recipe!r} of Sprite Training Studio.\n"
+        f'"""{_WHAT[model.makes]} with the weights in {name}. Needs {_needs(code)} only.\n\n'
+        f"Run it with: {start}; or import it and call load().\n"
+        f"Trained for {model.step:,} steps with the recipe {model.recipe!r} of Sprite Training Studio.\n"
         f"{_lineage(model)}\n"
         '"""\n\nfrom __future__ import annotations\n'
     )
@@ -144,23 +145,10 @@ def _needs(code: str) -> str:
 
 
 def _lineage(model: ExportableModel) -> str:
-    """Whether it learnt from its own sprites alone."""
+    """Return a sentence about the model's initial weights."""
     if not model.ancestors:
-        return "It started from nothing: it learnt from its own sprites alone."
-    others = ", ".join(f"{one['title']} (which learnt from {one['data_title']})" for one in model.ancestors)
-    return textwrap.fill(f"It started from the weights of {_plain(others)}.", 110)
-
-
-def _plain(text: str) -> str:
-    """What may stand in a docstring."""
-    return re.sub(r'[^ -~]|["\\]', "_", text)
-
-
-def _sorted_imports(lines: set[str]) -> str:
-    """The standard library first, then torch."""
-    ours = [line for line in lines if line.split()[1].partition(".")[0] == "torch"]
-    standard = sorted(lines - set(ours), key=lambda line: (line.startswith("from"), line))
-    return "\n".join([*standard, "", *sorted(ours, key=lambda line: (line.startswith("from"), line))]) + "\n"
+        return "Trained from scratch, on its own sprites only."
+    return textwrap.fill(f"Training started from the weights of {docstring_safe(model.ancestry())}.", 110)
 
 
 def _constants(model: ExportableModel, weights_name: str) -> str:
@@ -177,11 +165,11 @@ def _constants(model: ExportableModel, weights_name: str) -> str:
 
 
 def _check_archive(path: Path) -> None:
-    """Whether every byte of a .pt file, which is a ZIP archive, is as it was written. Raises ExportError."""
+    """Check the CRC of every file in a .pt archive. Raises ExportError."""
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
         raise ExportError(f"{path.name} is damaged.", str(error)) from error
     if damaged:
-        raise ExportError(f"{path.name} is damaged.", f"{damaged} in it is not what was written.")
+        raise ExportError(f"{path.name} is damaged.", f"The checksum of {damaged} in it is wrong.")

@@ -19,7 +19,7 @@ def test_a_saved_sheet_and_a_model_are_verified(generator_run: Path, tmp_path: P
     assert f"{model}.card.html" in studio("export", generator_run, "--out", model).out
     for path in (sheet, model):
         lines = studio("verify", path, "--run", generator_run).out.splitlines()
-        assert all(line.startswith("ok  ") for line in lines[:-1]) and "Who made it, it can't show" in lines[-1]
+        assert all(line.startswith("ok  ") for line in lines[:-1]) and "Shows changes, not authorship" in lines[-1]
         path.write_bytes(path.read_bytes() + b"\0")
         said = studio("verify", path, "--run", generator_run, code=FAILED).out
         assert f"NO  {path.name} was changed" in said

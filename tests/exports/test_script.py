@@ -100,7 +100,7 @@ def test_the_notebook_has_the_same_cells(recipe: str, tmp_path: Path, monkeypatc
             exec(compile(source, "cell", "exec", flags, dont_inherit=True), vars(kernel))
             flags = __future__.annotations.compiler_flag  # which a notebook keeps
     monkeypatch.chdir(tmp_path)  # there a notebook looks for what is beside it
-    for name, weight in kernel.trained().state_dict().items():
+    for name, weight in kernel.load_trained().state_dict().items():
         assert torch.equal(weight, model.weights()[name])
 
 
@@ -124,7 +124,7 @@ def test_it_reads_the_runs_sprites_and_holds_out_the_same(recipe: str, data: Pat
     for name in ("rgba", "labels", "targets", "groups", "is_test"):
         assert np.array_equal(getattr(found, name), getattr(sprites, name)), name
     assert (found.class_names, found.target_names) == ([*sprites.class_names], [*sprites.target_names])
-    assert np.array_equal(run["learnt_from"](found), split_by_group(sprites, 0.3, 5).training)
+    assert np.array_equal(run["training_indices"](found), split_by_group(sprites, 0.3, 5).training)
 
 
 def test_elsewhere_it_names_the_whole_path(data: Path) -> None:
@@ -179,10 +179,10 @@ def test_damaged_weights_are_refused(tmp_path: Path) -> None:
 def test_what_can_not_be_the_same_is_said() -> None:
     model = dataclasses.replace(small_exportable("generator"), ancestors=[ANCESTOR])
     text = _text(model)
-    assert "started from the weights of _starter_" in text and "this begins anew" in text
-    assert "trained for a time, 123 steps" in text and "steps: int = 123" in text
+    assert "started from the weights of _starter_" in text and "This script starts from random weights" in text
+    assert "had a time limit and took 123 steps" in text and "steps: int = 123" in text
     of_steps = _text(_trained(model, config=model.training.config.replace(steps=40)))
-    assert "for a time" not in of_steps and "steps: int = 40" in of_steps
+    assert "time limit" not in of_steps and "steps: int = 40" in of_steps
 
 
 def test_only_the_first_paragraphs_of_docstrings_stay() -> None:

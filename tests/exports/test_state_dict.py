@@ -123,9 +123,9 @@ def test_the_loader_is_short_and_readable() -> None:
 
 def test_the_loader_says_what_the_model_started_from() -> None:
     model = small_exportable("generator")
-    assert "It started from nothing: it learnt from its own sprites alone." in compose_loader(model, "model.pt")
+    assert "Trained from scratch, on its own sprites only." in compose_loader(model, "model.pt")
     text = compose_loader(dataclasses.replace(model, ancestors=[ANCESTOR]), "model.pt")
-    assert "It started from the weights of _starter_ (which learnt from sprites" in text and '"starter"' not in text
+    assert "Training started from the weights of _starter_ (trained on sprites" in text and '"starter"' not in text
     assert max(map(len, text.splitlines())) <= 120
     compile(text, "loader", "exec")
 

@@ -24,7 +24,7 @@ class SpritesColoured(SpritesGenerated):
     """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty.
 
     colours: uint8 [K, 3], those that they may have; None for any. badges: what was checked on them. source: what they
-    come from (`exports.cards.Source`, as JSON); empty where that is not known. note: what the user should know of them.
+    come from (`ModelSource`, as JSON); empty where that is not known. note: what the user should know of them.
     """
 
     palette: str = ""

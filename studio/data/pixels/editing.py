@@ -220,7 +220,7 @@ class EditHistory:
 
 class NamedSprite(NamedTuple):
     """A sprite, uint8 [H, W, 4], with its name, class and source.
-    class_name, source: '' if unknown. source: JSON of an `exports.cards.Source`.
+    class_name, source: '' if unknown. source: JSON of a `ModelSource`.
     """
 
     rgba: Rgba

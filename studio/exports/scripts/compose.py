@@ -1,15 +1,12 @@
-"""The text of a training script: cells of the project's own sources and of what lies between them."""
+"""Compose the text of a training script and its notebook from cells."""
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import pprint
 import re
-import sys
 import textwrap
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +16,17 @@ from studio.core.formatting import number
 from studio.core.shell import command_line
 from studio.exports.base import ExportableModel
 from studio.exports.scripts.cells import PACKAGES, Cell, cells_for, stand_ins
-from studio.exports.source_code import collect, defined_names, first_paragraphs, free_names
+from studio.exports.source_code import (
+    collect,
+    defined_names,
+    docstring_safe,
+    first_paragraphs,
+    format_imports,
+    free_names,
+)
 
 _WIDTH = 120
-# What the cells use and do not define themselves; of the standard library, then of others.
+# Imports that the code of the cells may need; `format_imports` drops the unused ones.
 _OWN_IMPORTS = (
     "import copy",
     "import csv",
@@ -40,13 +44,14 @@ _OWN_IMPORTS = (
 
 
 def weights_path(target: Path) -> Path:
-    """Where the trained weights are, beside the script."""
+    """Return the path of the trained weights, next to the script."""
     return target.with_name(f"{target.stem}_weights.safetensors")
 
 
 def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]]:
-    """The cells of the script with their code, the first without a title. Raises ExportError for code that needs more
-    than torch and numpy.
+    """Return the cells of a script with their code. The first cell holds the docstring and the imports.
+
+    Raises ExportError if the recipe's code needs more than torch and numpy.
     """
     items = {item.__name__: item for item in (*model.portable, *model.training.portable)}
     cells = cells_for(model)
@@ -62,13 +67,20 @@ def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]
         written.append((cell, "\n\n".join(filter(None, [sources, cell.code.strip()]))))
     everything = "\n".join(code for _, code in written)
     settings = _settings(model, target, everything)
-    head = "from __future__ import annotations\n\n" + _imports(imports, free_names(f"{everything}\n{settings}"))
+    head = "from __future__ import annotations\n\n" + format_imports(imports, free_names(f"{everything}\n{settings}"))
     first = Cell("", _heading(model, target, everything))
-    return [(first, head), (Cell("Settings", _about_settings(model)), settings), *written]
+    composed = [(first, head), (Cell("Settings", _about_settings(model)), settings), *written]
+    return [(cell, _spaced(code)) for cell, code in composed]
+
+
+def _spaced(code: str) -> str:
+    """Return `code` with two blank lines before and after each class and function, as PEP 8 asks."""
+    code = re.sub(r"\n\n(?=@|class |def )", "\n\n\n", code)
+    return re.sub(r"(\n    [^\n]*)\n\n(?=\S)", r"\1\n\n\n", code)
 
 
 def _in_paragraphs(sources: Mapping[str, str]) -> str:
-    """Constants, which need nothing, line by line; then the others."""
+    """Join sources: constants on consecutive lines, then classes and functions with shortened docstrings."""
     constants = [source for name, source in sources.items() if source.startswith(f"{name} = ")]
     others = [first_paragraphs(source) for source in sources.values() if source not in constants]
     return "\n\n".join(filter(None, ["\n".join(constants), *others]))
@@ -79,21 +91,21 @@ def _renamed(code: str, names: Mapping[str, str]) -> str:
 
 
 def as_python(cells: Sequence[tuple[Cell, str]]) -> str:
-    """'# %%' begins a cell, as editors know it."""
+    """Return the script as a Python file, with '# %%' at the start of a cell, which VS Code and Spyder recognise."""
     (first, head), *others = cells
-    parts = [f'"""{first.words}\n"""\n\n{head}\n']
+    parts = [f'"""{first.text}\n"""\n\n{head}\n']
     for cell, code in others:
-        words = "".join(f"# {line}\n" for line in textwrap.wrap(cell.words, _WIDTH - 2))
-        parts.append(f"# %% {cell.title}\n{words}\n{code}\n")
-    return "\n".join(parts)
+        text = "".join(f"# {line}\n" for line in textwrap.wrap(cell.text, _WIDTH - 2))
+        parts.append(f"# %% {cell.title}\n{text}\n{code}\n")
+    return "\n\n".join(parts)
 
 
 def as_notebook(cells: Sequence[tuple[Cell, str]]) -> str:
-    """Jupyter's format 4.4: each cell's words, then its code."""
+    """Return the script as a Jupyter notebook (format 4.4): a Markdown cell and a code cell for each cell."""
     found: list[dict[str, Any]] = []
     for cell, code in cells:
-        words = f"## {cell.title}\n\n{cell.words}" if cell.title else cell.words
-        found.append({"cell_type": "markdown", "metadata": {}, "source": words.strip().splitlines(keepends=True)})
+        text = f"## {cell.title}\n\n{cell.text}" if cell.title else cell.text
+        found.append({"cell_type": "markdown", "metadata": {}, "source": text.strip().splitlines(keepends=True)})
         source = code.splitlines(keepends=True)
         found.append({"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -102,32 +114,35 @@ def as_notebook(cells: Sequence[tuple[Cell, str]]) -> str:
 
 
 def _heading(model: ExportableModel, target: Path, code: str) -> str:
+    """Return the docstring of the script."""
     torch = "torch, torchvision" if "from torchvision import" in code else "torch"
     paragraphs = [
-        f"The run {_plain(model.title)!r} as plain PyTorch: trains it anew with {torch}, numpy and pillow alone.",
-        "The notebook beside it has the same cells. In fp32 on one CPU thread, with the run's own sprites, its losses "
-        "equal the studio's; elsewhere the losses drift apart slowly, because rounding errors add up. "
-        f"Written by Sprite Training Studio, mostly from its own source, the recipe {model.recipe!r}.",
+        f"Train the {model.recipe} '{docstring_safe(model.title)}' from scratch, in plain PyTorch.",
+        f"Needs {torch}, numpy and pillow. The notebook next to this file has the same cells. Sprite Training Studio "
+        "wrote both, mostly from its own source code. In fp32 on one CPU thread, with the sprites of the run, the "
+        "losses equal those of the studio; on other devices they drift apart slowly through rounding.",
     ]
     if model.ancestors:
-        others = ", ".join(_plain(str(one["title"])) for one in model.ancestors)
-        paragraphs.append(f"The run itself started from the weights of {others}; this begins anew, and loses more.")
+        others = ", ".join(docstring_safe(str(one["title"])) for one in model.ancestors)
+        paragraphs.append(
+            f"The run itself started from the weights of {others}. This script starts from random weights."
+        )
     first, *rest = (textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
-    start = f"Start it with: {command_line('python', _plain(target.name))}"  # not wrapped, to be pasted
+    start = f"Run it with: {command_line('python', docstring_safe(target.name))}"  # not wrapped, so it can be pasted
     return "\n\n".join([first, start, *rest])
 
 
 def _about_settings(model: ExportableModel) -> str:
     if model.training.config.steps or model.training.config.epochs:
-        return "Those of the run. Change them, and start again."
+        return "The settings of the run. Change them and run the script again."
     return (
-        f"Those of the run, which was trained for a time, {number(model.step)} steps of it up to here: its rate fell, "
-        "and what goes with it came, by the clock."
+        f"The settings of the run. The run had a time limit and took {number(model.step)} steps; its learning rate "
+        "followed the elapsed time. Here it follows the step number."
     )
 
 
 def _settings(model: ExportableModel, target: Path, code: str) -> str:
-    """Where things are, and the settings that the rest of the code reads, as a class of their own."""
+    """Return the code of the settings cell: paths, device, and a config class with the settings that `code` reads."""
     config = model.training.config
     values = {**config.to_json(), "steps": max(1, model.step) if config.epochs else config.steps or max(1, model.step)}
     shared = [item for item in settings_of(TrainingConfig) if re.search(rf"\bconfig\.{item.name}\b", code)]
@@ -136,14 +151,14 @@ def _settings(model: ExportableModel, target: Path, code: str) -> str:
     name = type(config).__name__
     arguments = pprint.pformat(dict(model.architecture["arguments"]), width=_WIDTH - 15, sort_dicts=False)
     return f"""\
-HERE = Path(__file__).parent if "__file__" in globals() else Path()  # a notebook is where it was started
-DATA = {_place_of(model.training.data, target)}  # or a folder of PNG files
-WEIGHTS = HERE / {weights_path(target).name!r}  # as the studio has trained them
+HERE = Path(__file__).parent if "__file__" in globals() else Path()  # notebooks have no __file__
+DATA = {_data_path(model.training.data, target)}  # a run's data set, or a folder of PNG files
+WEIGHTS = HERE / {weights_path(target).name!r}  # trained by the studio
 SHEET, LOSSES = HERE / {target.stem + "_sheet.png"!r}, HERE / {target.stem + "_losses.txt"!r}
-TRAIN = True  # False: take those weights
+TRAIN = True  # False: load WEIGHTS instead
 DEVICE = "cpu"  # or "cuda", "mps"
-SIZE = {model.size}  # of a sprite, in pixels
-ARGUMENTS = {arguments}  # of the network with those weights
+SIZE = {model.size}  # pixels per side of a sprite
+ARGUMENTS = {arguments}  # of the network in WEIGHTS
 
 @dataclass
 class {name}:
@@ -153,48 +168,24 @@ config = {name}()"""
 
 
 def _fields(items: Sequence[Setting], values: Mapping[str, object]) -> str:
-    """Each setting with its value in this run, and what it is."""
+    """Return a dataclass field per setting, with its value in the run and its help as a comment."""
     return "\n".join(_field(item, values[item.name]) for item in items) or "    pass"
 
 
 def _field(item: Setting, value: object) -> str:
-    line = f"    {item.name}: {type(value).__name__} = {value!r}  # "
-    words = item.help
-    for end in (";", ":", ","):  # what comes first says enough where there is no room
-        words = words if len(line) + len(words) <= _WIDTH else words.partition(end)[0] + "."
-    return line + words
+    line = f"    {item.name}: {type(value).__name__} = {value!r}"
+    text = item.help
+    for end in (". ", "; ", ": ", ", "):  # shorten a long help to its first sentence or clause
+        if len(f"{line}  # {text}") > _WIDTH and end in text.rstrip("."):
+            text = text.partition(end)[0] + "."
+    return f"{line}  # {text}" if len(f"{line}  # {text}") <= _WIDTH else f"    # {text}\n{line}"
 
 
-def _place_of(data: Path | None, target: Path) -> str:
-    """Where the sprites are; as seen from a script in the run's own folder, which may be moved."""
+def _data_path(data: Path | None, target: Path) -> str:
+    """Return code for the path of the data set, relative to the script if both are in the run's folder."""
     if data is None:
         return 'HERE / "sprites"'
     data, folder = data.absolute(), target.absolute().parent
     if folder.is_relative_to(data.parent):
         return f"HERE / {Path(os.path.relpath(data, folder)).as_posix()!r}"
     return f"Path({str(data)!r})"
-
-
-def _imports(lines: set[str], needed: set[str]) -> str:
-    """Those of these imports that bind a name which is needed: the standard library first, then the others."""
-    modules: set[str] = set()
-    names: dict[str, set[str]] = defaultdict(set)  # of each module that some are imported from
-    for node in ast.parse("\n".join(lines)).body:
-        assert isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names:
-            if (alias.asname or alias.name.partition(".")[0]) in needed:
-                spelt = ast.unparse(alias)
-                (names[str(node.module)] if isinstance(node, ast.ImportFrom) else modules).add(spelt)
-    found = [f"import {name}" for name in modules]
-    found += [f"from {module} import {', '.join(sorted(some))}" for module, some in names.items()]
-    own = sorted((line for line in found if line.split()[1].partition(".")[0] in sys.stdlib_module_names), key=_rank)
-    return "\n".join([*own, "", *sorted({*found} - {*own}, key=_rank)])
-
-
-def _rank(line: str) -> tuple[bool, str]:
-    return line.startswith("from"), line
-
-
-def _plain(text: str) -> str:
-    """What may stand in a docstring."""
-    return re.sub(r'[^ -~]|["\\]', "_", text)

@@ -76,7 +76,7 @@ def test_a_card_that_names_a_file_elsewhere_is_refused_in_words(tmp_path: Path, 
     path = tmp_path / "model.pt.card.json"
     path.write_bytes(card.to_json())
     found = verified(path)
-    assert not found.holds and "no card" in found.checks[0].words
+    assert not found.holds and "not a card" in found.checks[0].words
 
 
 @pytest.mark.parametrize(("form", "files"), [("safetensors", 1), ("state_dict", 2)])
@@ -241,7 +241,7 @@ def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:
     card = model_cards.read_card(done.card[0])
     assert card.copies == model_cards.Copies(4, 0.25, 0.125) and card.settings == run_json["config"]
     said = model_cards.disclosure(card)
-    assert "24 sprites" in said and "(CC0 1.0, drawn by" in said and "25 %" in said and "started from nothing" in said
+    assert "24 sprites" in said and "(CC0 1.0, drawn by" in said and "25 %" in said and "trained from scratch" in said
     page = done.card[1].read_text()
     assert "drawn by &lt;b&gt;artists&lt;/b&gt;" in page and "<b>" not in page
     assert all(value in page for value in (card.source.weights_sha256, card.files["model.safetensors"], "class1"))
@@ -259,8 +259,8 @@ def test_what_a_model_started_from_is_told() -> None:
     parent = {"title": "starter", "step": 5500, "data_title": "tiles", "licence": "CC0-1.0"}
     source = model_cards.ModelSource("Studio", "mine", "generator", 9, "a", "gems", 60, "c", started_from=(parent,))
     card = model_cards.Card(source, "today", "CPU", 16, ("gem",), {}, {})
-    assert "started from a model that learnt from 'tiles' (CC0-1.0)" in model_cards.disclosure(card)
-    assert "starter, step 5,500, which learnt from tiles (CC0-1.0)" in model_cards.card_page(card).decode()
+    assert "started from a model trained on 'tiles' (CC0-1.0)" in model_cards.disclosure(card)
+    assert "starter, step 5,500, trained on tiles (CC0-1.0)" in model_cards.card_page(card).decode()
 
 
 def test_rights_go_along_and_can_be_taken_back() -> None:
