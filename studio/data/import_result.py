@@ -138,13 +138,13 @@ def most_common_reasons(quarantine: Sequence[ImportIssue], most: int = 3) -> str
     return "; ".join(f"{count:,} x {reason}" for reason, count in counts.most_common(most))
 
 
-def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
+def duplicate_reason(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
     """Return the reason for leaving out a duplicate of the sprite `name`. classes: of the sprite, of the duplicate."""
     kept, own = classes
-    conflict = "" if kept == own else f", which is in another class: {kept!r}, not {own!r}"
-    return f"the same pixels as {name}{conflict}" + (", which has other numbers" if numbers_differ else "")
+    conflict = "" if kept == own else f" of class {kept!r} instead of {own!r}"
+    return f"duplicate of {name}{conflict}" + (" with other numbers" if numbers_differ else "")
 
 
-def too_few(class_name: str, count: int) -> str:
+def small_class_reason(class_name: str, count: int) -> str:
     """Return the reason for leaving out a sprite of a small class."""
-    return f"its class {class_name!r} has only {formatting.count(count, 'sprite')}"
+    return f"class {class_name!r} has only {formatting.count(count, 'sprite')}"

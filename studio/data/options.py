@@ -25,28 +25,25 @@ _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 class ReadOptions(Config):
     """Options that are needed while files are read: how a file becomes sprites of one size with classes."""
 
-    size: int = _pixels(
-        0, "Side of the canvas in pixels; 0 picks the size that fits most sprites.", label="Canvas size"
-    )
+    size: int = _pixels(0, "Canvas side; 0 fits most sprites.", label="Canvas size")
     class_levels: int = setting(
         2, "Number of nested folders that make up a class name.", label="Folder levels used as class", low=1, high=8
     )
     other_sizes: str = setting(
         "pad",
-        "For sprites of another size than the canvas: pad smaller sprites and crop transparent borders of larger ones, "
-        "or leave all of them out.",
+        "Pad smaller sprites and crop transparent borders of larger sprites, or exclude sprites of any other size.",
         label="Sprites of another size",
         choices=("pad", "leave out"),
     )
     sheets: str = setting(
         "as they are",
         "Sprite sheets without a description file: keep them whole, slice them by a grid, or split them at transparent "
-        "gaps (packed). With grid and no tile width, each sheet is sliced by its detected grid. With a tile width, or "
-        "with packed, every image larger than the canvas is sliced (with a canvas of 0, every image). An image that "
-        "would give a single sprite stays whole.",
+        "gaps (packed). With grid and no tile width, each sheet is sliced by the grid detected in the sheet. With a "
+        "tile width, or with packed, every image larger than the canvas is sliced (with a canvas of 0, every image). "
+        "An image of a single sprite stays whole.",
         choices=("as they are", "grid", "packed"),
     )
-    tile: int = _pixels(0, "Width of a tile; 0 detects sheets and their grids from the pixels.", label="Tile width")
+    tile: int = _pixels(0, "Width of a tile; 0 detects sheets and grids from the pixels.", label="Tile width")
     tile_height: int = _pixels(0, "Height of a tile; 0 uses the tile width.")
     margin: int = _pixels(0, "Space left of the first tile. Needs a tile width.", label="Left margin", advanced=True)
     margin_top: int = setting(
@@ -61,7 +58,7 @@ class ReadOptions(Config):
     spacing: int = _pixels(0, "Space between neighbouring tiles. Needs a tile width.", advanced=True)
     sheet_grids: str = _advanced(
         "",
-        "Grids for single sheets, separated by ';'; they override the settings above. NAME=16x24: tiles of 16 x 24 "
+        "Grids for single sheets, separated by ';'. They override the settings above. NAME=16x24: tiles of 16 x 24 "
         "pixels. NAME=16x24+1+2/3: also a left margin of 1, a top margin of 2 and a spacing of 3 pixels. * in a name "
         "matches any text.",
         label="Grids of single sheets",
@@ -70,11 +67,11 @@ class ReadOptions(Config):
         1, "Largest transparent gap between two parts of one sprite in a packed sheet.", unit="px", low=0, high=16
     )
     sheet_classes: str = _advanced(
-        "sheet", "Make each sliced sheet a class, or each row of a sheet.", choices=("sheet", "row")
+        "sheet", "Make each sliced sheet, or each row of a sheet, a class.", choices=("sheet", "row")
     )
     decimal_mark: str = _advanced(
         AUTO,
-        "Decimal mark of the numbers in a labels.csv; auto decides for each column from all its numbers.",
+        "Decimal mark in labels.csv files; auto decides for each column of numbers.",
         choices=MARKS,
     )
     duplicates: str = _advanced(
@@ -90,7 +87,7 @@ class ReadOptions(Config):
     )
     tag_classes: bool = _advanced(
         False,
-        "Make each tag of an Aseprite animation a class; frames without a tag keep the class of their folder.",
+        "Make each tag of an Aseprite animation a class. Untagged frames keep the folder's class.",
         label="Tags as classes",
     )
     clear_magenta: bool = _advanced(
@@ -100,8 +97,8 @@ class ReadOptions(Config):
     )
     shrink: int = _advanced(
         1,
-        "Scale upscaled sprites down by this factor where every block of pixels has one colour; 0 detects the factor "
-        "of each sprite, 1 changes nothing.",
+        "Scale down upscaled sprites by this factor; 0 detects the factor of each sprite, 1 changes nothing. Needs "
+        "blocks of equal pixels.",
         label="Undo upscaling",
         low=0,
         high=16,
@@ -124,7 +121,7 @@ class ImportOptions(ReadOptions):
 
     alpha_threshold: int = _advanced(
         0,
-        "Make pixels with at least this alpha opaque and all others transparent; 0 keeps semi-transparency.",
+        "Make pixels opaque from this alpha on, and all others transparent; 0 keeps semi-transparency.",
         low=0,
         high=255,
     )
@@ -138,7 +135,7 @@ class ImportOptions(ReadOptions):
     )
     colours_all: int = _advanced(
         0,
-        "Largest number of colours of all sprites together; 0 keeps all colours.",
+        "Limit for the colours of the whole set; 0 sets no limit.",
         label="Max. colours overall",
         low=0,
         high=MAX_COLOURS,
@@ -148,7 +145,7 @@ class ImportOptions(ReadOptions):
     )
     colours_each: int = _advanced(
         0,
-        "Largest number of colours of each sprite; 0 keeps all colours.",
+        "Limit for the colours of each sprite; 0 sets no limit.",
         label="Max. colours per sprite",
         low=0,
         high=MAX_COLOURS,

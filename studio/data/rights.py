@@ -16,10 +16,8 @@ from studio.data.sprites import Sprites
 class Rights(Config):
     """Licence and credits, stored in the origin of the sprites (run.json) and written into model cards."""
 
-    licence: str = setting(
-        "", "Licence of the sprites, such as 'CC0 1.0', 'CC BY 4.0' or 'my own work'. Model cards state it."
-    )
-    credits: str = setting("", "Authors and sources of the sprites. Model cards state them.")
+    licence: str = setting("", "Licence for model cards, for example 'CC0 1.0', 'CC BY 4.0' or 'my own work'.")
+    credits: str = setting("", "Authors and sources of the sprites, for model cards.")
 
     @classmethod
     def for_sources(cls, sources: Sequence[Path]) -> Rights:

@@ -145,7 +145,7 @@ def test_an_import_that_failed_is_forgotten_when_one_goes_well(
 ) -> None:
     (tmp_path / "void").mkdir()
     window.session.open_sprites.open_paths([tmp_path / "void"])
-    qtbot.waitUntil(lambda: titles(window.notices) == ["There are no pictures in 'void'."], timeout=LONG_MS)
+    qtbot.waitUntil(lambda: titles(window.notices) == ["No images found in 'void'."], timeout=LONG_MS)
     window.notices.add("error", "Another fault.")
     open_sprites(qtbot, window.session, sprite_folder)
     qtbot.waitUntil(lambda: titles(window.notices) == ["Another fault."], timeout=LONG_MS)

@@ -127,9 +127,7 @@ def test_the_long_name_of_a_folder_widens_neither_the_sprites_page_nor_the_train
     assert opened.train._title.toolTip() == f"Train on {long_named.name}"
 
 
-@pytest.mark.parametrize(
-    "words", ["There are no pictures in 'palettes'.", "'train' and 'test' are splits of a data set."]
-)
+@pytest.mark.parametrize("words", ["No images found in 'palettes'.", "'train' and 'test' are splits of a data set."])
 def test_a_title_with_enough_room_is_shown_whole(qtbot: QtBot, words: str) -> None:
     line = NoticeLabel()
     qtbot.addWidget(line)

@@ -70,7 +70,7 @@ def test_one_of_everything(everything: Path, studio: Studio) -> None:
     broken = [path.name for path in (everything / "broken").iterdir() if not path.name.endswith((*BESIDE, "pack.zip"))]
     for name in [*broken, "pack.zip/inside.png", "pack.zip/../up.png"]:
         assert f"    broken/{name}: " in (kept if "animated" in name or "apng" in name else first), name
-    assert all(": the same pixels as " in line for line in lines if line.startswith("fine/"))
+    assert all(": duplicate of " in line for line in lines if line.startswith("fine/"))
     shorter = studio("inspect", everything).out
     assert " more; --all lists them" in shorter and len(shorter.splitlines()) < 150
 
@@ -84,7 +84,7 @@ def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: S
     assert "looks like a sheet: 3." in said and "Slice into sprites: --sheets grid" in said
     assert "0.png: 128 x 16 pixels, looks like 6 sprites of 16 x 16" in said and "one.png: 32 x 32" not in said
     said = studio("inspect", tmp_path, "--sheets", "grid").out
-    assert "canvas 16 x 16 pixels" in said and "cut into 6 tiles of 16 x 16" in said
+    assert "canvas 16 x 16 pixels" in said and "sliced into 6 tiles of 16 x 16" in said
 
 
 def test_tiles_without_sheets_are_a_warning(tmp_path: Path, studio: Studio) -> None:
@@ -139,7 +139,7 @@ def test_it_tells_of_numbers(labelled_folder: Path, studio: Studio) -> None:
     text = studio("inspect", labelled_folder).out
     row = next(line.split() for line in text.splitlines() if line.startswith("visible"))
     assert row[:2] == ["visible", "23"] and 0 < float(row[2]) < float(row[3]) < 1
-    assert "label file problems: 1" in text and "labels.csv: without a row in it: class0/sprite 001.png" in text
+    assert "label file problems: 1" in text and "labels.csv: no row for class0/sprite 001.png" in text
     lines = studio("inspect", labelled_folder, "--json").objects()
     found = next(line for line in lines if line["type"] == "SpritesImported")
     assert found["sprites"]["numbers"] == {"visible": 23, "per cent": 23}

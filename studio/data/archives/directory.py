@@ -81,9 +81,9 @@ def _directory(stream: BinaryIO, size: int) -> _Directory:
     if not tail:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
     if position < 0 and beginning[:2] != b"PK":
-        raise UnreadableFile("unreadable", "not a zip archive: its contents are something else")
+        raise UnreadableFile("unreadable", "not a zip archive")
     if position < 0 or len(tail) - position < _END.size:
-        raise UnreadableFile("unreadable", "cut off: the list of files at the end of the archive is missing")
+        raise UnreadableFile("unreadable", "cut off: the archive ends without a list of files")
     _, disk, count, length, offset = _END.unpack_from(tail, position)
     locator = position - _LOCATOR_BYTES
     end64 = locator - _END64.size
@@ -91,9 +91,9 @@ def _directory(stream: BinaryIO, size: int) -> _Directory:
         position = end64
         _, disk, count, length, offset = _END64.unpack_from(tail, position)
     if disk:
-        raise UnreadableFile("unsupported", "one part of a split archive: unpack the archive first")
+        raise UnreadableFile("unsupported", "part of a split archive: unpack the archive first")
     if length > _MAX_BYTES:
-        reason = f"its list of files is larger than {_MAX_BYTES >> 20} MB: unpack the archive first"
+        reason = f"a list of files larger than {_MAX_BYTES >> 20} MB: unpack the archive first"
         raise UnreadableFile("refused", reason)
     start = tail_start + position - length
     if start < offset:

@@ -128,11 +128,11 @@ def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
         if total > _MAX_UNPACKED:
             contents.folders.clear()
             contents.left_out.clear()
-            need = f"its files take more than {formatting.memory(_MAX_UNPACKED)}"
-            raise UnreadableFile("refused", f"{need}: unpack it and import the folder of sprites")
+            need = f"unpacks to more than {formatting.memory(_MAX_UNPACKED)}"
+            raise UnreadableFile("refused", f"{need}: unpack the archive and import a folder of sprites")
         entries = contents.folders.setdefault(parts[:-1], ArchiveFolder())
         if parts[-1] in entries:
-            reason = "the archive holds a later file of the same name, which is used"
+            reason = "replaced by a later file with this name in the archive"
             contents.left_out.append((parts, "duplicate", reason))
         entries.add(parts[-1], record.entry)
 
@@ -148,20 +148,20 @@ def _decoded(record: DirectoryRecord) -> str:
 def _unsafe_name(name: str, parts: tuple[str, ...]) -> str:
     """Return why a name is unsafe; '' for a safe name. The studio writes no such file, but others may use the name."""
     if len(name) > _MAX_NAME:
-        return "its name is too long"
+        return "name too long"
     if not parts or "\0" in name:
-        return "its name can't be a file name"
-    return "its name leads out of the archive" if name[0] == "/" or ".." in parts or _DRIVE.match(name) else ""
+        return "invalid file name"
+    return "the path leads out of the archive" if name[0] == "/" or ".." in parts or _DRIVE.match(name) else ""
 
 
 def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
     """Return group and reason for a member that is not a regular file, or is an archive; else None."""
     if stat.S_ISLNK(mode):
-        return "refused", "a link: links inside an archive are not followed"
+        return "refused", "a link: links in archives are not followed"
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         return "refused", NOT_A_FILE
     if is_archive(name):
-        return "refused", "an archive inside an archive: unpack it first"
+        return "refused", "an archive in an archive: unpack the outer archive first"
     return None
 
 

@@ -27,7 +27,7 @@ class ChunkReader:
     def read_bytes(self, length: int) -> memoryview:
         start, self._position = self._position, self._position + length
         if self._position > len(self._data):
-            raise damaged("a chunk is shorter than its fields")
+            raise damaged("a chunk ends too early")
         return self._data[start : self._position]
 
     def read_text(self) -> str:
@@ -44,7 +44,7 @@ def inflate(packed: memoryview, length: int) -> bytes:
     try:
         pixels = decompressor.decompress(packed, length + 1)  # 1 more, to reach the checksum of a correct stream
     except zlib.error:
-        raise damaged("its pixels can't be unpacked") from None
+        raise damaged("pixels can't be unpacked") from None
     if len(pixels) != length or not decompressor.eof:
-        raise damaged("its pixels are more or fewer than its size says")
+        raise damaged("the number of pixels does not match the size")
     return pixels

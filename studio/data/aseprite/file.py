@@ -143,7 +143,7 @@ def parse(data: bytes) -> AseFile:
     if data.startswith(b"ASEF"):
         raise UnreadableFile("unsupported", "an Adobe swatch file: it holds colours and no picture")
     if data[4:6] != _MAGIC.to_bytes(2, "little"):
-        raise UnreadableFile("unreadable", "not an Aseprite file: its contents are something else")
+        raise UnreadableFile("unreadable", "not an Aseprite file")
     if len(data) < _HEADER_BYTES:
         raise UnreadableFile("unreadable", CUT_OFF)
     head = ChunkReader(memoryview(data))
@@ -152,9 +152,9 @@ def parse(data: bytes) -> AseFile:
         raise UnreadableFile("unreadable", CUT_OFF)
     check_size(width, height)
     if not (frames and width and height):
-        raise damaged("it has no pixels")
+        raise damaged("the image has no pixels")
     if depth not in (8, 16, 32):
-        raise damaged(f"Aseprite has no images of {depth} bits per pixel")
+        raise damaged(f"{depth} bits per pixel instead of 8, 16 or 32")
     read = min(frames, MAX_FRAMES, max(MAX_PIXELS // (width * height), 1))
     ase = AseFile(width, height, depth, frames, transparent, bool(flags & _OPACITY_VALID), bool(flags & _GROUPS_BLEND))
     _Parser(ase).read_frames(memoryview(data)[_HEADER_BYTES:], read)
@@ -186,13 +186,13 @@ class _Parser:
             self._ase.frames[-1].palette = self._palettes.current
             start += size
         if self._ase.depth == 8 and not self._palettes.is_set:
-            raise damaged("its palette is missing")
+            raise damaged("the palette is missing")
 
     def _read_chunks(self, data: memoryview, count: int) -> None:
         """Read the chunks of a frame, which must fill the frame exactly."""
         self._chunks_left -= count
         if self._chunks_left < 0:
-            raise UnreadableFile("refused", f"it has more than {_MAX_CHUNKS:,} chunks")
+            raise UnreadableFile("refused", f"more than {_MAX_CHUNKS:,} chunks")
         start = 0
         for _ in range(count):
             size, kind = ChunkReader(data[start:]).read("<IH")
@@ -201,7 +201,7 @@ class _Parser:
             self._read_chunk(kind, ChunkReader(data[start + _CHUNK_BYTES : start + size]))
             start += size
         if start != len(data):
-            raise damaged("a frame is longer than its chunks")
+            raise damaged("a frame has data after the last chunk")
 
     def _read_chunk(self, kind: int, chunk: ChunkReader) -> None:
         match kind:
@@ -222,10 +222,10 @@ class _Parser:
         flags, kind, level, blend_mode, opacity = chunk.read("<HHH4xHB3x")
         chunk.read_text()
         if kind not in (IMAGE, GROUP, TILEMAP):
-            raise UnreadableFile("unsupported", "it has a kind of layer of a newer Aseprite")
+            raise UnreadableFile("unsupported", "a layer type of a newer Aseprite: export the file as PNG")
         ase, number = self._ase, len(self._ase.layers)
         if number >= _MAX_LAYERS:
-            raise UnreadableFile("refused", f"it has more than {_MAX_LAYERS:,} layers")
+            raise UnreadableFile("refused", f"more than {_MAX_LAYERS:,} layers")
         if level > len(self._open_groups):
             raise damaged("a layer is in a missing group")
         del self._open_groups[level:]
@@ -240,7 +240,7 @@ class _Parser:
             self._open_groups.append(number)
             deepest = min(_MAX_DEPTH, MAX_PIXELS // (ase.width * ase.height))
             if ase.groups_blend and len(self._open_groups) > deepest:
-                raise UnreadableFile("refused", "its groups of layers are nested too deep")
+                raise UnreadableFile("refused", "layer groups are nested too deep")
 
     def _read_cel(self, chunk: ChunkReader) -> None:
         number, x, y, opacity, kind, z_index = chunk.read("<HhhBHh5x")
@@ -262,17 +262,17 @@ class _Parser:
             tile, flip_x, flip_y, diagonal = masks
             content = Tilemap(columns, rows, bits, (tile, flip_x, flip_y, diagonal), chunk.read_rest())
         else:
-            raise UnreadableFile("unsupported", "it has a kind of cel of a newer Aseprite")
+            raise UnreadableFile("unsupported", "a cel type of a newer Aseprite: export the file as PNG")
         frame.cels[number] = Cel(x, y, opacity, z_index, content)
 
     def _linked(self, layer: int, frame: int) -> CelImage | Tilemap:
         """Return the cel content of an earlier frame, where a link to a link is already replaced by its target."""
         frames = self._ase.frames
         if frame >= len(frames) - 1:
-            raise damaged("a cel is linked to a frame that is not an earlier one")
+            raise damaged("a cel links to a frame that does not precede the cel")
         cel = frames[frame].cels.get(layer)
         if cel is None:
-            raise damaged("a cel is linked to a frame without a cel on this layer")
+            raise damaged("a cel links to a frame without a cel on this layer")
         return cel.content
 
     def _read_tileset(self, chunk: ChunkReader) -> None:
@@ -280,21 +280,21 @@ class _Parser:
         chunk.read_text()
         check_size(width, height)
         if not (width and height):
-            raise damaged("its tiles have no pixels")
+            raise damaged("the tiles have no pixels")
         if flags & _EXTERNAL:
             chunk.read("<II")
         data = None
         if flags & _EMBEDDED:
             self._tile_pixels_left -= count * width * height
             if self._tile_pixels_left < 0:
-                raise UnreadableFile("refused", "too large: its tilesets have too many pixels")
+                raise UnreadableFile("refused", "too large: too many pixels in the tilesets")
             data = chunk.read_bytes(*chunk.read("<I"))
         self._ase.tilesets[number] = Tileset(count, width, height, bool(flags & _ZERO_IS_EMPTY), data)
 
     def _read_tags(self, chunk: ChunkReader) -> None:
         (count,) = chunk.read("<H8x")
         if len(self._ase.tags) + count > _MAX_TAGS:
-            raise UnreadableFile("refused", f"it has more than {_MAX_TAGS:,} tags")
+            raise UnreadableFile("refused", f"more than {_MAX_TAGS:,} tags")
         for _ in range(count):
             first, last, direction = chunk.read("<HHB12x")
             self._ase.tags.append(Tag(first, last, chunk.read_text(), direction))

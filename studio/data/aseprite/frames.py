@@ -91,7 +91,7 @@ class FramePainter:
         if content.packed:
             return np.frombuffer(inflate(content.data, length), np.uint8).reshape(shape)
         if len(content.data) < length:
-            raise damaged("its pixels are more or fewer than its size says")
+            raise damaged("the number of pixels does not match the size")
         return np.frombuffer(content.data, np.uint8, length).reshape(shape)
 
     def _tileset(self, layer: Layer) -> Tileset:
@@ -110,7 +110,7 @@ class FramePainter:
     def _count_pixels(self, pixels: int) -> None:
         self._pixels_left -= pixels
         if self._pixels_left < 0:
-            raise UnreadableFile("refused", f"too large: its layers have more than {_MAX_DRAWN:,} pixels")
+            raise UnreadableFile("refused", f"too large: layers with more than {_MAX_DRAWN:,} pixels")
 
 
 def _layers_by_group(ase: AseFile) -> dict[int, list[tuple[int, int]]]:

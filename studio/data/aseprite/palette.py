@@ -31,7 +31,7 @@ class FramePalette:
         if size > _MAX_ENTRIES:
             raise UnreadableFile("refused", f"a palette of {size:,} colours: at most {_MAX_ENTRIES:,} can be read")
         if not first <= last < size:
-            raise damaged("its palette does not fit its own size")
+            raise damaged("the palette entries exceed the palette size")
         self.current = self.current.copy()
         self.current[size:] = 0
         for index in range(first, min(last + 1, _COLOURS)):
@@ -54,7 +54,7 @@ class FramePalette:
             count = count or _COLOURS
             colours = np.frombuffer(chunk.read_bytes(3 * count), np.uint8).reshape(count, 3)
             if index + count > _COLOURS:
-                raise damaged("its palette has more than 256 colours")
+                raise damaged("the palette has more than 256 colours")
             if bits == 6:
                 colours = _SIX_TO_EIGHT_BITS[colours & 63]
             self.current[index : index + count, :3] = colours

@@ -20,7 +20,7 @@ class TileGrid:
 
     def __init__(self, tilemap: Tilemap, tiles: RawPixels, *, zero_is_empty: bool) -> None:
         if tilemap.bits not in (8, 16, 32):
-            raise UnreadableFile("unsupported", f"its tile numbers have {tilemap.bits} bits, which can't be read")
+            raise UnreadableFile("unsupported", f"tile numbers of {tilemap.bits} bits can't be read")
         dtype = np.dtype(f"<u{tilemap.bits // 8}")
         packed = inflate(tilemap.data, tilemap.rows * tilemap.columns * dtype.itemsize)
         self._cells = np.frombuffer(packed, dtype).reshape(tilemap.rows, tilemap.columns)
@@ -38,7 +38,7 @@ class TileGrid:
         cells = self._cells[np.ix_(rows // height, columns // width)].astype(np.int64)
         index, empty = self._index(cells)
         if (~empty & (index >= count)).any():
-            raise damaged("a tile is not in its tileset")
+            raise damaged("a tile number exceeds the tileset")
         if empty.all():  # the tileset may have no tiles
             return np.zeros((*empty.shape, self._tiles.shape[-1]), np.uint8), empty
         flip_x, flip_y, diagonal = ((mask != 0) & (cells & mask == mask) for mask in self._masks[1:])

@@ -189,7 +189,7 @@ def read_description(file: SourceFile, name: str) -> bytes:
     """Return the bytes of the sibling `name`. Raises UnreadableFile for a too large file, and OSError."""
     data = read_start(file, name, _MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        raise UnreadableFile("refused", f"{escape_unprintable(name)} beside it is larger than {_MAX_BYTES >> 20} MB")
+        raise UnreadableFile("refused", f"{escape_unprintable(name)} is larger than {_MAX_BYTES >> 20} MB")
     return data
 
 

@@ -69,9 +69,7 @@ class GodotAtlas(AtlasFormat):
             else:
                 found += _frames(stem, read_description(file, name).decode("utf-8", "replace"), file)
         if found and len(siblings_with_suffix(file, _SUFFIX)) > _MAX_FILES:
-            raise UnreadableFile(
-                "refused", f"a sheet among more than {_MAX_FILES:,} .tres files: move other .tres files away"
-            )
+            raise UnreadableFile("refused", f"more than {_MAX_FILES:,} .tres files in the folder: move some away")
         return Atlas(tuple(sources), tuple(found)) if found else None
 
     def example(self, folder: Path) -> Path:

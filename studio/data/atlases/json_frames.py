@@ -121,7 +121,7 @@ def _content(file: SourceFile, name: str) -> Any:
     try:
         return json.loads(read_description(file, name), object_pairs_hook=_Object)
     except (ValueError, RecursionError):
-        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it can't be read as JSON") from None
+        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} is not valid JSON") from None
 
 
 def _pages(content: Any) -> Iterator[_Page]:
@@ -177,7 +177,7 @@ def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
     regions = _regions(page)
     if all(region.box is None for region in regions):
         lists = "frames without positions" if regions else "no frames"
-        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it lists {lists}")
+        raise UnreadableFile("unreadable", f"{escape_unprintable(name)} lists {lists}")
     return Atlas((name,), regions, page.size, size_decides)
 
 

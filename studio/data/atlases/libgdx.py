@@ -44,7 +44,7 @@ class LibgdxAtlas(AtlasFormat):
                 continue  # a file of another program with the same suffix
             atlas = _atlas(name, read_description(file, name).decode("utf-8", "replace"), file)
             if atlas is not None and not atlas.regions:
-                raise UnreadableFile("unreadable", f"{escape_unprintable(name)} beside it lists no sprites in it")
+                raise UnreadableFile("unreadable", f"{escape_unprintable(name)} lists no sprites of this image")
             if atlas is not None:
                 return atlas
         return None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from studio.data.files.source_files import ImportIssue
-from studio.data.import_result import Duplicate, ImportResult, same_as, too_few
+from studio.data.import_result import Duplicate, ImportResult, duplicate_reason, small_class_reason
 from studio.data.sprites import Sprites
 
 EXCLUDED_BY_NAME = "excluded by name"
@@ -33,7 +33,7 @@ def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[s
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
         if is_out(name) or counts[class_name] < minimum:
-            return ImportIssue(name, too_few(class_name, counts[class_name]), "small class")
+            return ImportIssue(name, small_class_reason(class_name, counts[class_name]), "small class")
         return None
 
     return _with_duplicates(arranged, why_not)
@@ -93,7 +93,7 @@ def _quarantine(arranged: ImportResult, substitutes: Mapping[int, Duplicate]) ->
         kept = substitutes[duplicate.first]
         if duplicate is not kept:
             differ = not np.array_equal(kept.numbers, duplicate.numbers, equal_nan=True)
-            reason = same_as(kept.item.name, (kept.class_name, duplicate.class_name), numbers_differ=differ)
+            reason = duplicate_reason(kept.item.name, (kept.class_name, duplicate.class_name), numbers_differ=differ)
             yield dataclasses.replace(item, reason=reason)
 
 

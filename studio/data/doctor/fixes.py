@@ -33,7 +33,7 @@ from studio.data.doctor.duplicates import (
 from studio.data.files.scratch import ScratchBuffer
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, clear_hidden, sprite_slices
-from studio.data.import_result import ImportResult, too_few
+from studio.data.import_result import ImportResult, small_class_reason
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.data.similarity.near_duplicates import find_similar
@@ -280,7 +280,7 @@ class _Selection:
         counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))
         for index in np.flatnonzero(self._kept & (counts[self._all.labels] < minimum)).tolist():
             label = self._all.labels[index]
-            self._drop(index, "small class", too_few(self._all.class_names[label], int(counts[label])))
+            self._drop(index, "small class", small_class_reason(self._all.class_names[label], int(counts[label])))
 
     def sprites(self) -> Sprites:
         """The kept sprites, with empty classes removed."""

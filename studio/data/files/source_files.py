@@ -282,9 +282,9 @@ def open_regular_file(path: str) -> Iterator[BinaryIO]:
 def os_error_reason(error: OSError, what: str) -> str:
     """Return why a file or folder can't be read, as a plain sentence. what: 'file' or 'folder'."""
     if isinstance(error, PermissionError):
-        return f"you are not allowed to read this {what}"
+        return f"no permission to read this {what}"
     if isinstance(error, FileNotFoundError):
-        return f"the {what} has gone since it was found"
+        return f"the {what} was moved or deleted"
     return f"the {what} can't be read: {error.strerror or error}"
 
 

@@ -24,7 +24,7 @@ from studio.data.images.canvas import (
     propose_canvas_size,
     visible_bounds,
 )
-from studio.data.import_result import SHEET_GROUPS, DetectedSheet, Duplicate, ImportResult, same_as
+from studio.data.import_result import SHEET_GROUPS, DetectedSheet, Duplicate, ImportResult, duplicate_reason
 from studio.data.importing.import_buffer import ImportBuffer
 from studio.data.labels.lookup import LabelLookup, names_in_file
 from studio.data.options import ImportOptions
@@ -37,9 +37,9 @@ from studio.data.sprites import Sprites
 MAX_SPRITES = 4_000_000
 _SHEET = "looks like a sheet"
 _SLICING_ADVICE = {
-    "as they are": "let Sheets be grid or packed (--sheets grid), or save a JSON that describes its sprites",
-    "grid": "no such grid is seen in it, so give its tiles (--tile 16 --spacing 1)",
-    "packed": "nothing parts its sprites, so try a grid (--sheets grid)",
+    "as they are": "set Sheets to grid or packed (--sheets grid), or add a JSON description",
+    "grid": "no grid detected, enter the tile size (--tile 16 --spacing 1)",
+    "packed": "no gaps found, try a grid (--sheets grid)",
 }
 
 
@@ -62,7 +62,7 @@ def assemble(
     size = options.size or proposed
     count = buffer.count_fitting(size, exactly=options.other_sizes == "leave out")
     if count > MAX_SPRITES:
-        raise BadInputError(f"There are more than {MAX_SPRITES:,} sprites.", "Import a smaller folder.")
+        raise BadInputError(f"More than {MAX_SPRITES:,} sprites.", "Import a smaller folder.")
     _check_disk_space(count, size, scratch.writable_folder(folder))
     assembler = _Assembler(options, size, labels, folder)
     detected = []
@@ -171,7 +171,7 @@ class _Assembler:
         if first != index and self._options.duplicates == "leave out":
             classes = (self._class_names[self._class_of[first]], class_name)
             differ = self._labels.differ(self._label_rows[first], row)
-            reason = same_as(self._names[first], classes, numbers_differ=differ)
+            reason = duplicate_reason(self._names[first], classes, numbers_differ=differ)
             issue = _issue(file, SourceIssue("duplicate", reason, sprite.part))
             numbers = self._labels.targets_of(np.array([row]))[0].tolist()
             self.quarantine.append(issue)
@@ -202,7 +202,7 @@ class _Assembler:
         """Return why a sprite does not go on the canvas: empty, a whole sheet, or of a wrong size."""
         width, height = sprite.size
         if sprite.visible == (0, 0):
-            return SourceIssue("empty", "nothing to see: every pixel is fully transparent", sprite.part)
+            return SourceIssue("empty", "empty: every pixel is transparent", sprite.part)
         size = self._size
         too_large = max(width, height) > LARGE_PICTURE and looks_like_sheet(width, height, size)
         if not sprite.part and (sheet is not None or too_large):

@@ -61,8 +61,8 @@ __all__ = [
 _IMBALANCE = 100  # warn if the largest class has this many times the sprites of the smallest
 _MAX_NAMED = 3
 _FORMATS = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA, TIFF, QOI, ICO, PCX, PPM and XPM pictures, Aseprite, Piskel and OpenRaster files, "
-    "sheets with their description (JSON, .atlas or .tres) beside them, and IDX files, in folders and zip archives"
+    "PNG, GIF, BMP, WebP, JPEG, TGA, TIFF, QOI, ICO, PCX, PPM and XPM images, Aseprite, Piskel and OpenRaster files, "
+    "sheets with a description beside them (JSON, .atlas or .tres), and IDX files, in folders and zip archives"
 )
 
 
@@ -107,12 +107,12 @@ def import_sprites(
 
     if not len(fixed.sprites):
         raise BadInputError(
-            f"Nothing of {title!r} is left: all {len(result.sprites):,} sprites are left out.",
-            f"Most often: {most_common_reasons(fixed.quarantine)}. Take back one of the import's settings.",
+            f"The import settings exclude all {len(result.sprites):,} sprites of {title!r}.",
+            f"Most common: {most_common_reasons(fixed.quarantine)}. Change the import settings.",
         )
     if options.leave_out and (unknown := unmatched_patterns(options.leave_out, _all_names(result))):
-        hint = "Correct the name under Advanced, or write * for any text."
-        yield Notice("warning", f"No sprite named {unknown[0]!r} to leave out.", hint)
+        hint = "Correct the name in Exclude; * matches any text."
+        yield Notice("warning", f"No sprite matches {unknown[0]!r} to exclude.", hint)
     if cached is None:
         yield from _notices(fixed)
     yield SpritesImported(
@@ -156,19 +156,19 @@ def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles
                     too_many = True
             yield Progress(len(files), 0, "files found")
             if too_many:
-                title = f"Only the first {MAX_FILES:,} files found are looked at."
-                yield Notice("warning", title, "Import a smaller folder to choose which.")
+                title = f"Only the first {MAX_FILES:,} files were read."
+                yield Notice("warning", title, "Import a smaller folder.")
                 break
     if skipped:
         yield _notice_on_skipped(skipped)
-    yield from run_in_thread(files.sort(), 0, "files in order")
+    yield from run_in_thread(files.sort(), 0, "files sorted")
     problems.sort(key=lambda issue: (issue.name, issue.reason))
     return files, problems
 
 
 def _find_splits(files: FoundFiles) -> Generator[Event, None, list[SplitFolders]]:
     """Remove the folders train, val and test from the class names of `files`, and offer to undo that."""
-    splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders looked at")
+    splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders checked")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
         fix = SPLITS_AS_CLASSES
@@ -185,7 +185,7 @@ def _load_cached(
         return None, None
     names = [source.name for source in sources]
     finding = import_cache.entry_path(cache_dir, roots, files, problems, options, names)
-    entry = yield from run_in_thread(finding, len(files), "files looked up")
+    entry = yield from run_in_thread(finding, len(files), "files checked")
     return entry, (yield from run_in_thread(import_cache.load_import(entry), 0, "sprites loaded"))
 
 
@@ -202,7 +202,7 @@ def _read_and_assemble(
         buffer.drop(grids.keys())
         yield from read_files(files, sources, options, buffer.put, grids)
     assembling = assemble(buffer, options, title, [*problems, *unreadable], labels, sheets, folder)
-    return (yield from run_in_thread(assembling, len(files), "files arranged"))
+    return (yield from run_in_thread(assembling, len(files), "files assembled"))
 
 
 def _choose_grids(
@@ -240,11 +240,11 @@ def _grids_from_options(files: FoundFiles, text: str) -> Generator[Event, None, 
     numbers: dict[str, int] = {}
     for number in range(len(files)):
         numbers.setdefault(files[number].name, number)
-        yield Progress(number, len(files), "files looked up")
+        yield Progress(number, len(files), "files checked")
     grids = match_sheet_grids(text, numbers)
     for pattern in parse_sheet_grids(text):
         if not any(map(exclusion_filter(pattern), grids)):
-            yield Notice("warning", f"No sheet is named {pattern!r}.", "Its grid has no effect.")
+            yield Notice("warning", f"No sheet matches {pattern!r}.", "Correct the name in the grids of single sheets.")
     return {numbers[name]: grid for name, grid in grids.items()}
 
 
@@ -259,12 +259,10 @@ def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event
         result = replace(result, sprites=(yield from group_near_duplicates(result.sprites, entry.parent)))
     try:
         count = len(result.sprites)
-        return (
-            yield from run_in_thread(import_cache.save_import(entry, result), count, "sprites kept for the next time")
-        )
+        return (yield from run_in_thread(import_cache.save_import(entry, result), count, "sprites cached"))
     except OSError as error:
-        title = f"The import could not be kept for the next time: {error.strerror or error}."
-        yield Notice("info", title, f"It goes to {entry.parent}.")
+        title = f"The import could not be cached: {error.strerror or error}."
+        yield Notice("info", title, f"Cache folder: {entry.parent}.")
     return result
 
 
@@ -282,8 +280,8 @@ def _notes_on_splits(splits: Sequence[SplitFolders], title: str) -> Iterator[Imp
 def _notice_on_equal_names(roots: Sequence[Root]) -> Iterator[Event]:
     shared = [root.default_class for root in roots if root.is_folder and root.shares_name]
     if shared:
-        title = f"Folders with equal names become one set: {', '.join(shared)}."
-        yield Notice("info", title, "Import their parent folder to get a class for each.")
+        title = f"Merged folders with equal names: {', '.join(shared)}."
+        yield Notice("info", title, "Import the parent folder to make each folder a class.")
 
 
 def _notice_on_skipped(names: list[str]) -> Notice:
@@ -300,7 +298,7 @@ def _notices(result: ImportResult) -> Iterator[Event]:
     if denied:
         more = f" and {len(denied) - 1:,} more" if len(denied) > 1 else ""
         title = f"Can't read {denied[0].name}{more}: {denied[0].reason}."
-        yield Notice("warning", title, "Its sprites are missing. Check permissions and drive, then import again.")
+        yield Notice("warning", title, "Check permissions and drive, then import again.")
     for note in result.notes:
         if note.group == "ambiguous numbers":
             hint = "If wrong: choose 'Read as decimal comma' or '... point' in the doctor, or --decimal-mark."
@@ -309,7 +307,7 @@ def _notices(result: ImportResult) -> Iterator[Event]:
     for group in spelling_groups(classes)[:_MAX_NAMED]:
         names = " and ".join(repr(classes[index]) for index in group)
         hint = f"One class? '{MERGE_CLASSES.title}' in the window, or --merge-classes."
-        yield FixOffered("warning", f"Classes {names} differ only in case or blanks.", hint, fix=MERGE_CLASSES)
+        yield FixOffered("warning", f"Classes {names} differ only in case or spaces.", hint, fix=MERGE_CLASSES)
     if counts.max() >= _IMBALANCE * counts.min():
         large, small = classes[int(counts.argmax())], classes[int(counts.argmin())]
         title = f"Class {large!r} has {counts.max():,} sprites and {small!r} only {counts.min():,}."
@@ -318,25 +316,25 @@ def _notices(result: ImportResult) -> Iterator[Event]:
 
 def _disk_error(error: OSError, folder: Path) -> StudioError:
     if error.errno == errno.ENOSPC:
-        title = "There is not enough room on the drive for so many sprites while they are imported."
-        return BadInputError(title, f"Free some space where {folder} is, or import a smaller folder.")
+        title = "The disk is full."
+        return BadInputError(title, f"Free some space on the drive of {folder}, or import a smaller folder.")
     title = f"The import can't use {folder}: {error.strerror or error}."
-    return BadInputError(title, "Check that files can be written there.")
+    return BadInputError(title, "Check the permissions of the folder.")
 
 
 def _nothing_usable(roots: Sequence[Root], result: ImportResult) -> NothingUsableError:
     quarantine = result.quarantine
-    name, hint = title_of_roots(roots), f"The studio reads {_FORMATS}."
-    title = f"None of the {len(quarantine):,} pictures in {name!r} can be used."
+    name, hint = title_of_roots(roots), f"Supported files: {_FORMATS}."
+    title = f"None of the {len(quarantine):,} images in {name!r} can be used."
     if not quarantine and len(roots) == 1 and _is_palette(roots[0].path):
         title = f"{name!r} is a palette, not a sprite."
-        hint = "New sprites can be drawn in it: choose it on the Generate page, or with generate --palette."
+        hint = "Choose a palette on the Generate page, or with generate --palette."
     elif not quarantine:
-        title = f"There are no pictures in {name!r}."
+        title = f"No images found in {name!r}."
     elif len(quarantine) == 1:
         title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."
     else:
-        hint = f"Most often: {most_common_reasons(quarantine)}. {hint}"
+        hint = f"Most common: {most_common_reasons(quarantine)}. {hint}"
     return NothingUsableError(title, hint, quarantine, result.sheets)
 
 

@@ -47,7 +47,7 @@ def load_sheet_preview(
     grid: the grid that the import detected; None detects the most likely grid of this image alone. Raises BadInputError
     for a missing or unreadable file, and for an image whose sprites are known already.
     """
-    return (yield from _run_in_thread(lambda: _load(paths, name, grid), "sheet read"))
+    return (yield from _run_in_thread(lambda: _load(paths, name, grid), "sheets loaded"))
 
 
 def find_packed(sheet: SheetPreview, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
@@ -55,7 +55,7 @@ def find_packed(sheet: SheetPreview, gap: int) -> Generator[Event, None, NDArray
 
     gap: as in ImportOptions. Raises BadInputError for too many sprites.
     """
-    return (yield from _run_in_thread(lambda: _packed_boxes(sheet, gap), "sprites looked for"))
+    return (yield from _run_in_thread(lambda: _packed_boxes(sheet, gap), "sheets searched"))
 
 
 def _run_in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
@@ -74,7 +74,7 @@ def _load(paths: Sequence[Path], name: str, grid: SheetGrid | None) -> SheetPrev
     if file is None and "#" in name:
         file = find_file(roots, name.rpartition("#")[0])
     if file is None:
-        raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
+        raise BadInputError(f"{name!r} was moved or deleted.", "Open the folder again.")
     image = _image_to_slice(file)
     clear_hidden(image.rgba)
     return SheetPreview(file.name, image.rgba, SummedAreaTable.of(image.rgba), grid or propose_grid(image.rgba))
@@ -86,7 +86,7 @@ def _image_to_slice(file: SourceFile) -> SourceImage:
     if len(candidates) == 1:
         return candidates[0]
     title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
-    raise BadInputError(title, "There is nothing to slice.")
+    raise BadInputError(title, "Choose another sheet.")
 
 
 def _packed_boxes(sheet: SheetPreview, gap: int) -> NDArray[np.int64]:

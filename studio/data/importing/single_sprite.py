@@ -42,7 +42,7 @@ def load_image(path: Path) -> Rgba:
     file = find_file(resolve_roots([path]), path.name)
     images = [] if file is None else load_images(file)
     if not images:
-        raise BadInputError(f"There is no image in {str(path)!r}.", "Choose a file with a sprite.")
+        raise BadInputError(f"No image found in {str(path)!r}.", "Choose a file with a sprite.")
     clear_hidden(images[0].rgba)
     return images[0].rgba
 
@@ -53,7 +53,7 @@ def load_images(file: SourceFile) -> list[SourceImage]:
     try:
         return [item for item in source.read(file) if isinstance(item, SourceImage)]
     except UnreadableFile as error:
-        raise BadInputError(f"{file.name!r} can't be read: {error.reason}.", "Save it again as PNG.") from None
+        raise BadInputError(f"{file.name!r} can't be read: {error.reason}.", "Save the image again as PNG.") from None
     except OSError as error:
         title = f"{file.name!r}: {os_error_reason(error, 'file')}."
         raise BadInputError(title, "Check the file and its drive.") from None

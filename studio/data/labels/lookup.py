@@ -155,7 +155,7 @@ class LabelLookup:
             table, file = labels.table, labels.file
             for name, row in table.rows.items():
                 if "#" in name and not labels.used[row]:
-                    table.problems.add(int(table.lines[row]), f"there is no sprite {name!r}")
+                    table.problems.add(int(table.lines[row]), f"no sprite {name!r} found")
             for sentence in table.problems.sentences():
                 yield ImportIssue(file.name, sentence, "labels", file.path)
             for sentence in table.ambiguous:
@@ -201,7 +201,7 @@ def read_labels(
         if file.file_name.lower() in _FILE_NAMES:
             found.append(file)
         if not number % _PROGRESS_FILES:
-            yield Progress(number, len(files), "files looked through")
+            yield Progress(number, len(files), "files searched")
     parsing = partial(_parse_files, files=files, decimal_mark=decimal_mark)
     with closing(run_in_threads(parsing, [found] if found else [], threads=1)) as batches:
         for batch in batches:

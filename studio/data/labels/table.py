@@ -37,7 +37,7 @@ _MAX_NUMBER = 1e30  # its square is finite in float32 on every device
 _FILE_HEADINGS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
 _CAPTION_HEADINGS = frozenset({"text", "caption", "description", "prompt"})  # data sets of captioned images
 _CLASS_HEADINGS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
-_ONE_COLUMN = "it has only one column: add a column with the class or the numbers of each file"
+_ONE_COLUMN = "only one column: add a column with classes or numbers"
 _UNCLOSED = "a quotation mark is not closed, or stands in the middle of a text"
 _MISSING = frozenset({"", "nan"})
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -103,7 +103,7 @@ def read_table(
         raise UnreadableFile("unreadable", _ONE_COLUMN)
     head = list(islice(_rows(data, delimiter, problems), _SAMPLE_ROWS))
     if not head:
-        raise UnreadableFile("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
+        raise UnreadableFile("unreadable", f"no readable line: {next(problems.sentences(), 'all are empty')}")
     file_column = _file_column(head, names_file)
     head = list(islice(_rows(data, delimiter, Problems(), file_column), _SAMPLE_ROWS))
     problems = Problems()  # the second pass reports the problems of these rows again
@@ -322,10 +322,10 @@ class _TableBuilder:
         if ".." in path.split("/"):
             return f"{name!r} leads out of the folder of this table"
         if not key:
-            return "it names no file"
+            return "no file name"
         if key in self._rows:
-            return f"{name!r} has a row already, which counts: line {self._lines[self._rows[key]]:,}"
-        return "" if self._names_file(key) else f"there is no file {name!r}"
+            return f"{name!r} already has a row: line {self._lines[self._rows[key]]:,}"
+        return "" if self._names_file(key) else f"no file {name!r} found"
 
     def _class(self, line: int, cells: list[str]) -> int:
         column = self._layout.class_column
@@ -344,8 +344,8 @@ class _TableBuilder:
             return value
         text, reason = escape_unprintable(cell[:_MAX_NAME]), "is not a number"
         if value is not None or _INFINITE.fullmatch(cell):
-            reason = "is too large a number"
+            reason = "is too large"
         elif is_number(cell):
-            reason = f"is not a number with a decimal {mark}, unlike the rest of the column"
-        self._problems.add(line, f"{text!r} {reason}: it counts as missing")
+            reason = f"is not a number with a decimal {mark}, unlike other cells of the column"
+        self._problems.add(line, f"{text!r} {reason} and counts as missing")
         return math.nan

@@ -80,7 +80,7 @@ def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
     Raises BadInputError for no paths, and for a missing or inaccessible path.
     """
     if not paths:
-        raise BadInputError("No files or folders were given.", "Name a folder of sprites.")
+        raise BadInputError("No files or folders given.", "Name a folder of sprites.")
     is_folder: dict[str, bool] = {}
     for path in paths:
         full = os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow links and lose the link's name
@@ -88,10 +88,10 @@ def resolve_roots(paths: Sequence[Path]) -> tuple[Root, ...]:
         try:
             is_folder[full] = stat.S_ISDIR(os.stat(full).st_mode)  # noqa: PTH116 - follows a dropped link
         except FileNotFoundError:
-            raise BadInputError(f"There is no file or folder {printable!r}.", "Check its name.") from None
+            raise BadInputError(f"No file or folder {printable!r} found.", "Check its name.") from None
         except OSError as error:
             title = f"{printable!r} can't be opened: {error.strerror}."
-            raise BadInputError(title, "Check its permissions and its drive.") from None
+            raise BadInputError(title, "Check permissions and drive.") from None
     folders = [full for full in is_folder if is_folder[full]]
     kept = sorted(full for full in is_folder if not any(_is_inside(full, folder) for folder in folders))
     labels = _labels([Path(full) for full in kept])
@@ -198,7 +198,7 @@ def _folder_items(
             parts = (*root.folders, *folders) if folders or not root.shares_name else ()
             yield SourceFile(entry.path, name, parts, root.default_class, siblings, status.st_size, status.st_mtime_ns)
         elif stat.S_ISLNK(mode):
-            yield ImportIssue(name, "a link: links inside a folder are not followed", "refused", Path(entry.path))
+            yield ImportIssue(name, "a link: links in folders are not followed", "refused", Path(entry.path))
         elif os.path.splitext(entry.name)[1].lower() in PICTURE_SUFFIXES:  # noqa: PTH122
             yield ImportIssue(name, NOT_A_FILE, "refused", Path(entry.path))
 

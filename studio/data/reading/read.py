@@ -122,7 +122,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: SheetG
         return ReadResult(left_out=[SourceIssue("no access", os_error_reason(error, "file"))])
     if on_magenta:
         count = "" if on_magenta == 1 else f": {formatting.count(on_magenta, 'picture')}"
-        result.remarks.append(SourceIssue("magenta ground", f"opaque, on a magenta ground{count}"))
+        result.remarks.append(SourceIssue("magenta ground", f"opaque, on a magenta background{count}"))
     return result
 
 
@@ -138,7 +138,7 @@ def _add_image(
         used = grid_for(options, grid)
         height, width = tiles[0].rgba.shape[:2]
         size = f" of {width} x {height} pixels" if used else ""
-        words = f"cut into {formatting.count(len(tiles), 'tile' if used else 'sprite')}{size}"
+        words = f"sliced into {formatting.count(len(tiles), 'tile' if used else 'sprite')}{size}"
         result.remarks.append(SourceIssue("cut sheet", words))
         rest = describe_leftover(image.rgba, used) if used else ""
         if rest:
@@ -172,10 +172,10 @@ def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Source
     alpha = rgba[..., 3]
     soft = int(np.count_nonzero((alpha - np.uint8(1)) < 254))  # alpha 1..254: 0 wraps around to 255
     if soft:
-        yield SourceIssue("soft alpha", f"{soft:,} half-transparent pixel{'s' if soft > 1 else ''}", part)
+        yield SourceIssue("soft alpha", f"{soft:,} semi-transparent pixel{'s' if soft > 1 else ''}", part)
     scale = upscaling_factor(rgba)
     if scale > 1:
         small = f"{rgba.shape[1] // scale} x {rgba.shape[0] // scale}"
         yield SourceIssue("upscaled", f"looks like a {small} sprite shown at {scale}x", part)
     elif looks_smooth(rgba):
-        yield SourceIssue("smooth", "shaded like a photo or a smoothed enlargement", part)
+        yield SourceIssue("smooth", "blurry or photo-like", part)

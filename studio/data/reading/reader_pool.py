@@ -60,7 +60,7 @@ def read_files(
         chunks = [range(number, number + 1) for number in sorted(grids)]
     pool = ReaderPool(files, sources, options, grids)
     workers = [partial(read_and_store, worker) for worker in pool.workers()]
-    done, total, what = 0, sum(map(len, chunks)), "files read" if grids is None else "sheets cut"
+    done, total, what = 0, sum(map(len, chunks)), "files read" if grids is None else "sheets sliced"
     with closing(run_workers(workers, chunks)) as batches, pool:
         while done < total:  # don't wait for the end of all workers: a process may still be starting
             done += len(next(batches))

@@ -53,9 +53,9 @@ class IdxSource(Source):
             for number, image in enumerate(rgba, start):
                 yield SourceImage(image, f"{number:0{digits}}", label=labels[number] if labels else "")
         if file.is_of_test_set:
-            yield SourceIssue("test set", "the test set: not used for training, unless there are no other sprites")
+            yield SourceIssue("test set", "test set: not used for training")
         if not labels:
-            yield SourceIssue("no classes", "no labels file beside it: open the folder that holds both")
+            yield SourceIssue("no classes", "no labels file found: import the folder with both files")
 
     def example(self, folder: Path) -> Path:
         grey = np.zeros((2, 8, 8), np.uint8)
@@ -86,11 +86,11 @@ def _labels(file: SourceFile, count: int) -> list[str]:
         labels = _numbers(read_bytes(file.sibling(name)), 1)
     except UnreadableFile as refused:
         raise UnreadableFile(
-            refused.group, f"its labels in {escape_unprintable(name)} can't be used: {refused.reason}"
+            refused.group, f"unusable labels in {escape_unprintable(name)}: {refused.reason}"
         ) from None
     if len(labels) != count:
         raise UnreadableFile(
-            "unreadable", f"it holds {count:,} pictures, but {escape_unprintable(name)} holds {len(labels):,} labels"
+            "unreadable", f"{count:,} images, but {len(labels):,} labels in {escape_unprintable(name)}"
         )
     words = _FASHION if _is_fashion(file) else ()
     names = [words[label] if label < len(words) else str(label) for label in range(256)]
@@ -131,11 +131,9 @@ def _shape(header: bytes, axes: int) -> tuple[int, ...]:
         raise UnreadableFile("unreadable", CUT_OFF)
     zero, kind, found, *sizes = struct.unpack(f">HBB{axes}I", header)
     if zero or found != axes or kind not in _OTHER_TYPES | {_BYTES}:
-        raise UnreadableFile(
-            "unreadable", f"not an IDX file of {'pictures' if axes == 3 else 'labels'}, as its name says"
-        )
+        raise UnreadableFile("unreadable", f"not an IDX file of {'images' if axes == 3 else 'labels'} despite the name")
     if kind != _BYTES:
-        raise UnreadableFile("unsupported", "an IDX file with numbers other than bytes can't be read")
+        raise UnreadableFile("unsupported", "unsupported number type in an IDX file")
     if not all(sizes):
         raise UnreadableFile("unreadable", "an IDX file without data")
     if sizes[0] > _MAX_IMAGES:

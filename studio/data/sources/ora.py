@@ -52,7 +52,7 @@ def _merged(data: bytes) -> bytes:
     stream = io.BytesIO(data)
     found = next((each for each in read_directory(stream, len(data)) if each.name == _MERGED.encode()), None)
     if found is None:
-        raise UnreadableFile("unsupported", "an OpenRaster file without a merged picture: save it as PNG")
+        raise UnreadableFile("unsupported", "an OpenRaster file without a merged image: save it as PNG")
     if found.flags & _ENCRYPTED or found.entry.method not in READ_METHODS:
         raise UnreadableFile("unsupported", "an encrypted or unusually packed OpenRaster file: save it as PNG")
     if found.entry.size > LARGEST_FILE:

@@ -75,7 +75,7 @@ class PiskelSource(Source):
         try:
             frames = _frames(data)
         except ValueError:
-            raise UnreadableFile("unreadable", "damaged: its contents don't belong in a Piskel file") from None
+            raise UnreadableFile("unreadable", "damaged: not the contents of a Piskel file") from None
         except MemoryError:
             raise UnreadableFile("refused", "too large for the free memory") from None
         for number, rgba in enumerate(frames, 1):
@@ -115,7 +115,7 @@ def _frames(data: bytes) -> list[Rgba]:
             picture = _png_in(chunk.base64PNG)
             header = read_header(picture, ".png")
             if header.kind != "PNG":
-                raise UnreadableFile("unreadable", "damaged: its images are not PNG")
+                raise UnreadableFile("unreadable", "damaged: an image is not a PNG")
             left -= header.width * header.height
             if left < 0:
                 raise UnreadableFile("refused", f"too large: more than {MAX_PIXELS:,} pixels")

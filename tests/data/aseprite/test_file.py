@@ -260,7 +260,7 @@ def test_a_whole_import(tmp_path: Path) -> None:
     event = imported(folder)
     assert event.sprites.names == ("item/gem.ASE#spin 1", "item/gem.ASE#spin 2", "item/old.png")
     assert event.sprites.class_names == ("item",)
-    assert notes(event, "soft alpha") == {"item/gem.ASE#spin 2": "1 half-transparent pixel"}
+    assert notes(event, "soft alpha") == {"item/gem.ASE#spin 2": "1 semi-transparent pixel"}
     assert [item.group for item in event.quarantine] == ["duplicate"]
     event = imported(folder, tag_classes=True)
     assert [event.sprites.class_names[label] for label in event.sprites.labels] == ["spin", "spin", "item"]
@@ -327,7 +327,8 @@ def test_sizes_of_parts_that_lie(tmp_path: Path, size: int) -> None:
 
 def test_counts_of_parts_that_lie(tmp_path: Path) -> None:
     whole = frame(layer(), cel(0, RED_PIXELS))
-    for old, new, reason in [(3, 3, "shorter"), (1, 1, "longer than"), (9, 0, "shorter"), (0, 2**32 - 1, "200,000")]:
+    cases = (3, 3, "too early"), (1, 1, "after the last chunk"), (9, 0, "too early"), (0, 2**32 - 1, "200,000")
+    for old, new, reason in cases:
         lie = whole[:6] + struct.pack("<HHxxI", old, 100, new) + whole[16:]
         assert reason in refusal(ase(lie), tmp_path).reason
     old_counts = whole[:6] + struct.pack("<HHxxI", 2, 100, 0) + whole[16:]
@@ -355,7 +356,7 @@ def test_other_files_under_that_name(tmp_path: Path) -> None:
     assert (refused.group, refused.reason) == ("unsupported", "an Adobe swatch file: it holds colours and no picture")
     assert refusal(b"", tmp_path).reason == "empty: the file has no bytes"
     for data in (b"\0", b"whatever", b"*3DSMAX_ASCIIEXPORT 200", png_of(sprite(0)), b"\0" * 200):
-        assert refusal(data, tmp_path).reason == "not an Aseprite file: its contents are something else"
+        assert refusal(data, tmp_path).reason == "not an Aseprite file"
 
 
 def lying(kind: int, width: int, height: int, data: bytes) -> bytes:
@@ -384,7 +385,7 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
         *([PIXELS, lying(kind, 65535, 65535, zlib.compress(b""))] for kind in (0, 2)),
         [TILED, TILE_SET, HUGE_GRID],
     ],
-    "more or fewer": [
+    "does not match": [
         [PIXELS, lying(0, 4, 4, b"")], [PIXELS, lying(0, 4, 4, RED_PIXELS.tobytes())],
         [PIXELS, lying(2, 4, 4, zlib.compress(b""))], [PIXELS, lying(2, 4, 4, zlib.compress(RED_PIXELS.tobytes()))],
         [PIXELS, lying(2, 4, 3, zlib.compress(RED_PIXELS.tobytes())[:-5] + b"\0")],
@@ -396,7 +397,7 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
     ],
     "2,000 layers": [[PIXELS] * 2_001],
     "tileset is missing": [[layer(kind=2, tileset=3), TILE_SET, tilemap(0, [[1]])]],
-    "not in its tileset": [
+    "exceeds the tileset": [
         [TILED, TILE_SET, tilemap(0, [[2]])],
         [TILED, tileset(0, np.zeros((0, 2, 2, 4), np.uint8)), tilemap(0, [[1]])],
     ],
@@ -404,8 +405,8 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
     "no pixels": [[tileset(0, np.zeros((1, 0, 2, 4), np.uint8))]],
     "too many pixels": [[lying_tiles(0xFFFFFFFF, 64, b"")]],
     "4,294,967,295 colours": [[palette(GREY, size=2**32 - 1)]],
-    "its own size": [[palette(GREY, first=9, size=3)], [part(0x2019, struct.pack("<III8x", 5, 3, 2))]],
-    "shorter": [
+    "exceed the palette size": [[palette(GREY, first=9, size=3)], [part(0x2019, struct.pack("<III8x", 5, 3, 2))]],
+    "ends too early": [
         [part(0x2019, struct.pack("<III8x", 65_536, 0, 65_535))], [part(0x0004, struct.pack("<HBB", 65535, 0, 0))],
         [part(0x2018, struct.pack("<H8x", 9))],
     ],
@@ -434,10 +435,10 @@ def test_links_that_lie(tmp_path: Path) -> None:
         return refusal(ase(*frames), tmp_path).reason
 
     start = frame(layer(), layer(), cel(0, RED_PIXELS))
-    assert "not an earlier" in refused(frame(layer(), link(0, 0)))
-    assert "not an earlier" in refused(start, frame(link(0, 1)))
-    assert "not an earlier" in refused(start, frame(link(1, 2)), frame(link(1, 1)))  # a circle
-    assert "not an earlier" in refused(start, frame(link(0, 65535)))
+    assert "does not precede" in refused(frame(layer(), link(0, 0)))
+    assert "does not precede" in refused(start, frame(link(0, 1)))
+    assert "does not precede" in refused(start, frame(link(1, 2)), frame(link(1, 1)))  # a circle
+    assert "does not precede" in refused(start, frame(link(0, 65535)))
     assert "without a cel" in refused(start, frame(link(1, 0)))
 
 
@@ -445,11 +446,11 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
     bomb = zlib.compress(b"\0" * (32 << 20))
     tiles = frame(lying_tiles(2, 2, bomb), TILED, tilemap(0, [[1]]))
     for data in (ase(frame(PIXELS, lying(2, 4, 3, bomb))), ase(tiles)):
-        assert "more or fewer" in refusal(data, tmp_path).reason
+        assert "does not match" in refusal(data, tmp_path).reason
         tracemalloc.start()
         try:
             file = parse(data)
-            with pytest.raises(UnreadableFile, match="more or fewer"):
+            with pytest.raises(UnreadableFile, match="does not match"):
                 FramePainter(file).render(file.frames[0])
             assert tracemalloc.get_traced_memory()[1] < 1 << 20
         finally:
@@ -461,7 +462,7 @@ def test_too_much_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     large = cel(0, np.zeros((256, 256, 4), np.uint8))
     assert len(pictures(ase(frame(layer(), large), *[frame(link(0, 0))] * 2, size=(1, 1)), tmp_path)) == 3
     over = ase(frame(layer(), large), *[frame(link(0, 0))] * 4, size=(1, 1))
-    assert "layers have more" in refusal(over, tmp_path).reason
+    assert "layers with more" in refusal(over, tmp_path).reason
     groups = [layer(kind=1, level=level) for level in range(5)]
     deep = ase(frame(*groups, layer(level=5)), size=(4096, 4096), flags=3)
     assert "too deep" in refusal(deep, tmp_path).reason

@@ -59,7 +59,7 @@ def test_a_cache_that_can_not_be_written_is_no_hindrance(
     (tmp_path / "cache").write_text("a file where the folder should be")
     *events, last = events_of(folder, cache=tmp_path / "cache")
     assert isinstance(last, SpritesImported) and last.sprites.stored is None and len(last.sprites) > 40
-    assert ("info", True) in {(e.level, "could not be kept" in e.title) for e in events if isinstance(e, Notice)}
+    assert ("info", True) in {(e.level, "could not be cached" in e.title) for e in events if isinstance(e, Notice)}
 
 
 @pytest.mark.usefixtures("small_memory")
@@ -88,7 +88,7 @@ def test_a_full_drive_is_said_whenever_it_happens(
         try:
             imported(folder, cache=tmp_path / "cache")
         except BadInputError as error:
-            assert "not enough room" in error.title and "Free some space" in error.hint  # noqa: PT017
+            assert "disk is full" in error.title and "Free some space" in error.hint  # noqa: PT017
             assert not list((tmp_path / "cache").iterdir())
             continue
         break
@@ -99,18 +99,18 @@ def test_a_full_drive_is_said_whenever_it_happens(
 def test_some_room_is_left_to_others(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "RESERVED_BYTES", 1 << 60)
     alone = write(tmp_path / "alone.png", sprite(0))
-    with pytest.raises(BadInputError, match="not enough room"):
+    with pytest.raises(BadInputError, match="disk is full"):
         imported(folder, cache=tmp_path / "cache")
     with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need 16 KB on the drive, which has"):
         imported(alone, cache=tmp_path / "cache", size=64)
     assert not list((tmp_path / "cache").iterdir())
     monkeypatch.setattr(assemble, "MAX_SPRITES", 0)
-    with pytest.raises(BadInputError, match="more than 0 sprites"):
+    with pytest.raises(BadInputError, match="More than 0 sprites"):
         imported(alone)
 
 
 @pytest.mark.usefixtures("small_memory")
-@pytest.mark.parametrize("stage", ["files read", "files arranged", "sprites kept for the next time"])
+@pytest.mark.parametrize("stage", ["files read", "files assembled", "sprites cached"])
 def test_closing_leaves_nothing_on_the_disk(folder: Path, tmp_path: Path, stage: str) -> None:
     job = import_sprites([folder], ImportOptions(), tmp_path / "cache")
     for event in job:

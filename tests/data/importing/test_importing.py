@@ -108,8 +108,8 @@ def test_duplicates_are_kept_once_and_the_first_wins(tmp_path: Path) -> None:
     event = imported(tmp_path / "set", size=16)
     assert event.sprites.names == ("a/first.png",) and event.sprites.class_names == ("a",)
     assert len(reasons(event, "duplicate")) == 501
-    assert reasons(event)["a/padded.png"] == "the same pixels as a/first.png"
-    assert reasons(event)["b/007.png"] == "the same pixels as a/first.png, which is in another class: 'a', not 'b'"
+    assert reasons(event)["a/padded.png"] == "duplicate of a/first.png"
+    assert reasons(event)["b/007.png"] == "duplicate of a/first.png of class 'a' instead of 'b'"
 
 
 def test_hidden_colour_is_zeroed_and_soft_alpha_noted(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_hidden_colour_is_zeroed_and_soft_alpha_noted(tmp_path: Path) -> None:
     rgba[3, 3:6, 3] = (1, 128, 254)
     event = imported(write(tmp_path / "a.png", rgba))
     assert not event.sprites.rgba[0, 0].any() and event.sprites.rgba[0, 3, 3:6, 3].tolist() == [1, 128, 254]
-    assert notes(event, "soft alpha") == {"a.png": "3 half-transparent pixels"}
+    assert notes(event, "soft alpha") == {"a.png": "3 semi-transparent pixels"}
 
 
 def test_pictures_that_are_no_sprites_are_told_by_kind(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
     event = imported(folder)
     assert event.sprites.names == ("good.png", "jpeg.png", "noname")
     assert reasons(event) == {
-        "art.aseprite": "not an Aseprite file: its contents are something else",
+        "art.aseprite": "not an Aseprite file",
         "cut.png": "cut off: the file ends too early",
         "text.png": "not a picture",
         "zero.png": "empty: the file has no bytes",
@@ -180,12 +180,12 @@ def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
 def test_nothing_usable_says_so(tmp_path: Path) -> None:
     (tmp_path / "void").mkdir()
     (tmp_path / "void" / "notes.txt").write_text("hello")
-    with pytest.raises(BadInputError, match="There are no pictures in 'void'") as nothing:
+    with pytest.raises(BadInputError, match="No images found in 'void'") as nothing:
         imported(tmp_path / "void")
     assert "PNG, GIF, BMP, WebP, JPEG, TGA" in nothing.value.hint
     for number in range(3):
         (tmp_path / "void" / f"{number}.png").write_bytes(b"")
-    with pytest.raises(BadInputError, match="None of the 3 pictures in 'void' can be used") as useless:
+    with pytest.raises(BadInputError, match="None of the 3 images in 'void' can be used") as useless:
         imported(tmp_path / "void")
     assert "3 x empty: the file has no bytes" in useless.value.hint
     with pytest.raises(BadInputError, match=r"'0\.png' can't be used: empty"):
@@ -194,7 +194,7 @@ def test_nothing_usable_says_so(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"'warm\.hex' is a palette, not a sprite") as palette:
         imported(tmp_path / "warm.hex")
     assert "Generate page" in palette.value.hint
-    with pytest.raises(BadInputError, match="There is no file or folder"):
+    with pytest.raises(BadInputError, match="No file or folder"):
         imported(tmp_path / "gone")
     with pytest.raises(BadInputError):
         imported()

@@ -48,8 +48,8 @@ def test_a_sheet_is_cut_along_its_own_grid_and_all_others_as_before(game: Path, 
     before = imported(game, sheets=sheets)
     after = imported(game, sheets=sheets, sheet_grids="spirits.png=12x14; fists.png=24x17")
     cut = notes(after, "cut sheet")
-    assert cut["spirits.png"] == "cut into 84 tiles of 12 x 14 pixels"
-    assert cut["fists.png"] == "cut into 42 tiles of 24 x 17 pixels"
+    assert cut["spirits.png"] == "sliced into 84 tiles of 12 x 14 pixels"
+    assert cut["fists.png"] == "sliced into 42 tiles of 24 x 17 pixels"
     own = {"spirits.png", "fists.png"}
     assert {name: words for name, words in cut.items() if name not in own} == {
         name: words for name, words in notes(before, "cut sheet").items() if name not in own
@@ -63,7 +63,7 @@ def test_a_sheet_is_cut_along_its_own_grid_and_all_others_as_before(game: Path, 
 def test_a_name_may_stand_for_several_sheets_and_an_unknown_name_is_reported(game: Path) -> None:
     *events, result = events_of(game, sheets="grid", sheet_grids="strip?.png=8x16; spirit.png=12x14")
     told = [event.title for event in events if isinstance(event, Notice)]
-    assert "No sheet is named 'spirit.png'." in told and len(told) == 1
+    assert "No sheet matches 'spirit.png'." in told and len(told) == 1
     assert notes(result, "cut sheet")["strip0.png"].endswith("tiles of 8 x 16 pixels")  # type: ignore[arg-type]
 
 

@@ -108,17 +108,17 @@ def test_each_line_that_lies_is_said_and_the_rest_goes_on(folder: Path) -> None:
     assert said(event) == [
         "line 3: 2 columns instead of 3",
         "line 4: 4 columns instead of 3",
-        "line 5: there is no file 'none.png'",
+        "line 5: no file 'none.png' found",
         "line 6: '../a.png' leads out of the folder of this table",
         "line 7: '/etc/a.png' is an absolute path: write the path relative to the folder of this table",
         "line 8: 'C:\\\\a.png' is an absolute path: write the path relative to the folder of this table",
-        "line 9: 'a.png' has a row already, which counts: line 2",
-        "line 10: it names no file",
-        "line 11: 'inf' is too large a number: it counts as missing",
-        "line 12: '1e31' is too large a number: it counts as missing",
-        "line 12: 'cheap' is not a number: it counts as missing",
-        "line 13: 'x\"y' is not a number: it counts as missing",
-        "line 14: 'b.png' has a row already, which counts: line 13",
+        "line 9: 'a.png' already has a row: line 2",
+        "line 10: no file name",
+        "line 11: 'inf' is too large and counts as missing",
+        "line 12: '1e31' is too large and counts as missing",
+        "line 12: 'cheap' is not a number and counts as missing",
+        "line 13: 'x\"y' is not a number and counts as missing",
+        "line 14: 'b.png' already has a row: line 13",
     ]
     assert numbers(event) == {"a.png": [1, 2], "b.png": [1, None], "sub/c.png": [None, 2], "sub/d.png": [None] * 2}
     assert all(item.path == folder / "labels.csv" for item in event.notes)
@@ -137,9 +137,9 @@ def test_each_line_that_lies_is_said_and_the_rest_goes_on(folder: Path) -> None:
         ("a.png,1".encode("utf-16"), "line 1 is not UTF-8 text"),
         (b"a.png,1\0\n", "not a text"),
         (bytes(range(1, 256)) * 40, "not UTF-8 text"),
-        (b"a.png\nb.png\n", "it has only one column"),
-        (b"a.png,\nb.png,\n", "it has only one column"),
-        (b'"a.png,1\nb.png,2\n', "no line of it can be read: line 1: a quotation mark"),
+        (b"a.png\nb.png\n", "only one column"),
+        (b"a.png,\nb.png,\n", "only one column"),
+        (b'"a.png,1\nb.png,2\n', "no readable line: line 1: a quotation mark"),
         (("a.png" + ",1" * (MAX_NUMBERS + 1)).encode(), "too many columns of numbers: 65, at most 64"),
     ],
 )
@@ -162,7 +162,7 @@ def test_sheets_and_their_sprites(folder: Path) -> None:
     event = with_labels(folder, "potions.png,potion\npotions#1,ruby\npotions.png#2,opal\npotions.png#9,x\na,blade\n")
     assert classes(event)["potions.png#0"] == "potion" and classes(event)["a.png"] == "blade"
     assert classes(event)["potions.png#1"] == "ruby" and classes(event)["potions.png#2"] == "opal"
-    assert said(event)[0] == "line 4: there is no sprite 'potions.png#9'"
+    assert said(event)[0] == "line 4: no sprite 'potions.png#9' found"
 
 
 def test_archives_by_themselves_and_in_folders(tmp_path: Path) -> None:
@@ -180,12 +180,12 @@ def test_what_was_not_dropped_does_not_count(folder: Path) -> None:
     (folder / "labels.csv").write_text("a.png,1\nb.png,2\n")
     assert imported(folder / "a.png").sprites.target_names == ()
     event = imported(folder / "a.png", folder / "labels.csv")
-    assert numbers(event) == {"a.png": [1]} and said(event) == ["line 2: there is no file 'b.png'"]
+    assert numbers(event) == {"a.png": [1]} and said(event) == ["line 2: no file 'b.png' found"]
     other = write(folder.parent / "other" / "b.png", sprite(9))
     assert numbers(imported(other, folder / "labels.csv")) == {"b.png": [None]}
     (folder / "alone").mkdir()
     (folder / "alone" / "labels.csv").write_text("a.png,1\n")
-    with pytest.raises(BadInputError, match="There are no pictures"):
+    with pytest.raises(BadInputError, match="No images found"):
         imported(folder / "alone")
 
 
@@ -194,7 +194,7 @@ def test_names_with_accents_and_of_twins(folder: Path) -> None:
     write(folder / "twin.png", sprite(0))
     event = with_labels(folder, "a.png,1\n\u00e9p\u00e9e.png,2\ntwin.png,3\n")
     assert numbers(event)["\u00e9p\u00e9e.png"] == [2]
-    assert reasons(event) == {"twin.png": "the same pixels as a.png, which has other numbers"}
+    assert reasons(event) == {"twin.png": "duplicate of a.png with other numbers"}
 
 
 def test_idx_files_know_their_own_classes(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch
     for number in range(25):
         write(tmp_path / "set" / f"{number}.png", sprite(number))
     told = [event for event in events_of(tmp_path / "set") if isinstance(event, Progress)]
-    assert [event.done for event in told if event.what == "files looked through"] == [10, 20]
+    assert [event.done for event in told if event.what == "files searched"] == [10, 20]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_the_separator_line_for_excel_is_skipped(folder: Path) -> None:
     event = with_labels(folder, "\ufeffsep=;\r\nfile;class;price\r\na.png;sword;1,5\r\nno.png;gem;2,5\r\n")
     assert classes(event)["a.png"] == "sword" and numbers(event)["a.png"] == [1.5]
     assert event.sprites.target_names == ("price",)
-    assert said(event)[0] == "line 4: there is no file 'no.png'"
+    assert said(event)[0] == "line 4: no file 'no.png' found"
 
 
 def test_the_row_numbers_of_pandas_are_no_targets() -> None:
@@ -332,4 +332,4 @@ def test_a_unique_last_name_of_a_frame_finds_its_row(folder: Path) -> None:
     event = with_labels(folder, "items.png#ruby,5\nitems.png#1,6\nitems#coins/1,7\n")
     numbers_of_items = {name: value for name, value in numbers(event).items() if name.startswith("items")}
     assert numbers_of_items == {"items.png#gems/ruby": [5], "items.png#gems/1": [None], "items.png#coins/1": [7]}
-    assert said(event)[0] == "line 2: there is no sprite 'items.png#1'"
+    assert said(event)[0] == "line 2: no sprite 'items.png#1' found"

@@ -119,13 +119,13 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
     *events, event = events_of(folder, cache=tmp_path / "cache")
     assert isinstance(event, SpritesImported) and event.sprites.names == ("a.png",)
     (notice,) = [said for said in events if isinstance(said, Notice)]
-    assert notice.title == "Can't read b.png and 4 more: you are not allowed to read this file."
+    assert notice.title == "Can't read b.png and 4 more: no permission to read this file."
     assert reasons(event, "no access") == {
-        "b.png": "you are not allowed to read this file",
+        "b.png": "no permission to read this file",
         "c.png": "the file can't be read: Input/output error",
-        "gone.png": "the file has gone since it was found",
-        "locked.zip": "you are not allowed to read this file",
-        "sub": "the folder has gone since it was found",
+        "gone.png": "the file was moved or deleted",
+        "locked.zip": "no permission to read this file",
+        "sub": "the folder was moved or deleted",
     }
     monkeypatch.undo()
     again = imported(folder, cache=tmp_path / "cache")
@@ -174,7 +174,7 @@ def test_folders_with_equal_names_give_a_single_notice(tmp_path: Path) -> None:
         write(tmp_path / version / "set" / "sword" / f"{version}.png", sprite(int(version[1])))
     *events, _ = events_of(tmp_path / "v1" / "set", tmp_path / "v2" / "set")
     (notice,) = [event for event in events if isinstance(event, Notice)]
-    assert notice.title == "Folders with equal names become one set: v1/set, v2/set."
+    assert notice.title == "Merged folders with equal names: v1/set, v2/set."
 
 
 def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:

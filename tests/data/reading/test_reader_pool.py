@@ -300,7 +300,7 @@ class HangingSource(PictureSource):
         yield from super().read(file)
 
 
-@pytest.mark.parametrize("stage", ["files found", "files read", "sprites kept for the next time", "after the last"])
+@pytest.mark.parametrize("stage", ["files found", "files read", "sprites cached", "after the last"])
 def test_closing_leaves_nothing_running(tmp_path: Path, stage: str) -> None:
     folder = write_many(tmp_path / "set", 300, 16)
     close_at_once(import_sprites([folder], ImportOptions()))  # before the first event

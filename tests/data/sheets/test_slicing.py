@@ -123,7 +123,11 @@ def test_what_can_not_be_cut_says_why(tmp_path: Path) -> None:
     frames = [frame("a", 0, 0, 16, 8), frame("b", 16, 0, 16, 8)]
     write_sheet(tmp_path / "gems.png", np.tile(sprite(0), (1, 4, 1)), frames)
     (tmp_path / "broken.png").write_bytes(png_of(sprite(1))[:60])
-    for name, words in (("gems.png", "describes"), ("broken.png", "broken.png"), ("other.png", "'other.png' has gone")):
+    for name, words in (
+        ("gems.png", "describes"),
+        ("broken.png", "broken.png"),
+        ("other.png", "other.png' was moved"),
+    ):
         with pytest.raises(BadInputError, match=words):
             looked_at(tmp_path, name)
 
@@ -210,5 +214,5 @@ def test_a_cut_sheet_is_noted_also_when_none_of_it_is_kept(tmp_path: Path) -> No
     write(tmp_path / "a.png", sheet)
     write(tmp_path / "b.png", sheet)
     event = imported(tmp_path, sheets="grid", tile=16)
-    words = "cut into 4 tiles of 16 x 16 pixels"
+    words = "sliced into 4 tiles of 16 x 16 pixels"
     assert len(event.sprites) == 4 and notes(event, "cut sheet") == {"a.png": words, "b.png": words}

@@ -45,7 +45,7 @@ def test_the_merged_picture_is_read(tmp_path: Path, method: int) -> None:
     [
         (b"", "unreadable", "no bytes"),
         (b"no archive", "unreadable", "not a zip archive"),
-        (ora(("stack.xml", b"<image/>")), "unsupported", "without a merged picture"),
+        (ora(("stack.xml", b"<image/>")), "unsupported", "without a merged image"),
         (ora(("mergedimage.png", b"text")), "unreadable", "not a picture"),
         (ora(("mergedimage.png", png(50_000, 50_000, 8, 6, [bytes(9)]))), "refused", "50,000 x 50,000"),
         (ora(("mergedimage.png", png_of(sprite(1))))[:-30], "unreadable", "cut off"),

@@ -72,7 +72,7 @@ def test_layers_are_drawn_over_one_another(tmp_path: Path) -> None:
     ("data", "group", "words"),
     [
         (b"", "unreadable", "no bytes"),
-        (b"{", "unreadable", "belong in a Piskel file"),
+        (b"{", "unreadable", "not the contents of a Piskel file"),
         (b"[" * 100_000, "unreadable", "contents"),
         (b'{"modelVersion": 2, "piskel": {"width": "8"}}', "unreadable", "contents"),
         (piskel(width=0), "unreadable", "contents"),
@@ -82,7 +82,7 @@ def test_layers_are_drawn_over_one_another(tmp_path: Path) -> None:
         (piskel(width=50_000), "refused", "50,000 x 8"),
         (piskel(*["{}"] * 1_001), "refused", "too many layers"),
         (piskel(layer(([[0]], "data:image/png;base64,?"))), "unreadable", "no bytes"),
-        (piskel(layer(([[0]], url(b"GIF89a" + bytes(30))))), "unreadable", "are not PNG"),
+        (piskel(layer(([[0]], url(b"GIF89a" + bytes(30))))), "unreadable", "not a PNG"),
         (piskel(layer(([[0], [1]], strip(FRAMES[0])))), "unreadable", "the size of its frames"),
         (piskel(layer(([[-1]], strip(FRAMES[0])))), "unreadable", "contents"),
         (piskel(layer(([[10**9]], strip(FRAMES[0])))), "refused", "too many frames"),

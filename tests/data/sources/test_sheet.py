@@ -215,7 +215,7 @@ def test_json_of_another_program_costs_no_picture(tmp_path: Path, content: objec
     written(tmp_path / "set", "s.json", content)
     event = imported(tmp_path / "set", size=16)
     assert event.sprites.names == ("s.png",) and not event.quarantine
-    assert notes(event, "description")["s.png"].startswith("s.json beside it")
+    assert notes(event, "description")["s.png"].startswith("s.json ")
 
 
 NAMED = {"frames": TWO, "meta": {"image": "Hero-Sheet.png"}}

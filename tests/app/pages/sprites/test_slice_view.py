@@ -311,7 +311,7 @@ def test_a_sheet_that_has_gone_says_so(qtbot: QtBot, page: SpritesPage, folder: 
     (folder / "a.png").unlink()
     page.summary.see_cells.click()
     view = page.cutting
-    qtbot.waitUntil(lambda: "'a.png' has gone" in view.problem.text())
+    qtbot.waitUntil(lambda: "'a.png' was moved or deleted" in view.problem.text())
     assert view.problem.isVisible() and not view.slice_button.isEnabled()
     click(view.after)
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
@@ -543,7 +543,7 @@ def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, pa
     result = page.session.open_sprites.result
     assert result is not None and "whole.png" in result.sprites.names
     words = {item.name: item.reason for item in result.note_groups["cut sheet"]}
-    assert words["wide.png"] == "cut into 2 tiles of 32 x 24 pixels" and "24 x 24" in words["strip5.png"]
+    assert words["wide.png"] == "sliced into 2 tiles of 32 x 24 pixels" and "24 x 24" in words["strip5.png"]
 
 
 def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
