@@ -175,7 +175,7 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
     hint = "No space left on device. Training waits and nothing is lost. Fix the cause, then resume."
     assert [card.words for card in opened.notices.cards()] == [(f"Can't write to {training.path}.", hint)]
-    assert controls.pause.text().strip() == "Go on"
+    assert controls.pause.text().strip() == "Resume"
     qtbot.waitUntil(training.is_live, timeout=LONG_MS)
     chunk = training.chunk
     click(controls.pause)

@@ -33,7 +33,7 @@ from studio.exports.sprites.formats import sprite_exports
 from tests.app.conftest import LONG_MS, click, cpu_of, endless, start_tiny, wait_idle
 from tests.exports.tools import Rounded, RoundedConfig
 
-_PNG, _CSV = "PNG picture (*.png)", "CSV table (*.csv)"
+_PNG, _CSV = "PNG image (*.png)", "CSV table (*.csv)"
 
 
 @pytest.fixture
@@ -327,7 +327,7 @@ def test_a_format_that_can_not_be_had_says_why(qtbot: QtBot, ready: Session, par
     shown = dialog(ready, parent, "run", "regression")
     assert not shown.formats.findChildren(QRadioButton)[0].isEnabled()
     assert any("not round" in label.text() for label in shown.formats.findChildren(QLabel))
-    assert not shown.start.isEnabled() and "None of the formats" in shown.start.toolTip()
+    assert not shown.start.isEnabled() and "No format supports" in shown.start.toolTip()
 
 
 def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: Session) -> None:
@@ -339,7 +339,7 @@ def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: S
     qtbot.addWidget(actions)
     actions.set_runs([summarise(ready.training.path)])
     assert actions.use.isEnabled()
-    assert not actions.export.isEnabled() and "starting" in actions.export.toolTip()
+    assert not actions.export.isEnabled() and "Loading" in actions.export.toolTip()
     assert not actions.export_model()
     ready.catalog.exports = known
     ready.catalog.ready.emit()

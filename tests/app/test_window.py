@@ -190,15 +190,15 @@ def test_disabled_menu_entries_have_a_reason(window: Window) -> None:
 def test_unavailable_keys_show_a_reason(window: Window) -> None:
     window.show_page("runs")
     window.runs.actions_row.trash_by_key()
-    assert titles(window) == ["Choose a run in the table."]
+    assert titles(window) == ["Select a run."]
     window.generate.editing.paste()
-    assert titles(window)[-1] == "The chosen model can't edit sprites."
+    assert titles(window)[-1] == "This model can't edit sprites."
 
 
 def test_a_sprite_that_the_chosen_model_cannot_edit_is_reported(window: Window) -> None:
     window.session.runs.are_known = True
     window.session.editing.open(NamedSprite(np.zeros((8, 8, 4), np.uint8), "orc"))
-    assert titles(window) == ["orc waits in the editor: the chosen model can't edit sprites."]
+    assert titles(window) == ["orc stays in the editor. This model can't edit sprites."]
     window.session.editing.close()
     window.notices.remove_outdated()
     assert titles(window) == []
@@ -209,7 +209,7 @@ def test_a_run_whose_folder_is_gone_offers_no_model(qtbot: QtBot, own_run: Path,
     training.path, training.has_checkpoint, training.record = own_run, True, RunDir(own_run).record()
     shutil.rmtree(own_run)
     training.state_changed.emit()
-    assert not settled.train.generate.isEnabled() and "moved or removed" in settled.train.generate.toolTip()
+    assert not settled.train.generate.isEnabled() and "moved or deleted" in settled.train.generate.toolTip()
 
 
 def test_the_train_page_offers_to_predict_with_a_classifier(qtbot: QtBot, own_run: Path, settled: Window) -> None:

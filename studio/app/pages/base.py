@@ -1,4 +1,4 @@
-"""What all pages have in common."""
+"""Base class of the window's pages."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ from studio.core.errors import StudioError
 if TYPE_CHECKING:
     from studio.app.widgets.plot.time_plot import TimePlot
 
-_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
+_PLOT_KINDS = "PNG image (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
 
 class Page(QWidget):
-    """A page of the window. page_wanted: the name of another page to show. undo_changed: `undo_title` is another."""
+    """A page of the window.
+
+    page_requested: the name of another page to show. undo_changed: `undo_title` has changed. has_undo: the page has its
+    own undo history, so Undo does not act on the open sprites while the page is shown.
+    """
 
     page_requested = Signal(str)
     undo_changed = Signal()
-    has_undo = False  # of its own: what was done to the open sprites is then undone on other pages alone
+    has_undo = False
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
 
     def save_plot(self, plot: TimePlot, name: str) -> None:
-        """Save a plot, asking where; `name` is proposed."""
-        path = dialogs.choose_save_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
+        """Ask for a path, with `name` as the proposal, and save the plot."""
+        path = dialogs.choose_save_file(self, self.session.settings, "Save plot", name, _PLOT_KINDS)
         if path is None:
             return
         try:
@@ -42,41 +46,41 @@ class Page(QWidget):
             self.session.notify_saved([path])
 
     def save_film(self, run: Path) -> None:
-        """Save how a run learnt, asking where."""
+        """Ask for a path and save a run's live samples as an animation."""
         chosen = dialogs.choose_save_sprites(
-            self, self.session.settings, "Save how it learnt", f"{run.name}.gif", plays=True
+            self, self.session.settings, "Save timelapse", f"{run.name}.gif", plays=True
         )
         if chosen is not None:
             self.session.inference.save_film(run, *chosen)
 
     def before_show(self) -> None:
-        """The page is about to be shown."""
+        """Update the page before the window shows it."""
 
     def undo_title(self) -> str:
-        """What Undo takes back on this page; empty for nothing. For a page that `has_undo`, as all of these."""
+        """Return the title of the step that Undo takes back; '' for an empty history. Used if `has_undo`."""
         return ""
 
     def undo(self) -> None:
-        """Take it back."""
+        """Undo the last step."""
 
     def redo_title(self) -> str:
-        """What Redo does again on this page; empty for nothing."""
+        """Return the title of the step that Redo repeats; '' without a step."""
         return ""
 
     def redo(self) -> None:
-        """Do it again."""
+        """Redo the step that was undone last."""
 
     def save_state(self) -> None:
-        """Store layouts, settings and work that changed; the window calls this about twice a second. Raises OSError."""
+        """Store changed layouts, settings and work; the window calls this about twice a second. Raises OSError."""
 
     def save_before_close(self) -> None:
         """Store all changes, half-typed texts too, before the window closes. Raises OSError."""
         self.save_state()
 
     def save_samples(self) -> bool:
-        """Save the sprites that the page shows, asking where. False when it shows none to save."""
+        """Ask for a path and save the page's sprites. Return False if the page shows no sprites."""
         return False
 
     def export_model(self) -> bool:
-        """Open the export dialog for the page's model. False when there is none."""
+        """Open the export dialog for the page's model. Return False without a model."""
         return False

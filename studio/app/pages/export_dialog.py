@@ -1,4 +1,4 @@
-"""Exporting a model: which format, where; then the check; then how to use it."""
+"""Dialog that exports a model: choose a format and a path, check the written file, show example code."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from studio.core.events import Exported, JobFailed, Progress
 from studio.engine.control.control import Control
 from studio.engine.devices.types import Device
 
-_WHERE = "Where the model is written."
-_START = "Write the file, read it back and compare it."
-_LOWEST, _HIGHEST = 520, 760  # logical pixels: as high as its window, so that many formats are seen at once
+_WHERE = "Where to write the model."
+_START = "Write the file, then read it back and compare."
+_LOWEST, _HIGHEST = 520, 760  # logical pixels: as high as the window, to show many formats
 _CHOOSING, _WRITING, _DONE = range(3)
 
 
 class ExportDialog(QDialog):
-    """Stays usable beside a training: the export runs between two of its ticks."""
+    """Export dialog with three stages: choose, write, done.
+
+    A running training continues: the export runs between two training ticks.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class ExportDialog(QDialog):
         device: Device,
         parent: QWidget,
     ) -> None:
-        """recipe: by its name; empty where it is not known."""
+        """Build the dialog. recipe: the recipe's name; '' for an unknown recipe."""
         super().__init__(parent)
         self._session = session
         self._source = source
@@ -53,15 +56,15 @@ class ExportDialog(QDialog):
         self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
         self.path = QLineEdit()
         self.path_reason = factory.FieldError(self.path, _WHERE)
-        self.failure = factory.text("", "error")  # why the last export failed
+        self.failure = factory.text("", "error")
         self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
         self.start = factory.button("Export", _START, "export", "primary")
         self.cancel = factory.button("Cancel", "Close without exporting.")
-        self.stop = factory.button("Cancel", "Stop writing; nothing is left behind.")
+        self.stop = factory.button("Cancel", "Stop the export and delete the partial file.")
         self.done_button = factory.button("Close", "Close this window.", role="primary")
-        self.copy = factory.button("Copy", "Copy these lines to the clipboard.", "copy")
+        self.copy = factory.button("Copy", "Copy this code to the clipboard.", "copy")
         self.outcome = factory.text()
-        self.language = factory.combo("Language", "The language of the lines below.")
+        self.language = factory.combo("Language", "Language of the code below.")
         self.snippet = QPlainTextEdit()
         self._bar = QProgressBar()
         self._stages = QStackedWidget()
@@ -74,9 +77,9 @@ class ExportDialog(QDialog):
         for stage in (self._choosing(title), self._writing(), self._finished()):
             self._stages.addWidget(stage)
         self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
-        self.start.setDefault(True)  # what Enter presses, in the field as well
+        self.start.setDefault(True)
         self.browse.setAutoDefault(False)
-        self.stop.setAutoDefault(False)  # Enter that began the export must not end it
+        self.stop.setAutoDefault(False)  # else the Enter key that started the export would cancel it
         self.failure.hide()
         self._connect()
 
@@ -118,7 +121,7 @@ class ExportDialog(QDialog):
 
     def _writing(self) -> QWidget:
         self._bar.setTextVisible(False)
-        text = "Writing the file, reading it back and comparing it with the model…"
+        text = "Writing the file and comparing it with the model…"
         return factory.panel(factory.column(1, factory.text(text), self._bar, 1, factory.row(1, self.stop)))
 
     def _finished(self) -> QWidget:
@@ -126,15 +129,15 @@ class ExportDialog(QDialog):
         self.snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.snippet.setMinimumHeight(200)
-        factory.set_name_and_tip(self.snippet, "How to use it", "Lines that load and use the file.")
-        head = factory.row(factory.heading("How to use it in"), self.language, 1, self.copy)
+        factory.set_name_and_tip(self.snippet, "Example code", "Example code that loads the file.")
+        head = factory.row(factory.heading("Example code for"), self.language, 1, self.copy)
         return factory.panel(
             factory.column(factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
         )
 
     @Slot()
     def _on_format_chosen(self) -> None:
-        QTimer.singleShot(0, self, self._scroll_to_chosen)  # when its settings have got their room
+        QTimer.singleShot(0, self, self._scroll_to_chosen)  # after the layout has shown the settings
 
     @Slot()
     def _scroll_to_chosen(self) -> None:
@@ -149,7 +152,7 @@ class ExportDialog(QDialog):
             self.path.setText(str(files.free_path(self._folder() / f"{self._name}{form.suffix}")))
 
     def _folder(self) -> Path:
-        """Return the folder that the user saved to last."""
+        """Return the folder of the last save."""
         return Path(self._session.settings.text("last_save_folder", str(Path.home())))
 
     @Slot()
@@ -180,7 +183,7 @@ class ExportDialog(QDialog):
 
     @Slot(object)
     def _on_failed(self, failed: JobFailed) -> None:
-        """Go back to the choices with the reason, so that the user can choose another path or format."""
+        """Return to the choices and show the error, so that the user can choose another path or format."""
         if self._stages.currentIndex() == _WRITING:
             self.failure.setText(f"{failed.title} {failed.hint}".strip())
             self.failure.show()
@@ -194,13 +197,13 @@ class ExportDialog(QDialog):
 
     @Slot(object)
     def _on_exported(self, exported: Exported) -> None:
-        """Show what this dialog asked for: an earlier one's export may end after it was closed."""
+        """Show the result. Ignore an export that another, closed dialog started."""
         if self._stages.currentIndex() != _WRITING:
             return
         names = "\n".join(str(path) for path in exported.paths)
         same, size = formatting.describe_agreement(exported.difference), formatting.memory(exported.size_bytes)
-        card = f"\nIts card says where it comes from: {exported.card[1].name}" if exported.card else ""
-        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}\n{size}{card}")
+        card = f"\nModel card: {exported.card[1].name}" if exported.card else ""
+        self.outcome.setText(f"The file gives {same} as the model.\n\n{names}\n{size}{card}")
         self._snippets = exported.snippets
         self.language.clear()
         self.language.addItems(list(exported.snippets))
@@ -208,16 +211,16 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _refresh_buttons(self) -> None:
-        """Enable Export when an export can start; close the dialog when the status bar cancelled the export."""
+        """Enable Export if an export can start. Close the dialog if the export was cancelled in the status bar."""
         busy = self._session.inference.is_busy()
-        reason = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
-        factory.set_enabled(self.start, "A model is busy. Try again shortly." if busy else reason, _START)
+        reason = self.formats.problem() or ("" if self.path.text().strip() else "Enter a file name first.")
+        factory.set_enabled(self.start, "A model is busy. Try again in a moment." if busy else reason, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
             super().reject()
 
     @Slot()
     def reject(self) -> None:
-        """Close the dialog and cancel the export; the status bar shows the cancelled export until its end."""
+        """Close the dialog and cancel a running export; the status bar shows the export until its end."""
         if self._stages.currentIndex() == _WRITING:
             self._session.inference.cancel()
         super().reject()

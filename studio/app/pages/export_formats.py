@@ -1,4 +1,4 @@
-"""The formats that a model can be exported to, and the settings of the one that is chosen."""
+"""Radio buttons for the export formats, with the chosen format's settings."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _INDENT = 3 * factory.GRID
 
 
 class ExportFormats(QWidget):
-    """One of the formats can be chosen; those that can't be written, or not of this recipe, say why not.
+    """A list of export formats. Formats that can't be used are disabled and show the reason.
 
-    format_chosen: another one is. edited: its settings are others.
+    format_chosen: the user chose another format. edited: the user changed a setting.
     """
 
     format_chosen = Signal()
     edited = Signal()
 
     def __init__(self, formats: Sequence[ModelExport], recipe: Recipe | None) -> None:
-        """recipe: the model's; None where it is not known."""
+        """Fill the list. recipe: the model's recipe; None for an unknown recipe."""
         super().__init__()
         self._formats = formats
         self._recipe = recipe
@@ -45,26 +45,26 @@ class ExportFormats(QWidget):
         self._choice.idClicked.connect(self._on_format_clicked)
 
     def chosen(self) -> ModelExport | None:
-        """The chosen format; None where none can be written."""
+        """Return the chosen format; None if the list has no usable format."""
         index = self._choice.checkedId()
         return self._formats[index] if index >= 0 else None
 
     def chosen_row(self) -> QWidget | None:
-        """The chosen format with its settings, as it is shown."""
+        """Return the widget with the chosen format and its settings."""
         index = self._choice.checkedId()
         return self._rows[index] if index >= 0 else None
 
     def config(self) -> Config:
-        """The settings of the chosen format. Raises UsageError."""
+        """Return the chosen format's settings. Raises UsageError for an invalid value."""
         form = self.chosen()
         assert form is not None
         return self._forms[form.name].config() if form.name in self._forms else form.Config()
 
     def problem(self) -> str:
-        """Why nothing can be exported with what is chosen, in a sentence; empty when it can."""
+        """Return why the export can't start with these choices; '' if it can."""
         form = self.chosen()
         if form is None:
-            return "None of the formats can hold this model."
+            return "No format supports this model."
         return self._forms[form.name].problem() if form.name in self._forms else ""
 
     def _row(self, index: int, form: ModelExport) -> QWidget:

@@ -1,4 +1,4 @@
-"""Which model to use: the one that trains, or any run at any of its checkpoints."""
+"""Combo boxes that choose a model (the live training or a run) and a checkpoint."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _WORDS = {"best": "Best", "last": "Last"}
 
 
 class ModelChoice(QWidget):
-    """A model and its checkpoint; with `only_runs`, side by side and without the model that trains.
+    """Combo boxes for a model and its checkpoint.
 
-    changed: another model, or another checkpoint of it. first: runs of models that can do that come first.
-    before: the run that is chosen until the user chooses, if it is there; else the first one.
+    changed: another model or checkpoint was chosen, or the list was updated. only_runs: leave out the live model, and
+    show the boxes side by side. first: runs with this ability are listed first. before: path of the run to choose at
+    the start.
     """
 
     changed = Signal()
@@ -40,18 +41,16 @@ class ModelChoice(QWidget):
     ) -> None:
         super().__init__()
         self._before = before
-        self._checkpoints: dict[str, str] = {}  # that the user has chosen, by run
+        self._checkpoints: dict[str, str] = {}  # the user's choice for each run
         self._session, self._only_runs, self._first = session, only_runs, first
-        self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
-        self._wanted = ""  # the run or the live model; empty until the user chooses
-        self._wanted_checkpoint = ""  # of a run that was chosen elsewhere, until its checkpoints are listed
-        what = (
-            ("Run", "One of your runs.") if only_runs else ("Model", "The model that trains now, or one of your runs.")
-        )
+        self._quick: tuple[str, ...] = ()  # the run's checkpoints with a distilled network
+        self._wanted = ""  # run path or _LIVE; empty until the user chooses
+        self._wanted_checkpoint = ""  # chosen by `choose`, until the list has arrived
+        what = ("Run", "A finished or stopped run.") if only_runs else ("Model", "The live training or a run.")
         self.models = factory.combo(*what)
         self.checkpoints = QComboBox()
         factory.set_name_and_tip(
-            self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites."
+            self.checkpoints, "Checkpoint", "The training step; Best has the best validation result."
         )
         for control in (self.models, self.checkpoints):
             factory.need_focus_for_wheel(control)
@@ -69,7 +68,7 @@ class ModelChoice(QWidget):
         self.refresh()
 
     def source(self) -> SavedModel | Control | None:
-        """The chosen model; None when there is none."""
+        """Return the chosen model; None if the list is empty."""
         chosen = self.models.currentData()
         if chosen == _LIVE:
             return self._session.training.control
@@ -77,60 +76,62 @@ class ModelChoice(QWidget):
         return SavedModel(Path(chosen), checkpoint) if chosen else None
 
     def is_known(self) -> bool:
-        """Whether it is known by now which models there are."""
+        """Return whether the list of models is complete: runs are listed and recipes are loaded."""
         return self._session.training.record is not None or (
             self._session.runs.are_known and bool(self._session.catalog.recipes)
         )
 
     def run(self) -> Path | None:
-        """The folder of the chosen model, also of the one that trains; None when there is none."""
+        """Return the chosen model's run folder, also for the live model; None if the list is empty."""
         chosen = self.models.currentData()
         return self._session.training.path if chosen == _LIVE else Path(chosen) if chosen else None
 
     def name(self) -> str:
-        """What the chosen model is called."""
+        """Return the chosen model's display name."""
         return self._session.training.title if self.models.currentData() == _LIVE else self.models.currentText()
 
     def record(self) -> RunRecord | None:
-        """What is known of the chosen model."""
+        """Return the chosen model's run record; None if unknown."""
         chosen = self.models.currentData()
         if chosen == _LIVE:
             return self._session.training.record
         return next((run.record for run in self._session.runs.runs if str(run.path) == chosen), None)
 
     def device(self) -> Device | None:
-        """Where the chosen model is, or is to be."""
+        """Return the device that holds the live model, or else the device chosen for work."""
         if self.models.currentData() == _LIVE:
             return self._session.training.device
         return self._session.device_choice.device
 
     def recipe(self) -> Recipe | None:
-        """What kind of model is chosen; None when there is none."""
+        """Return the chosen model's recipe; None if unknown."""
         record = self.record()
         return self._session.catalog.recipes.get(record.recipe) if record else None
 
     def is_quick(self) -> bool:
-        """Whether the chosen model has a distilled network."""
+        """Return whether the chosen checkpoint has a distilled network."""
         source = self.source()
         return isinstance(source, SavedModel) and source.checkpoint in self._quick
 
     def look_again(self) -> None:
-        """The chosen run may have other checkpoints by now."""
+        """List the chosen run's checkpoints again."""
         chosen = self.models.currentData()
         if chosen and chosen != _LIVE:
             self._session.inference.list_checkpoints(Path(chosen))
 
     def choose(self, path: Path, checkpoint: str = "") -> None:
-        """Choose a run, at this checkpoint if one is named."""
+        """Choose a run and, unless empty, a checkpoint by name."""
         self._wanted, self._wanted_checkpoint = str(path), checkpoint
         self.refresh()
         self.look_again()
 
     @Slot()
     def refresh(self) -> None:
-        """List the models that there are. What the user wants stays chosen; a training that ends becomes its run."""
+        """Fill the list again and keep the user's choice; an ended live training becomes its run."""
         training, before = self._session.training, self.models.currentData()
-        stays = training.state == "stopping" and self._wanted == _LIVE  # until it is a run, so that none jumps in
+        stays = (
+            training.state == "stopping" and self._wanted == _LIVE
+        )  # until the run is listed, so that the choice doesn't jump
         live = not self._only_runs and training.record is not None and (training.is_live() or stays)
         if live and self._wanted in ("", str(training.path)):
             self._wanted = _LIVE
@@ -181,7 +182,7 @@ class ModelChoice(QWidget):
             return
         self._quick = listed.quick
         names = [self.checkpoints.itemData(index) for index in range(self.checkpoints.count())]
-        if tuple(names) != listed.names:  # else the choice stays
+        if tuple(names) != listed.names:
             self.checkpoints.blockSignals(True)
             self.checkpoints.clear()
             for name in listed.names:

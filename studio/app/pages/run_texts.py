@@ -1,4 +1,4 @@
-"""How a run is put into words."""
+"""Texts about runs and trainings for several pages."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from studio.engine.runs.history import PLOTTED_CURVES
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunStatus, RunSummary
 
-# The line of readings: each with the sentence that explains it.
+# The line of readings, with tooltips.
 READINGS = {
-    "Step": "How often the model has been corrected; each step looks at one batch of sprites.",
-    "Epoch": "How often every sprite has been seen.",
-    "Loss": "How wrong the model is on the sprites it learns from; lower is better.",
-    "Held out": "How it does on sprites that were kept aside and that it never learns from.",
-    "Speed": "Sprites learnt from in a second.",
-    "Time left": "Until the time or the steps that you set are used up.",
-    "Memory": "In use on the device.",
+    "Step": "Weight updates so far. A step uses one batch of sprites.",
+    "Epoch": "Passes over the whole training set.",
+    "Loss": "Error on the training sprites; lower is better.",
+    "Validation": "Result on the validation sprites, which are never trained on.",
+    "Speed": "Training sprites per second.",
+    "Time left": "Time until the end of the set time or steps.",
+    "Memory": "Memory in use on the device.",
 }
 
-COPIES = "New sprites that are copies of sprites learnt from. By chance: as many as there are among your own."
+COPIES = "Share of generated sprites that copy training sprites. By chance: the share among your own sprites."
 
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 
-# What the quality meter measures that is shown: the figure's name, and what its curve is called.
+# Quality figures on show: key and curve title.
 QUALITY = {figure.key: figure.title for figure in PLOTTED_CURVES if figure.kind == "quality"}
 
-_LONG_SILENCE_S = 15.0  # of a training that is watched: it speaks every other second
+_LONG_SILENCE_S = 15.0  # a watched training sends a heartbeat every 2 s
 
 STANDINGS: Mapping[RunStatus, str] = {
     "queued": "Queued",
@@ -49,26 +49,26 @@ STANDINGS: Mapping[RunStatus, str] = {
 
 
 def queue_entry(run: RunSummary) -> str:
-    """A run of the queue; of one that has been begun, how it stands."""
+    """Return a queue row's text: the run's title, with the status unless queued."""
     return run.title if run.standing == "queued" else f"{run.title}: {_lower(STANDINGS[run.standing])}"
 
 
 def queue_state(runs: Sequence[RunSummary], *, is_on: bool, is_training: bool) -> str:
-    """What becomes of the runs in the queue."""
+    """Return the queue's status in a sentence."""
     if not is_on:
-        return f"{formatting.count(len(runs), 'run')}. Drag to change the order."
-    return "When a run ends, the next one begins." if is_training else "The next run is being begun."
+        return f"{formatting.count(len(runs), 'run')}. Drag to reorder."
+    return "The next run starts when this run ends." if is_training else "Starting the next run…"
 
 
 def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
-    """What waits, for a page that does not show the queue; empty where nothing does."""
+    """Return a sentence about the waiting runs, for pages without the queue; '' for an empty queue."""
     waiting = sum(run.standing != "training" for run in runs)
-    how = "the next one begins when this one ends." if is_on else "start it on the Runs page."
+    how = "starts when this run ends." if is_on else "start on the Runs page."
     return f"{formatting.count(waiting, 'run')} in the queue: {how}" if waiting else ""
 
 
 def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
-    """The readings of a training after a tick."""
+    """Return the texts for the line of readings after a tick."""
     device = training.device
     total = device.memory_total_bytes if device else 0
     left = {"idle": "–", "paused": "Paused"}.get(training.state, formatting.duration(chunk.eta_s))
@@ -76,7 +76,7 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
         "Step": formatting.number(chunk.first_step + len(chunk.losses)),
         "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else formatting.number(int(chunk.epoch)),
         "Loss": formatting.decimal(float(chunk.losses.mean())),
-        "Held out": figures(training.heldout),
+        "Validation": figures(training.heldout),
         "Speed": formatting.rate(chunk.sprites_per_s),
         "Time left": left,
         "Memory": formatting.memory(chunk.memory_bytes, total),
@@ -84,64 +84,64 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
 
 
 def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
-    """What a training starts from. titles: what runs are called."""
+    """Return the name of a training's start weights. titles: display names by run folder."""
     if source is None:
-        return "Nothing"
-    return "The starter" if source == STARTER else titles.get(source, source.name)
+        return "From scratch"
+    return "Bundled starter model" if source == STARTER else titles.get(source, source.name)
 
 
 def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) -> str:
-    """What it means to start from that, with so many sprites, which something else may suit better."""
+    """Return a sentence about the start weights. suggested: the better choice for this many sprites."""
     if source is None and suggested == STARTER:
-        return f"It learns from your sprites alone: {sprites} are soon learnt by heart, and copied."
+        return f"Trains only on your {sprites} sprites. Small sets are soon copied."
     if source is None:
-        return "It learns from your sprites alone."
+        return "Trains only on your sprites."
     if source == STARTER == suggested:
-        return "It knows what sprites are like, from CC0 art only: few of your own are copied less, and drawn cleaner."
+        return "Pretrained on CC0 art. Better for small sets: fewer copies, cleaner pixels."
     if source == STARTER:
-        return "It knows what sprites are like, from CC0 art only. For small sets of your own."
-    return "It goes on from what that model has learnt; classes of the same name are found again."
+        return "Pretrained on CC0 art. Best for small sets."
+    return "Continues from this model's weights. Classes are matched by name."
 
 
 def copies(quality: Quality) -> str:
-    """The copy meter."""
+    """Return the copy rate as a text."""
     return f"{formatting.percent(quality.copies)} ({formatting.percent(quality.copies_real)} by chance)"
 
 
 def figures(metrics: Mapping[str, float]) -> str:
-    """The figure that matters most: an accuracy or R² where there is one, else the loss."""
+    """Return the most important figure: accuracy or R² if present, else the loss."""
     if ACCURACY.name in metrics:
-        return f"{ACCURACY.format(metrics[ACCURACY.name])} right"
+        return f"{ACCURACY.format(metrics[ACCURACY.name])} correct"
     if R2.name in metrics:
         return f"{R2.title} {R2.format(metrics[R2.name])}"
     return LOSS.format(metrics[LOSS.name]) if LOSS.name in metrics else "–"
 
 
 def state(training: CurrentTraining) -> str:
-    """What the training is doing, and whether to go on, for the head of the page."""
+    """Return the training's status, with advice on stopping, for the page's head."""
     advice = training.advice
     verdict = f". {formatting.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""
     if training.state == "idle":
         return _end(training, verdict)
     if training.watched is not None:
         return _watched(training.watched, training.state, verdict)
-    paused = "the model can be used, and goes on whenever you like"
+    paused = "You can generate now or resume."
     if training.halted:
         paused = f"{training.halted.title} {training.halted.hint.partition('. ')[0]}"
     text: dict[State, str] = {
-        "starting": "Getting ready…",
+        "starting": "Starting…",
         "training": f"Training{verdict}",
-        "paused": f"Paused: {_lower(paused)}",
+        "paused": f"Paused. {paused}",
         "stopping": "Saving…",
     }
     return text.get(training.state, "")
 
 
 def _watched(watched: WatchedRun, state: State, verdict: str) -> str:
-    """What a training is doing that is not this window's own."""
+    """Return the status text for a training in another process or on another machine."""
     if watched.live is not None and watched.silent_s > _LONG_SILENCE_S:
-        return f"Nothing has been heard of it for {formatting.duration(watched.silent_s)}"
-    starting = "Watching: nothing has been heard of this training yet"
+        return f"No heartbeat for {formatting.duration(watched.silent_s)}"
+    starting = "Watching: waiting for the training's first heartbeat"
     training = "Watching: another process trains this run"
     if watched.processes:
         starting = f"Starting {watched.processes} processes…"
@@ -151,14 +151,14 @@ def _watched(watched: WatchedRun, state: State, verdict: str) -> str:
         "starting": starting,
         "training": f"{training}{verdict}",
         "pausing": "Pausing…",
-        "paused": f"Paused: {_lower(halted or 'it goes on whenever you like')}",
+        "paused": f"Paused. {halted or 'Resume when you like.'}",
         "stopping": "Saving…",
     }
     return text[state]
 
 
 def _end(training: CurrentTraining, verdict: str) -> str:
-    """How a run has ended; empty where none has."""
+    """Return how the last run ended; '' without a run."""
     if training.end is not None:
         step, elapsed_s = training.end.step, training.end.elapsed_s
     elif training.chunk is not None:
@@ -166,10 +166,10 @@ def _end(training: CurrentTraining, verdict: str) -> str:
     else:
         failed = training.path is not None and training.failure
         return f"Failed: {_lower(failed.title)}" if failed else ""
-    ended = "Ended" if training.end or training.failure else "No longer watched: it was"
+    ended = "Ended" if training.end or training.failure else "No longer watched. Last seen"
     return f"{ended} at step {formatting.number(step)} after {formatting.duration(elapsed_s)}{verdict}"
 
 
 def _lower(sentence: str) -> str:
-    """To go on after a colon."""
+    """Return the sentence with a lower-case first letter, for use after a colon."""
     return sentence[:1].lower() + sentence[1:]

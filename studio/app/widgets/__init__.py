@@ -1,1 +1,1 @@
-"""Widgets that know nothing of training: they receive values and emit signals. Start with factory.py."""
+"""Reusable widgets that know nothing of training. factory.py makes labels, buttons and layouts for all pages."""

@@ -1,4 +1,4 @@
-"""A config dataclass as a form: a control for each setting, with its bounds, unit and help."""
+"""A form for a config dataclass: a control for each setting, with bounds, unit and help."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _LARGEST_INT = 2**31 - 1
 _LARGEST = 1e12
 _LABEL_WIDTH = 128
 _CONTROL_WIDTH = 112
-_DECIMALS = 30  # Qt rounds values to so many: with 30 every double from 1e-7 on stays what it was
-_SMALL = 1e-4  # below it zeros would have to be counted
+_DECIMALS = 30  # Qt rounds to this many decimals; 30 keeps doubles from 1e-7 up exact
+_SMALL = 1e-4  # smaller numbers are shown as 1e-5
 
 
 class ConfigForm(QWidget):
-    """The settings of a config as labelled controls, the advanced ones folded away.
+    """The settings of a config as labelled controls; advanced settings are collapsed.
 
-    `changed` is sent for every edit by the user, valid or not; never by `set_config`.
+    changed: the user edited a value, valid or not. Not emitted by `set_config`.
     """
 
     changed = Signal()
@@ -61,11 +61,11 @@ class ConfigForm(QWidget):
         self.set_config(initial)
 
     def config(self) -> Config:
-        """The config that the form shows; excluded settings are those of the last `set_config`. Raises UsageError."""
+        """Return the shown config; excluded settings keep their values from `set_config`. Raises UsageError."""
         return self._initial.replace(**{item.name: self._read(item) for item in self._settings})
 
     def set_config(self, config: Config) -> None:
-        """Show the values of `config`, which must be of the form's own config type."""
+        """Show the values of `config`, a config of the form's type."""
         self._initial = config
         self._showing = True
         for item in self._settings:
@@ -74,7 +74,7 @@ class ConfigForm(QWidget):
         self._mark_invalid()
 
     def tab_order(self) -> list[QWidget]:
-        """Where Tab stops, in the order of the eye."""
+        """Return the controls in tab order, from top to bottom."""
         plain, advanced = (
             [self._controls[one.name] for one in self._settings if one.advanced == is_advanced]
             for is_advanced in (False, True)
@@ -82,12 +82,12 @@ class ConfigForm(QWidget):
         return [*plain, *([self._advanced.heading()] if self._advanced is not None else []), *advanced]
 
     def set_advanced_summary(self, text: str) -> None:
-        """What to know of the advanced settings while they are folded away."""
+        """Set the line shown while the advanced settings are collapsed."""
         if self._advanced is not None:
             self._advanced.set_summary(text)
 
     def problem(self) -> str:
-        """What is wrong with the values, in a sentence; empty when `config` will give one."""
+        """Return the first error in the values; '' for a valid config."""
         try:
             self.config()
         except UsageError as error:
@@ -95,13 +95,13 @@ class ConfigForm(QWidget):
         return ""
 
     def show_error(self, name: str, reason: str) -> None:
-        """Show at the field of a setting why its value can't be used, until the next edit; unfold a hidden field."""
+        """Show an error at a setting's field until the next edit; expand the advanced settings if needed."""
         self._reasons[name].show_reason(reason)
         if self._advanced is not None and any(item.name == name and item.advanced for item in self._settings):
             self._advanced.set_open(True)
 
     def set_locked(self, locked: bool, names: Collection[str]) -> None:
-        """Make the controls of these settings read-only or editable; labels stay readable."""
+        """Lock or unlock these settings' controls; labels stay readable."""
         for name in names:
             self._controls[name].setEnabled(not locked)
 
@@ -148,7 +148,7 @@ class ConfigForm(QWidget):
         return control
 
     def _read(self, item: Setting) -> Value:
-        """The value of one control. Raises UsageError."""
+        """Return a control's value. Raises UsageError."""
         control = self._controls[item.name]
         if isinstance(control, QCheckBox):
             return control.isChecked()
@@ -163,13 +163,13 @@ class ConfigForm(QWidget):
         return item.check(control.text())
 
     def _mark_invalid(self) -> None:
-        """Mark each invalid value, and show the reason under its field."""
+        """Mark each invalid value and show its error below the field."""
         for item in self._settings:
             if item.name in self._reasons:
                 self._reasons[item.name].show_reason(self._problem_of(item))
 
     def _problem_of(self, item: Setting) -> str:
-        """Return why a setting's value is invalid, alone or with the other settings; empty for a valid value."""
+        """Return why a setting's value is invalid by itself or with the other settings; '' for a valid value."""
         try:
             self._initial.replace(**{item.name: self._read(item)})
         except UsageError as error:
@@ -178,7 +178,7 @@ class ConfigForm(QWidget):
 
 
 def _make(item: Setting) -> QWidget:
-    """The control that fits the setting's type, bounds and choices."""
+    """Return a control for the setting's type, bounds and choices."""
     if item.kind is bool:
         return QCheckBox(item.label)
     if item.choices:
@@ -188,18 +188,18 @@ def _make(item: Setting) -> QWidget:
         return combo
     if item.kind is str:
         line = QLineEdit()
-        line.setMaxLength(_LARGEST_INT)  # names of very many sprites to leave out
+        line.setMaxLength(_LARGEST_INT)  # room for many names of excluded sprites
         return line
     return int_box(item) if item.kind is int else _number_box(item)
 
 
 def int_box(item: Setting) -> QSpinBox:
-    """A box for a setting that is a whole number."""
+    """Return a spin box for an integer setting."""
     box = QSpinBox()
     low = -_LARGEST_INT if item.low is None else int(item.low)
     high = _LARGEST_INT if item.high is None else int(item.high)
     box.setRange(max(low, -_LARGEST_INT), min(high, _LARGEST_INT))
-    box.setLocale(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))  # the separators of all our texts
+    box.setLocale(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))  # same separators as in all texts
     box.setGroupSeparatorShown(True)
     _finish(box, item)
     return box
@@ -222,7 +222,7 @@ def _finish(box: QSpinBox | NumberBox, item: Setting) -> None:
 
 
 def _fit(control: QWidget) -> None:
-    """All controls are equally wide, whatever the longest text is that they could hold."""
+    """Give all controls the same width, whatever their longest text."""
     control.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     control.setMinimumWidth(_CONTROL_WIDTH)
 
@@ -241,46 +241,46 @@ def _show(control: QWidget, value: Value) -> None:
 
 
 def _point(text: str) -> str:
-    """Where a comma is the decimal point it may be typed as such."""
+    """Replace a decimal comma by a point."""
     return text.replace(",", ".")
 
 
 class NumberBox(QDoubleSpinBox):
-    """Steps by a tenth of the number's own magnitude; '1e-5' and '0,5' are understood."""
+    """A spin box for floats that accepts '1e-5' and '0,5'. A step is a tenth of the number's magnitude."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setDecimals(_DECIMALS)
 
     def textFromValue(self, value: float) -> str:
-        """0.0015 -> '0.0015', 2.5e-5 -> '2.5e-5', 20.0 -> '20'."""
+        """Return the shortest text: 0.0015 -> '0.0015', 2.5e-5 -> '2.5e-5', 20.0 -> '20'."""
         if 0 < abs(value) < _SMALL:
             mantissa, exponent = np.format_float_scientific(value, trim="-").split("e")
             return f"{mantissa}e{int(exponent)}"
         return str(np.format_float_positional(value, trim="-"))
 
     def valueFromText(self, text: str) -> float:
-        """The number that was typed; not a number while it is none."""
+        """Return the typed number; NaN for other text."""
         try:
             return float(self._bare(text).replace(",", "."))
         except ValueError:
             return math.nan
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Anything may be typed on the way to a number; only numbers within the bounds are taken."""
+        """Accept finite numbers within the bounds; allow any other text while typing."""
         value = self.valueFromText(text)
         good = math.isfinite(value) and self.minimum() <= value <= self.maximum()
         return QValidator.State.Acceptable if good else QValidator.State.Intermediate, text, position
 
     def fixup(self, text: str) -> str:
-        """On leaving the field: the nearest number that is allowed, or the last one."""
+        """Return the nearest allowed number as text, or the last value if the text is no number."""
         value = self.valueFromText(text)
         if not math.isfinite(value):
             value = self.value()
         return self.textFromValue(min(max(value, self.minimum()), self.maximum())) + self.suffix()
 
     def stepBy(self, steps: int) -> None:
-        """0.0015 steps by 0.0001, 20 by 1; a way down takes the same steps as the way up."""
+        """Step by a tenth of the magnitude: 0.0015 by 0.0001, 20 by 1. Steps down mirror steps up."""
         value = self.value()
         for _ in range(abs(steps)):
             step = self._step(value, upwards=steps > 0)
@@ -294,7 +294,7 @@ class NumberBox(QDoubleSpinBox):
         exponent = math.floor(math.log10(abs(value)) + 1e-9)
         towards_zero = (value > 0) != upwards
         if towards_zero and math.isclose(abs(value), 10.0**exponent):
-            exponent -= 1  # 0.01 goes down to 0.0099, as it came up
+            exponent -= 1  # 0.01 steps down to 0.0099, mirroring the way up
         return float(10.0 ** (exponent - 1))
 
     def _bare(self, text: str) -> str:

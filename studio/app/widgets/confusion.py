@@ -13,22 +13,24 @@ from PySide6.QtWidgets import QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, Q
 from studio.app import theme
 from studio.app.widgets import factory
 
-_SMALLEST, _LARGEST = 14, 44  # logical pixels a cell
+_SMALLEST, _LARGEST = 14, 44  # side of a cell in logical pixels
 _LONGEST_NAME, _ACCURACY, _PAD = 130, 48, 8
-_READS_NUMBERS = 28  # from this side on, a cell has room for its count
-_TO_GREY = np.array([11, 16, 5]) / 32  # as qGray weighs red, green and blue
-_EMPTY = "What is taken for what appears here with the first check on held-out sprites."
-_HOW_TO_READ = "A row a true class, a column what it was taken for. Point at a cell, or use the arrow keys."
+_READS_NUMBERS = 28  # smallest side of a cell that shows its count
+_TO_GREY = np.array([11, 16, 5]) / 32  # the weights of Qt's qGray
+_EMPTY = "The confusion matrix appears after the first validation."
+_HOW_TO_READ = "Rows: true class. Columns: predicted. Point at a cell, or use the arrow keys."
 _MOVES = {
     Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1),
 }  # fmt: skip
 
 
 class ConfusionMatrix(QWidget):
-    """A row a true class: its name, its accuracy, and what it was taken for; stronger is more of the row.
+    """A confusion matrix: a row for each true class, with its name and accuracy.
 
-    cell_described: the cell that the mouse or the keyboard is at, in words; empty when it is at none.
-    cell_reached: the place of the cell that the keyboard is at.
+    Stronger colours are larger shares of the row.
+
+    cell_described: a text about the cell under the mouse or the keyboard cursor; '' outside. cell_reached: the
+    rectangle of the cell that the keyboard moved to.
     """
 
     cell_described = Signal(str)
@@ -45,7 +47,7 @@ class ConfusionMatrix(QWidget):
         self.setAccessibleName("Confusion matrix")
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
-        """Show int64 [K, K] counts of [true class, predicted class]."""
+        """Show counts int64 [K, K] of [true class, predicted class]."""
         self._counts, self._names = counts, tuple(class_names)
         kept = self._cell if self._cell is not None and max(self._cell) < len(self._names) else None
         self.point_at(kept)
@@ -53,23 +55,23 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """All classes at their smallest readable size."""
+        """Return the size for all classes at the smallest readable cell."""
         side = max(_SMALLEST, self.fontMetrics().height()) * max(1, len(self._names))
         return QSize(self._header().width() + side + _PAD, self._header().height() + side + _PAD)
 
     def minimumSizeHint(self) -> QSize:
-        """The same: below it, the view scrolls."""
+        """Return `sizeHint`; a smaller view scrolls."""
         return self.sizeHint()
 
     def describe(self, true: int, predicted: int) -> str:
-        """A cell in words: 'sword taken for potion: 3 of 41'."""
+        """Return a cell as text: 'sword predicted as potion: 3 of 41'."""
         count, total = int(self._counts[true, predicted]), int(self._counts[true].sum())
         if true == predicted:
-            return f"{self._names[true]} recognised: {count:,} of {total:,}"
-        return f"{self._names[true]} taken for {self._names[predicted]}: {count:,} of {total:,}"
+            return f"{self._names[true]} correct: {count:,} of {total:,}"
+        return f"{self._names[true]} predicted as {self._names[predicted]}: {count:,} of {total:,}"
 
     def cell_at(self, position: QPoint) -> tuple[int, int] | None:
-        """The (true, predicted) classes under a position; None outside the matrix."""
+        """Return (true, predicted) at a position; None outside the matrix."""
         header, seen = self._header(), position - _scrolled(self)
         inside = position - QPoint(header.width(), header.height())
         row, column = inside.y() // self._side(), inside.x() // self._side()
@@ -77,12 +79,12 @@ class ConfusionMatrix(QWidget):
         return None if under_header or max(row, column) >= len(self._names) else (row, column)
 
     def cell_rect(self, row: int, column: int) -> QRect:
-        """Where a cell is."""
+        """Return a cell's rectangle."""
         side, header = self._side(), self._header()
         return QRect(header.width() + column * side, header.height() + row * side, side, side)
 
     def point_at(self, cell: tuple[int, int] | None) -> None:
-        """Frame a cell and say what is in it."""
+        """Frame a cell and describe it; None clears the frame."""
         self._cell = cell
         text = self.describe(*cell) if cell else ""
         self.setAccessibleDescription(text)
@@ -90,7 +92,7 @@ class ConfusionMatrix(QWidget):
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """The arrow keys go from cell to cell."""
+        """Move the cell cursor with the arrow keys."""
         move = _MOVES.get(Qt.Key(event.key()))
         if move is None or not self._names:
             super().keyPressEvent(event)
@@ -102,13 +104,13 @@ class ConfusionMatrix(QWidget):
         self.cell_reached.emit(self.cell_rect(*cell))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Say what is under the mouse."""
+        """Describe the cell under the mouse."""
         cell = self.cell_at(event.position().toPoint())
         if cell != self._cell:
             self.point_at(cell)
 
     def event(self, event: QEvent) -> bool:
-        """A tool tip of its own for each cell; nothing is pointed at when the mouse has left."""
+        """Show a tooltip for each cell, and clear the frame when the mouse leaves."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             cell = self.cell_at(event.pos())
             QToolTip.showText(event.globalPos(), self.describe(*cell) if cell else "", self)
@@ -118,7 +120,7 @@ class ConfusionMatrix(QWidget):
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The cells, and over them names that stay where one scrolls."""
+        """Paint the cells, and over them the names, which don't scroll."""
         painter = QPainter(self)
         if not self._names:
             return
@@ -136,15 +138,15 @@ class ConfusionMatrix(QWidget):
         painter.fillRect(QRect(scrolled, header), ground)
 
     def _paint_cells(self, painter: QPainter) -> None:
-        """One picture of a pixel a cell, enlarged: 3,600 rectangles would take too long beside a training."""
+        """Draw the cells as an enlarged image: 3,600 rectangles would slow a training down."""
         side, count, first = self._side(), len(self._names), self.cell_rect(0, 0).topLeft()
         shares = self._counts / np.maximum(1, self._counts.sum(1, keepdims=True))
         pixels = _cell_colours(shares)
         image = QImage(pixels.data, count, count, 4 * count, QImage.Format.Format_RGBX8888)
         painter.drawImage(QRect(first, QSize(count * side, count * side)), image)
         painter.setPen(self.palette().window().color())
-        for rect in range(1, count + 1):
-            along, end = rect * side - 1, count * side - 1
+        for line in range(1, count + 1):
+            along, end = line * side - 1, count * side - 1
             painter.drawLine(first + QPoint(along, 0), first + QPoint(along, end))
             painter.drawLine(first + QPoint(0, along), first + QPoint(end, along))
         if side < _READS_NUMBERS:
@@ -158,7 +160,7 @@ class ConfusionMatrix(QWidget):
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, str(self._counts[row, column]))
 
     def _header(self) -> QSize:
-        """How wide the names of the rows are with their accuracies, and how high those of the columns."""
+        """Return the width of the row names with accuracies, and the height of the column names."""
         longest = max((self.fontMetrics().horizontalAdvance(name) for name in self._names), default=0)
         name = min(_LONGEST_NAME, longest)
         return QSize(name + _ACCURACY + 2 * _PAD, name + _PAD)
@@ -170,12 +172,12 @@ class ConfusionMatrix(QWidget):
 
 
 def _scrolled(widget: QWidget) -> QPoint:
-    """The corner of a widget that is seen, when the view around it has scrolled."""
+    """Return the visible top left corner of a widget in a scroll area."""
     return QPoint(max(0, -widget.x()), max(0, -widget.y())) if widget.parentWidget() else QPoint()
 
 
 def _cell_colours(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """uint8 [K, K, 4]. The square root lifts rare confusions out of the ground: they are what one looks for."""
+    """Return colours uint8 [K, K, 4]. The square root makes rare confusions visible."""
     colours = theme.colours()
     ground, wrong, right = (
         np.array(QColor(name).getRgb(), np.float64)
@@ -186,7 +188,7 @@ def _cell_colours(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def _paint_rows(painter: QPainter, counts: NDArray[np.int64], names: Sequence[str], first: QRect) -> None:
-    """Name and accuracy of each true class; `first` is the place of the first."""
+    """Draw each true class's name and accuracy. first: rectangle of the first row."""
     colours, metrics = theme.colours(), painter.fontMetrics()
     for row, name in enumerate(names):
         total = int(counts[row].sum())
@@ -200,7 +202,7 @@ def _paint_rows(painter: QPainter, counts: NDArray[np.int64], names: Sequence[st
 
 
 def _paint_columns(painter: QPainter, names: Sequence[str], first: QRect) -> None:
-    """The names of what classes are taken for, upwards; `first` is the place of the first."""
+    """Draw the predicted classes' names, rotated upwards. first: rectangle of the first column."""
     painter.setPen(QColor(theme.colours().muted))
     for column, name in enumerate(names):
         rect = first.translated(column * first.width(), 0)
@@ -213,7 +215,7 @@ def _paint_columns(painter: QPainter, names: Sequence[str], first: QRect) -> Non
 
 
 class ConfusionView(QWidget):
-    """A confusion matrix and the accuracy of each class; it scrolls when there are many."""
+    """A scrollable confusion matrix with a caption."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -223,7 +225,7 @@ class ConfusionView(QWidget):
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QScrollArea.Shape.NoFrame)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the matrix takes the keys
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the matrix handles the keys
         self._area.setWidget(self.matrix)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, _PAD, 0, 0)
@@ -235,12 +237,12 @@ class ConfusionView(QWidget):
         self.matrix.cell_reached.connect(self._on_cell_reached)
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
-        """Show int64 [K, K] counts of [true class, predicted class]."""
+        """Show counts int64 [K, K] of [true class, predicted class]."""
         self._hint = _HOW_TO_READ if len(class_names) else _EMPTY
         self.matrix.set_confusion(counts, class_names)
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Remove the matrix."""
         self.set_confusion(np.zeros((0, 0), np.int64), ())
 
     @Slot(str)
@@ -249,11 +251,11 @@ class ConfusionView(QWidget):
 
     @Slot()
     def _on_scrolled(self) -> None:
-        """The names stay where they are while the cells move: all is to be drawn anew."""
+        """Redraw everything, since the names stay in place while the cells move."""
         self.matrix.update()
 
     @Slot(QRect)
     def _on_cell_reached(self, cell: QRect) -> None:
-        hidden = self.matrix.cell_rect(0, 0).topLeft()  # what the names cover
+        hidden = self.matrix.cell_rect(0, 0).topLeft()  # covered by the names
         middle = cell.center()
         self._area.ensureVisible(middle.x(), middle.y(), hidden.x() + cell.width(), hidden.y() + cell.height())

@@ -1,4 +1,4 @@
-"""A list of devices to choose from, with bars for the speed that was measured."""
+"""A list of devices with radio buttons and speed bars."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from studio.core import formatting
 from studio.engine.devices.types import Device, DeviceMeasured
 
 _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
-_INDENT = 26  # where a radio button's text begins
-_MEASURE = "Take real training steps on every device and show which is the fastest."
-_CANCEL = "End the measurement; what is known stays."
+_INDENT = 26  # x of a radio button's text
+_MEASURE = "Run training steps on all devices to find the fastest."
+_CANCEL = "Stop measuring and keep the results so far."
 _LOCKED = "Stop the current training first."
 _BAR = 8  # pixels high
 _GAP = 8
@@ -24,10 +24,10 @@ _WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp
 
 
 class DevicePicker(QWidget):
-    """Devices as radio rows with their measurements as bars.
+    """A list of devices with their measured speed, and a button that measures.
 
-    selected_changed: another device was chosen, by the user or by `select`. measure_requested: the Measure button;
-    the same button sends cancel_requested while measuring.
+    selected_changed: another device id, chosen by the user or by `select`. measure_requested, cancel_requested: the
+    button was pressed, before or during a measurement.
     """
 
     selected_changed = Signal(str)
@@ -42,7 +42,7 @@ class DevicePicker(QWidget):
         self._measuring = False
         self._locked = False
         self._group = QButtonGroup(self)
-        self._empty = factory.caption("Looking for devices…")
+        self._empty = factory.caption("Searching for devices…")
         self._progress = factory.caption("")
         self._button = factory.button("Measure", _MEASURE, "measure")
         self._box = factory.column(self._empty, spacing=12)
@@ -54,11 +54,11 @@ class DevicePicker(QWidget):
         self._enable()
 
     def set_devices(self, devices: Sequence[Device]) -> None:
-        """Show these devices. The choice stays if it is among them, else the first that works is chosen."""
+        """Show these devices. Keep the selection if possible; otherwise select the first working device."""
         for row in self._rows.values():
             self._group.removeButton(row.radio)
             self._box.removeWidget(row)
-            row.hide()  # it lives on until Qt gets to delete it
+            row.hide()  # else visible until Qt deletes the row
             row.deleteLater()
         self._rows = {}
         for index, device in enumerate(devices):
@@ -74,17 +74,17 @@ class DevicePicker(QWidget):
         self._enable()
 
     def selected(self) -> str:
-        """The id of the chosen device; empty while there is none."""
+        """Return the selected device's id; '' without devices."""
         return self._selected
 
     def select(self, device_id: str) -> None:
-        """Choose a device; nothing happens when it is unknown or does not work."""
+        """Select a device by id; ignore an unknown or broken device."""
         row = self._rows.get(device_id)
         if row is not None and row.works:
             row.radio.setChecked(True)
 
     def set_measuring(self, measuring: bool, progress: str = "") -> None:
-        """Show that a measurement runs ('Measuring CPU, bf16...')."""
+        """Show whether a measurement runs, with its progress ('Measuring CPU, bf16...')."""
         self._measuring = measuring
         self._progress.setText(progress if measuring else "")
         self._button.setText("Cancel" if measuring else "Measure")
@@ -93,17 +93,17 @@ class DevicePicker(QWidget):
         self._enable()
 
     def set_measurements(self, measured: Sequence[DeviceMeasured]) -> None:
-        """Show what devices did in their precisions ('fp32', 'bf16'...), and nothing else."""
+        """Show these measured speeds."""
         self._measured = measured
         self._show_measurements()
 
     def set_locked(self, locked: bool) -> None:
-        """No other choice and no measuring while a run trains."""
+        """Lock or unlock the selection and the button, while a run trains."""
         self._locked = locked
         self._enable()
 
     def _show_measurements(self) -> None:
-        """All bars have one scale."""
+        """Draw all bars at the same scale."""
         longest = max((measured.sprites_per_s for measured in self._measured), default=1.0)
         for device_id, row in self._rows.items():
             row.bars.set_measured([measured for measured in self._measured if measured.device_id == device_id], longest)
@@ -111,7 +111,7 @@ class DevicePicker(QWidget):
     def _enable(self) -> None:
         for row in self._rows.values():
             row.enable(_LOCKED if self._locked else "")
-        locked = _LOCKED if self._locked else "" if self._selected else "Devices are still being looked for."
+        locked = _LOCKED if self._locked else "" if self._selected else "Searching for devices…"
         factory.set_enabled(self._button, "" if self._measuring else locked, _CANCEL if self._measuring else _MEASURE)
 
     @Slot(int, bool)
@@ -127,7 +127,7 @@ class DevicePicker(QWidget):
 
 
 class DeviceRow(QWidget):
-    """A device to choose, what it has, why it can't be used, how fast it is."""
+    """A device's radio button, facts, problem and speed bars."""
 
     def __init__(self, device: Device) -> None:
         super().__init__()
@@ -146,18 +146,18 @@ class DeviceRow(QWidget):
         self.setLayout(factory.column(self.radio, below, spacing=0))
 
     def enable(self, reason_against: str) -> None:
-        """Enable a device that works; with a reason against any choice, disable the device and show the reason."""
+        """Enable a working device, or disable it with the reason as its tooltip."""
         factory.set_enabled(self.radio, reason_against, self._about)
         self.radio.setEnabled(self.works and not reason_against)
 
     def check_quietly(self) -> None:
-        """Choose this device without telling anyone."""
+        """Select this device without emitting signals."""
         with QSignalBlocker(self.radio.group()):
             self.radio.setChecked(True)
 
 
 class ElidedRadio(QRadioButton):
-    """A radio button whose text is shortened where it is too long."""
+    """A radio button that elides long text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -165,14 +165,13 @@ class ElidedRadio(QRadioButton):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Shorten the text to the new width."""
         super().resizeEvent(event)
         room = self.width() - _INDENT - 6
         self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, room))
 
 
 def _facts(device: Device) -> str:
-    """'CUDA · 10.9 of 12 GB free · bf16'."""
+    """Return a device's facts: 'CUDA · 10.9 of 12 GB free · bf16'."""
     facts = [_KINDS.get(device.kind, device.kind)]
     if device.memory_total_bytes:
         facts.append(f"{formatting.memory(device.memory_free_bytes, device.memory_total_bytes)} free")
@@ -184,7 +183,7 @@ def _facts(device: Device) -> str:
 
 
 class SpeedBars(QWidget):
-    """One bar of sprites per second for each precision; below, the time of a step, split, in the faster one."""
+    """Bars of sprites per second for each precision, and a bar that splits the step time into transfer and compute."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -194,7 +193,7 @@ class SpeedBars(QWidget):
         self.setVisible(False)
 
     def set_measured(self, measured: Sequence[DeviceMeasured], longest: float) -> None:
-        """Show what one device did; a bar of the whole width would be `longest` sprites per second."""
+        """Show a device's speeds. longest: sprites per second of a bar of full width."""
         self._measured = sorted(measured, key=_precision_order)
         self._longest = max(longest, 1e-9)
         text = "\n".join(_sentence(one) for one in self._measured)
@@ -206,11 +205,10 @@ class SpeedBars(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """A row for each precision and two for the step."""
+        """Return a size with a row for each precision and two rows for the step time."""
         return QSize(240, (len(self._measured) + 2) * self._row())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Labels left, numbers right, bars between them."""
         if not self._measured:
             return
         painter = QPainter(self)
@@ -228,7 +226,7 @@ class SpeedBars(QWidget):
         self._paint_split(painter, fastest)
 
     def _paint_texts(self, painter: QPainter, row: int, label: str, value: str) -> QRectF:
-        """Draw a row's texts; returns the place of its bar."""
+        """Draw a row's label and value, and return the rectangle of its bar."""
         metrics, colours = self.fontMetrics(), theme.colours()
         left = metrics.horizontalAdvance("fp32 ") + _GAP
         right = metrics.horizontalAdvance("88,888 sprites/s") + _GAP
@@ -246,13 +244,13 @@ class SpeedBars(QWidget):
         painter.drawRect(bar)
         left = bar.left()
         for share, colour in parts:
-            width = max(1.0, share * bar.width())  # a little is not nothing
+            width = max(1.0, share * bar.width())  # keep a small share visible
             width = min(width, bar.right() - left)
             painter.fillRect(QRectF(left, bar.top(), width, bar.height()), QColor(colour))
             left += width
 
     def _paint_split(self, painter: QPainter, measured: DeviceMeasured) -> None:
-        """Name the two parts of the step's bar, each with its colour."""
+        """Draw a legend for the two parts of the step's bar."""
         metrics, colours = self.fontMetrics(), theme.colours()
         rect = QRectF(0, (len(self._measured) + 1) * self._row(), self.width(), self._row())
         for colour, milliseconds, word in (
@@ -275,7 +273,7 @@ def _rate(measured: DeviceMeasured) -> float:
 
 
 def _precision_order(measured: DeviceMeasured) -> int:
-    """The order of the bars: full precision first."""
+    """Return the sort key: full precision first."""
     return list(_WORDS).index(measured.precision)
 
 
@@ -285,6 +283,6 @@ def _milliseconds(value: float) -> str:
 
 def _sentence(measured: DeviceMeasured) -> str:
     return (
-        f"{formatting.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: a step takes "
-        f"{_milliseconds(measured.transfer_ms)} of transfer and {_milliseconds(measured.compute_ms)} of compute."
+        f"{formatting.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: "
+        f"{_milliseconds(measured.transfer_ms)} transfer and {_milliseconds(measured.compute_ms)} compute per step."
     )

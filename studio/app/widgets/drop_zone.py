@@ -1,4 +1,4 @@
-"""The empty page: a place to drop sprites, and other ways on."""
+"""The empty Sprites page: a drop zone, buttons, and recent folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _RECENT_WIDTH = 420
 
 
 class DropZone(QWidget):
-    """paths_dropped: list[str] of local paths. recent_chosen: one of the recent folders."""
+    """A page to drop files on, with buttons and recent folders.
+
+    paths_dropped: list[str] of local paths. browse_requested, demo_requested: a button was pressed. recent_chosen: a
+    path.
+    """
 
     paths_dropped = Signal(list)
     browse_requested = Signal()
@@ -32,11 +36,9 @@ class DropZone(QWidget):
         self._recent: list[QPushButton] = []
         self._picture = QLabel()
         title = factory.title("Drop a folder of sprites here")
-        hint = factory.caption("Sub-folders become classes. Your files are never changed.")
+        hint = factory.caption("Subfolders become classes. Your files are never changed.")
         browse = factory.button("Browse…", "Choose a folder of sprites.", "open", "primary")
-        demo = factory.button(
-            "Open the demo sprites", "Try everything with the sprites that come with the studio.", "image"
-        )
+        demo = factory.button("Open the demo sprites", "Open the bundled demo sprites.", "image")
         browse.clicked.connect(self.browse_requested)
         demo.clicked.connect(self.demo_requested)
         buttons = QHBoxLayout()
@@ -64,16 +66,16 @@ class DropZone(QWidget):
         self.set_recent(())
 
     def set_recent(self, paths: Sequence[str]) -> None:
-        """Offer these folders, newest first."""
+        """Show these recent folders, newest first."""
         for button in self._recent:
             self._recent_list.removeWidget(button)
-            button.hide()  # it lives on until Qt gets to delete it
+            button.hide()  # else visible until Qt deletes the button
             button.deleteLater()
         self._recent = []
         for path in paths[:_MOST_RECENT]:
             text = f"{Path(path).name}   –   {Path(path).parent}"
             text = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _RECENT_WIDTH)
-            button = QPushButton(text.replace("&", "&&"))  # one would underline the next letter
+            button = QPushButton(text.replace("&", "&&"))  # a single & would make a mnemonic
             button.setAccessibleName(f"Open {path} again")
             button.setToolTip(f"Open {path} again.")
             button.setProperty("path", path)
@@ -84,23 +86,21 @@ class DropZone(QWidget):
         self._recent_title.setVisible(bool(self._recent))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Take anything that is on this computer's disks."""
+        """Accept local files and folders."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
             self._set_hovered(True)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """The drag goes elsewhere."""
         self._set_hovered(False)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Say which paths were dropped."""
         self._set_hovered(False)
         event.acceptProposedAction()
         self.paths_dropped.emit([url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()])
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A dashed frame, in the accent colour while something hovers over it."""
+        """Draw a dashed frame, in the accent colour during a drag."""
         colours = theme.colours()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -117,7 +117,7 @@ class DropZone(QWidget):
         self.recent_chosen.emit(str(self.sender().property("path")))
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another scheme, another picture."""
+        """Redraw the icon for another theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._paint_picture()

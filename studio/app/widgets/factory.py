@@ -1,4 +1,4 @@
-"""Controls, texts and layouts as every page makes them: each control with its tool tip and its accessible name."""
+"""Makes labels, buttons and layouts in one style, with tooltips and accessible names."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from studio.app import theme
 
 Box = TypeVar("Box", bound=QBoxLayout)
 
-GRID = 8  # pixels; all distances are multiples of it, or its half
+GRID = 8  # logical pixels; all distances are multiples of GRID or GRID / 2
 
 
 def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushButton:
-    """A push button. `tip` is one sentence."""
+    """Return a push button. tip: tooltip, a sentence."""
     made = QPushButton()
     if icon:
         made.setIcon(theme.icon(icon, "on_accent" if role == "primary" else ""))
@@ -46,13 +46,13 @@ def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushB
 
 
 def set_button_text(made: QPushButton, text: str) -> None:
-    """Change a button's text; beside an icon it begins a space further on, where Qt leaves too little."""
+    """Set a button's text and accessible name. Adds a space after an icon, since Qt leaves too little."""
     made.setText(text if made.icon().isNull() else f" {text}")
     made.setAccessibleName(text)
 
 
 def tool_button(icon: str, name: str, tip: str) -> QToolButton:
-    """A button that is an icon only."""
+    """Return a button with only an icon."""
     made = QToolButton()
     made.setIcon(theme.icon(icon))
     made.setIconSize(QSize(18, 18))
@@ -61,7 +61,7 @@ def tool_button(icon: str, name: str, tip: str) -> QToolButton:
 
 
 def combo(name: str, tip: str) -> QComboBox:
-    """A combo box that long entries do not widen."""
+    """Return a combo box that does not grow with long entries."""
     made = QComboBox()
     made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     made.setMinimumContentsLength(20)
@@ -70,27 +70,27 @@ def combo(name: str, tip: str) -> QComboBox:
 
 
 def pad_spin_box(box: QAbstractSpinBox) -> None:
-    """Room before the number: Qt drops the left padding that a stylesheet gives a spin box."""
+    """Add left padding to the number, since Qt ignores a stylesheet's padding there."""
     box.lineEdit().setTextMargins(GRID, 0, 0, 0)
 
 
 def set_name_and_tip(widget: QWidget, name: str, tip: str) -> None:
-    """Give a control its accessible name and its tool tip."""
+    """Set a widget's accessible name and tooltip."""
     widget.setAccessibleName(name)
     widget.setToolTip(tip)
 
 
 def set_enabled(widget: QWidget, reason: str, tip: str) -> None:
-    """Enable a control, or disable it with the reason as its tool tip."""
+    """Disable a widget if `reason` is not empty, and show the reason as its tooltip; otherwise enable it."""
     widget.setEnabled(not reason)
     widget.setToolTip(reason or tip)
 
 
 class FieldError(QLabel):
-    """A red line under a field with the reason why its value is invalid; hidden for a valid value."""
+    """A red line below a field with the reason for an invalid value; hidden for a valid value."""
 
     def __init__(self, field: QWidget, tip: str) -> None:
-        """tip: the field's tool tip for a valid value."""
+        """Attach to a field. tip: the field's tooltip for valid values."""
         super().__init__()
         self._field, self._tip = field, tip
         self.setTextFormat(Qt.TextFormat.PlainText)
@@ -99,7 +99,7 @@ class FieldError(QLabel):
         self.hide()
 
     def show_reason(self, reason: str) -> None:
-        """Mark the field and show the reason; an empty reason clears both."""
+        """Mark the field as invalid and show the reason; '' clears the mark."""
         self._field.setToolTip(reason or self._tip)
         self._field.setAccessibleDescription(reason)
         if bool(self._field.property("invalid")) != bool(reason):
@@ -110,9 +110,9 @@ class FieldError(QLabel):
 
 
 def text(words: str = "", role: theme.Role = "", *, wrap: bool = True) -> QLabel:
-    """A plain text."""
+    """Return a plain-text label."""
     made = QLabel(words)
-    made.setTextFormat(Qt.TextFormat.PlainText)  # names of files and classes may hold anything
+    made.setTextFormat(Qt.TextFormat.PlainText)  # file and class names may contain HTML
     made.setWordWrap(wrap)
     if role:
         theme.set_role(made, role)
@@ -120,34 +120,34 @@ def text(words: str = "", role: theme.Role = "", *, wrap: bool = True) -> QLabel
 
 
 def title(words: str) -> QLabel:
-    """The name of a page."""
+    """Return a page's title label."""
     return text(words, "title", wrap=False)
 
 
 def elided_title(words: str = "") -> ElidedLabel:
-    """Return a page title that shortens a long name in the middle."""
+    """Return a page title that elides a long name in the middle."""
     made = ElidedLabel("title", Qt.TextElideMode.ElideMiddle)
     made.show_text(words)
     return made
 
 
 def heading(words: str) -> QLabel:
-    """The name of a section."""
+    """Return a section's heading label."""
     return text(words, "heading", wrap=False)
 
 
 def caption(words: str) -> QLabel:
-    """A quiet line of explanation; it wraps."""
+    """Return a muted label that wraps."""
     return text(words, "muted")
 
 
 def badge(words: str) -> QLabel:
-    """A short fact on a quiet ground."""
+    """Return a label with a background for a short fact."""
     return text(words, "badge", wrap=False)
 
 
 def labelled(label: str, widget: QWidget) -> QVBoxLayout:
-    """A control under its label; the label's shortcut, if it has one, goes to the control."""
+    """Return a layout with a label above a widget; the label's mnemonic focuses the widget."""
     above = text(label, "muted", wrap=False)
     above.setBuddy(widget)
     if not widget.accessibleName():
@@ -156,31 +156,31 @@ def labelled(label: str, widget: QWidget) -> QVBoxLayout:
 
 
 def row(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QHBoxLayout:
-    """Widgets side by side; a number is a stretch."""
+    """Return a horizontal layout. Integers in `items` are stretches."""
     return _fill(QHBoxLayout(), items, spacing, margin)
 
 
 def column(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QVBoxLayout:
-    """Widgets one above the other; a number is a stretch."""
+    """Return a vertical layout. Integers in `items` are stretches."""
     return _fill(QVBoxLayout(), items, spacing, margin)
 
 
 def panel(layout: QLayout) -> QWidget:
-    """A widget with that layout."""
+    """Return a widget with this layout."""
     made = QWidget()
     made.setLayout(layout)
     return made
 
 
 class _ScrollArea(QScrollArea):
-    """Qt scrolls below the least height of the content, but does not count what wraps into more lines there."""
+    """A scroll area that counts wrapped text in the content's minimum height; Qt ignores height-for-width."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Other words, or more of them, take other room."""
+        """Update the minimum height when the content's layout changes."""
         if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
             self._fit()
         return super().eventFilter(watched, event)
@@ -189,15 +189,15 @@ class _ScrollArea(QScrollArea):
         content = self.widget()
         layout = content.layout() if content is not None else None
         if content is not None and layout is not None:
-            wraps = layout.hasHeightForWidth()  # no longer, when the only text that does was hidden
+            wraps = layout.hasHeightForWidth()  # False once the wrapping text is hidden
             content.setMinimumHeight(layout.minimumHeightForWidth(self.viewport().width()) if wraps else 0)
 
 
 def scroll_area(content: QWidget) -> QScrollArea:
-    """Let a part of a page scroll up and down where the window is low."""
+    """Return a vertical scroll area around `content`."""
     made = _ScrollArea()
     made.setWidgetResizable(True)
-    made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Tab stops where something can be done
+    made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # skipped by Tab
     made.setFrameShape(QScrollArea.Shape.NoFrame)
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     made.setWidget(content)
@@ -207,9 +207,10 @@ def scroll_area(content: QWidget) -> QScrollArea:
 def fill_splitter(
     splitter: QSplitter, parts: Iterable[QWidget], sizes: Sequence[int], layout: QByteArray, stretch: int = -1
 ) -> None:
-    """Add parts to a splitter, with the sizes of a saved layout or, without one, with `sizes` in logical pixels.
+    """Add parts to a splitter and restore its saved layout.
 
-    stretch: index of the part that takes the room when the window grows; -1 for all of them.
+    sizes: in logical pixels, used without a saved layout. stretch: index of the part that grows with the window; -1 for
+    all.
     """
     for part in parts:
         splitter.addWidget(part)
@@ -248,14 +249,14 @@ def local_paths(data: QMimeData) -> list[Path]:
 
 
 def retain_size_when_hidden(widget: QWidget) -> None:
-    """Keep a hidden widget's place, so that nothing jumps when it appears."""
+    """Keep a hidden widget's space, so that other widgets don't move."""
     policy: QSizePolicy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
 
 
 class _WheelFilter(QObject):
-    """The wheel scrolls the page; it changes a control only where the user has gone."""
+    """Ignores wheel events for a widget without focus, so that the wheel scrolls the page."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
@@ -265,15 +266,15 @@ class _WheelFilter(QObject):
 
 
 def need_focus_for_wheel(widget: QWidget) -> None:
-    """Let the wheel over a control scroll what it is in, unless the user has gone to the control."""
+    """Let the wheel change a control only while focused; otherwise it scrolls the page."""
     widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus
     widget.installEventFilter(_WheelFilter(widget))
 
 
 class ElidedLabel(QLabel):
-    """A line that changes often: nothing beside it moves with its length.
+    """A single-line label that elides long text and never resizes its neighbours; the tooltip shows the full text.
 
-    A text that doesn't fit is shortened, and its tool tip shows the whole text. elide: where the ellipsis goes.
+    elide: position of the ellipsis.
     """
 
     def __init__(self, role: theme.Role = "", elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
@@ -284,12 +285,11 @@ class ElidedLabel(QLabel):
         theme.set_role(self, role)
 
     def show_text(self, text: str, tip: str = "") -> None:
-        """Show this from now on; the tool tip says more of it."""
+        """Show a text. tip: more text for the tooltip."""
         self._whole, self._tip = text, tip
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show as much as there is room for."""
         super().resizeEvent(event)
         self._fit()
 

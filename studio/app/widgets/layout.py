@@ -1,4 +1,4 @@
-"""A section that can be collapsed, and a flow layout."""
+"""A collapsible section and a flow layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from studio.app.widgets import factory
 
 
 class Collapsible(QWidget):
-    """A heading with a chevron; a click shows or hides what is under it. In its place there can be a line about it."""
+    """A heading that shows or hides its content on a click. A summary can be shown while collapsed."""
 
     toggled = Signal(bool)
 
@@ -28,15 +28,15 @@ class Collapsible(QWidget):
         self._on_toggled(False)
 
     def is_open(self) -> bool:
-        """Whether the content is shown."""
+        """Return whether the content is shown."""
         return self._heading.isChecked()
 
     def heading(self) -> QWidget:
-        """What is pressed to show or hide the content."""
+        """Return the button that shows or hides the content."""
         return self._heading
 
     def set_summary(self, text: str) -> None:
-        """What to know of the content while it is hidden; nothing when empty."""
+        """Set the line shown while collapsed; '' for no line."""
         self._about.setText(text)
         self._about.setVisible(bool(text) and not self.is_open())
 
@@ -53,7 +53,7 @@ class Collapsible(QWidget):
 
 
 class FlowLayout(QLayout):
-    """Widgets in rows, each as wide as it needs to be."""
+    """A layout that places widgets in rows and wraps at the right edge."""
 
     def __init__(self, across: int, down: int) -> None:
         super().__init__()
@@ -62,56 +62,49 @@ class FlowLayout(QLayout):
         self.setContentsMargins(0, 0, 0, 0)
 
     def addItem(self, item: QLayoutItem) -> None:
-        """Put an item at the end."""
         self._items.append(item)
 
     def count(self) -> int:
-        """How many items there are."""
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
-        """The item in that place; None beyond the end."""
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
-        """Remove the item in that place."""
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """It takes no more than it needs."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
-        """Narrower is higher."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """The height of all rows."""
         return self._arrange(QRect(0, 0, width, 0), apply=False)
 
     def setGeometry(self, rect: QRect) -> None:
-        """Place everything."""
         super().setGeometry(rect)
         self._arrange(rect, apply=True)
 
     def sizeHint(self) -> QSize:
-        """All in one row."""
+        """Return the size of all items in a single row."""
         hints = [item.sizeHint() for item in self._shown()]
         width = sum(hint.width() + self._across for hint in hints)
         return QSize(max(0, width - self._across), max((hint.height() for hint in hints), default=0))
 
     def minimumSize(self) -> QSize:
-        """The widest item alone in its row."""
+        """Return the size of the widest and the highest item."""
         sizes = [item.minimumSize() for item in self._items]
         return QSize(
             max((size.width() for size in sizes), default=0), max((size.height() for size in sizes), default=0)
         )
 
     def _shown(self) -> list[QLayoutItem]:
-        """The items that are not hidden."""
+        """Return the visible items."""
         return [item for item in self._items if not item.isEmpty()]
 
     def _arrange(self, rect: QRect, *, apply: bool) -> int:
+        """Lay out the items, and return the height. apply: whether to move the items."""
         x, y, row = rect.x(), rect.y(), 0
         for item in self._shown():
             hint = item.sizeHint()

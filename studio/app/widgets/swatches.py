@@ -1,4 +1,4 @@
-"""A palette as swatches."""
+"""A palette as colour swatches."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from studio.core.arrays import Rgba
 _SIDE, _GAP = 14, 2
 _CELL = QSize(_SIDE + _GAP, _SIDE + _GAP)
 _TAKE = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_WIDE = 12  # swatches, where there is room
+_WIDE = 12  # columns, if there is room
 _TEXTS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
 _Index = QModelIndex | QPersistentModelIndex
 _NO_INDEX = QModelIndex()
 
 
 def hex_code(colour: Rgba) -> str:
-    """'#be4a2f' for uint8 [3] or [4]."""
+    """Return the hex code, such as '#be4a2f', of uint8 [3] or [4]."""
     return f"#{colour[:3].tobytes().hex()}"
 
 
 class _Colours(QAbstractListModel):
-    """A row a colour."""
+    """List model with a colour in each row."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class _Colours(QAbstractListModel):
         return 0 if parent.isValid() else len(self.colours)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The hex code and what else is known."""
+        """Return the hex code and the colour's text."""
         if role not in _TEXTS:
             return None
         texts = self.texts[index.row()] if self.texts else ""
@@ -50,9 +50,9 @@ class _Colours(QAbstractListModel):
 
 
 class Swatches(CellView):
-    """Colours in wrapping rows, as high as they need; the tool tip of each says its hex code, and words about it.
+    """Colours in wrapping rows. Tooltips show the hex code and a text.
 
-    colour_pressed: the number of a swatch that was clicked, or taken by Space or Enter; only where `choosable`.
+    colour_pressed: index of the swatch that was clicked or chosen with Space or Enter; needs `choosable`.
     """
 
     colour_pressed = Signal(int)
@@ -80,7 +80,7 @@ class Swatches(CellView):
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def set_palette(self, colours: Rgba, texts: Sequence[str] = ()) -> None:
-        """Show uint8 [K, 4] RGBA (or [K, 3]); words: none, or a few about each. Nothing is marked."""
+        """Show colours uint8 [K, 4] or [K, 3], and clear the mark. texts: a text for each colour, or none."""
         self._colours.beginResetModel()
         self._colours.colours, self._colours.texts, self._marked = colours, texts, -1
         self._colours.endResetModel()
@@ -88,27 +88,26 @@ class Swatches(CellView):
         self.updateGeometry()
 
     def mark(self, position: int) -> None:
-        """Draw a ring around one swatch; -1 around none."""
+        """Draw a ring around a swatch; -1 removes the ring."""
         self._marked = position
         self.viewport().update()
 
     def heightForWidth(self, width: int) -> int:
-        """As many rows as the colours need."""
         return (
             CellLayout.within(width, len(self._colours.colours), _CELL.width(), _CELL.height()).lines * _CELL.height()
         )
 
     def sizeHint(self) -> QSize:
-        """Twelve colours wide."""
+        """Return the size for twelve columns."""
         width = _WIDE * _CELL.width()
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        """A swatch wide; the height follows from the width."""
+        """Return a column's width; the height follows from the width."""
         return QSize(_CELL.width(), 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw every swatch with a thin edge, so that none melts into the page."""
+        """Draw each swatch with a thin border, to separate it from the page."""
         colours, cells, area = theme.colours(), self.cells(), event.rect()
         focused = self.currentIndex().row() if self.hasFocus() else -1
         with QPainter(self.viewport()) as painter:
@@ -122,7 +121,7 @@ class Swatches(CellView):
                         _draw_ring(painter, swatch, dotted=position != self._marked)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space and Enter take the colour that the arrow keys have come to."""
+        """Choose the current swatch with Space or Enter."""
         if event.key() in _TAKE and self.currentIndex().isValid():
             self._on_swatch_clicked(self.currentIndex())
         else:
@@ -134,7 +133,7 @@ class Swatches(CellView):
 
 
 def _draw_ring(painter: QPainter, swatch: QRect, *, dotted: bool) -> None:
-    """In the colour of texts, and inside it in that of the ground: one of them is seen on every swatch."""
+    """Draw a ring in text and background colours, visible on all swatches."""
     colours = theme.colours()
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(QColor(colours.surface), 1))

@@ -65,7 +65,7 @@ def train_to_the_end(qtbot: QtBot, window: Window) -> None:
     wait_idle(qtbot, window.session)
 
 
-def test_a_window_and_the_picture_in_it_follow_the_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
+def test_window_follows_the_colour_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
     picture = window.sprites.drop_zone._picture
     light = picture.pixmap().toImage()
     assert theme.LIGHT.text in window.styleSheet()
@@ -74,18 +74,18 @@ def test_a_window_and_the_picture_in_it_follow_the_scheme(qtbot: QtBot, qapp: QA
     qtbot.waitUntil(lambda: picture.pixmap().toImage() != light)
 
 
-def test_an_empty_window_says_what_to_do(qtbot: QtBot, window: Window) -> None:
+def test_empty_window_shows_hints(qtbot: QtBot, window: Window) -> None:
     assert window.sprites.drop_zone.isVisible()
     window.show_page("train")
     assert not window.train.controls.start.isEnabled()
     assert "Open a folder" in window.train.controls.start.toolTip()
     window.show_page("generate")
     assert not window.generate.generate.isEnabled()
-    qtbot.waitUntil(lambda: "no model" in window.generate.generate.toolTip(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "No model yet" in window.generate.generate.toolTip(), timeout=LONG_MS)
     assert not window.generate.request.quick.isVisibleTo(window.generate)
 
 
-def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_menu_opens_folders(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
     monkeypatch.setattr(
         "studio.app.actions.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
@@ -97,7 +97,7 @@ def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: py
     assert all(path.is_dir() for path in opened)
 
 
-def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+def test_drop_a_folder_anywhere(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
     window.show_page("runs")
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(sprite_folder))])
@@ -110,7 +110,7 @@ def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprit
     assert window.session.doctor.findings[0].group == "unreadable"
 
 
-def test_quality_has_its_tabs_beside_the_loss(opened: Window) -> None:
+def test_quality_tabs_beside_the_loss(opened: Window) -> None:
     monitor = opened.train.monitor
     assert monitor.plot is not None
     monitor.plot.append_series("Speed", [10], [300.0])
@@ -122,7 +122,7 @@ def test_quality_has_its_tabs_beside_the_loss(opened: Window) -> None:
     assert monitor.readings.value("Copies") == "10 % (6 % by chance)"
 
 
-def test_advice_is_said_and_marked_on_the_plot(qtbot: QtBot, opened: Window) -> None:
+def test_advice_is_shown_and_marked(qtbot: QtBot, opened: Window) -> None:
     train_to_the_end(qtbot, opened)
     page, plot, training = opened.train, opened.train.monitor.plot, opened.session.training
     assert plot is not None
@@ -135,9 +135,7 @@ def test_advice_is_said_and_marked_on_the_plot(qtbot: QtBot, opened: Window) -> 
         assert [mark.step for mark in plot.marks if mark.kind == "best"] == marked
 
 
-def test_training_from_start_to_new_sprites_on_disk(
-    qtbot: QtBot, opened: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_train_generate_and_save(qtbot: QtBot, opened: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     click(opened.sprites.summary.train)
     assert opened.page() is opened.train
     train_to_the_end(qtbot, opened)
@@ -181,13 +179,13 @@ def test_training_from_start_to_new_sprites_on_disk(
     assert picked is not None and all(name.startswith("class") for name in picked.names)
 
 
-def test_a_model_is_taught_to_draw_quickly(
+def test_prepare_fast_mode(
     qtbot: QtBot, own_run: Path, opened: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     page, quick = opened.generate, opened.generate.request.quick
     opened.runs.model_requested.emit(own_run)
     qtbot.waitUntil(lambda: quick.prepare.isEnabled() and quick.prepare.isVisible(), timeout=LONG_MS)
-    assert not quick.box.isEnabled() and "can be taught" in quick._about.text()
+    assert not quick.box.isEnabled() and "Prepare it once" in quick._about.text()
     asked = page.request.next_settings()
     assert not asked.quick
     monkeypatch.setattr(distil, "DistilSettings", lambda: DistilSettings(count=128))
@@ -217,7 +215,7 @@ def test_a_model_is_taught_to_draw_quickly(
     assert not np.array_equal(made.args[0].sprites, usual.args[0].sprites)
 
 
-def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone(window: Window) -> None:
+def test_class_choices_evenly_proportional_or_single(window: Window) -> None:
     request = window.generate.request
     request.show_classes(("swords",), frozenset({"mix"}))
     asked = []
@@ -228,7 +226,7 @@ def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone
     assert asked == [("", False), ("", True), ("swords", False)]
 
 
-def test_a_class_with_a_comma_is_mixed(window: Window) -> None:
+def test_mix_a_class_with_a_comma(window: Window) -> None:
     request = window.generate.request
     request.show_classes(("swords, long", "potions"), frozenset({"mix"}))
     request.classes.setCurrentIndex(request.classes.findData("swords, long"))
@@ -236,29 +234,29 @@ def test_a_class_with_a_comma_is_mixed(window: Window) -> None:
     assert read_mixture(request.next_settings().mix) == [("swords, long", 50), ("potions", 50)]
 
 
-def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window, sprite_folder: Path) -> None:
+def test_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window, sprite_folder: Path) -> None:
     opened.show_page("train")
     set_tiny(opened, steps=1_000_000)
     controls = opened.train.controls
     click(controls.start)
     wait_for_steps(qtbot, opened.session)
-    assert not controls.start.isVisible() and "What you change here is for another run." in texts(controls)
+    assert not controls.start.isVisible() and "Changes apply to the next run." in texts(controls)
     for key in (False, True):
         for state in ("paused", "training"):
             QTest.keyClick(opened, Qt.Key.Key_Space) if key else click(controls.pause)
             assert opened.session.training.state == state
-            assert controls.pause.accessibleName() == ("Go on" if state == "paused" else "Pause")
+            assert controls.pause.accessibleName() == ("Resume" if state == "paused" else "Pause")
     held_down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier, " ", True)
     QApplication.sendEvent(opened, held_down)
     assert opened.session.training.state == "training" and opened.train.save.isEnabled()
     click(controls.stop)
     qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
-    assert "Start trains on discs: 24 sprites." in texts(controls)
+    assert "Will train on discs (24 sprites)" in texts(controls)
     open_sprites(qtbot, opened.session, sprite_folder / "class1")
-    assert any(words.startswith("Start trains on class1: ") for words in texts(controls))  # beside the run that ended
+    assert any(words.startswith("Will train on class1 (") for words in texts(controls))  # beside the run that ended
 
 
-def test_a_small_window_scrolls_before_the_plot_covers_the_samples(qtbot: QtBot, opened: Window) -> None:
+def test_small_window_scrolls(qtbot: QtBot, opened: Window) -> None:
     opened.show_page("train")
     opened.resize(900, 600)
     monitor = opened.train.monitor
@@ -270,7 +268,7 @@ def test_a_small_window_scrolls_before_the_plot_covers_the_samples(qtbot: QtBot,
     qtbot.waitUntil(lambda: monitor.splitter.geometry().bottom() <= monitor.rect().bottom(), timeout=LONG_MS)
 
 
-def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
+def test_invalid_settings_disable_start(opened: Window) -> None:
     opened.show_page("train")
     setup = opened.train.setup
     box = setup.forms._forms[setup.recipes.currentData()].findChild(QAbstractSpinBox, "batch_size")
@@ -281,9 +279,7 @@ def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
     assert "Batch size" in opened.train.controls.start.toolTip()
 
 
-def test_presets_follow_the_sprites_and_own_settings_unmark_them(
-    opened: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_presets_follow_sprites_and_custom_settings(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     panel, setup = opened.train.setup, opened.session.setup
     monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(24, 500.0))
     setup._update_presets()
@@ -294,15 +290,13 @@ def test_presets_follow_the_sprites_and_own_settings_unmark_them(
     assert usual.text() == "Standard\nabout 30 s" and best.text() == "Best\nabout 50 s" and usual.isChecked()
     setup.set_config(setup.config.replace(batch_size=7))
     assert not usual.isChecked() and panel.forms.config().batch_size == 7
-    assert "Your own settings." in texts(panel.presets)
+    assert "Custom settings." in texts(panel.presets)
     opened.show_page("train")
     click(usual)
     assert setup.config.epochs == 534 and panel.forms.config() == setup.config and usual.isChecked()
 
 
-def test_minutes_that_are_typed_count_instead_of_the_epochs_of_a_preset(
-    opened: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_typed_minutes_replace_preset_epochs(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     form, setup = opened.train.setup.forms, opened.session.setup
     monkeypatch.setattr("studio.engine.steps.benchmark.training_budget", lambda *_: TrainingBudget(24, 500.0))
     setup._update_presets()
@@ -321,7 +315,7 @@ def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPat
     assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0
 
 
-def test_a_classifier_shows_its_confusion_and_names_sprites(
+def test_classifier_shows_confusion_and_predicts(
     qtbot: QtBot, opened: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened.show_page("train")
@@ -349,7 +343,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
 
 
 @pytest.mark.slow
-def test_a_regression_shows_its_numbers_beside_the_true_ones(
+def test_regression_shows_predicted_and_true(
     qtbot: QtBot, window: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = sorted(sprite_folder.glob("class*/0*.png"))
@@ -365,7 +359,7 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     assert monitor.scatter is not None and monitor.scatter.isVisible() and not monitor.scatter.choice.isVisible()
     assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the held-out ones
     assert "price " in monitor.numbers.view.model().index(0, 0).data()
-    assert monitor.readings.value("Held out").startswith("R² ")
+    assert monitor.readings.value("Validation").startswith("R² ")
     click(window.train.generate)
     qtbot.waitUntil(window.generate.predict.isVisible)
     assert not window.generate.request.isVisible()
@@ -374,7 +368,7 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     assert window.generate.predict.view.view.model().index(3, 0).data().endswith(", true 3")
 
 
-def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:
+def test_export_shows_difference_and_example_code(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:
     train_to_the_end(qtbot, opened)
     click(opened.train.export)
     dialog = opened.train.findChild(ExportDialog)
@@ -383,13 +377,13 @@ def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Win
     QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # presses Export, not the button beside the field
     qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
     assert (tmp_path / "model.safetensors").exists()
-    assert "read back" in dialog.outcome.text()
+    assert "as the model" in dialog.outcome.text()
     click(dialog.copy)
     assert QApplication.clipboard().text() == dialog.snippet.toPlainText() != ""
     click(dialog.done_button)
 
 
-def test_runs_are_listed_compared_and_used(qtbot: QtBot, own_run: Path, opened: Window) -> None:
+def test_list_compare_and_use_runs(qtbot: QtBot, own_run: Path, opened: Window) -> None:
     train_to_the_end(qtbot, opened)
     runs = opened.runs
     opened.show_page("runs")
@@ -398,7 +392,7 @@ def test_runs_are_listed_compared_and_used(qtbot: QtBot, own_run: Path, opened: 
     with qtbot.waitSignals([opened.session.runs.read] * 2, timeout=LONG_MS):
         pass
     assert not runs.actions_row.resume.isEnabled()
-    assert runs.actions_row.resume.toolTip() == "Choose one run in the table."
+    assert runs.actions_row.resume.toolTip() == "Select one run."
     runs.table.selectRow(0)
     assert "is finished" in runs.actions_row.resume.toolTip()
     click(runs.actions_row.use)
@@ -407,7 +401,7 @@ def test_runs_are_listed_compared_and_used(qtbot: QtBot, own_run: Path, opened: 
     assert runs.table.model().rowCount() == 0
 
 
-def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: Window) -> None:
+def test_live_model_becomes_its_run(qtbot: QtBot, opened: Window) -> None:
     training, models = start_endless(qtbot, opened.session), opened.generate.choice.models
     assert models.currentData() == "live"
     training.stop()
@@ -415,7 +409,7 @@ def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: 
 
 
 @pytest.mark.slow
-def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_fills_in_the_estimate(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     devices = opened.session.device_choice
     opened.show_page("train")
@@ -428,7 +422,7 @@ def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, mon
     assert devices.measurements.speed(devices.device, "auto") == 0
 
 
-def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:
+def test_every_control_has_name_and_tooltip(opened: Window) -> None:
     nameless, compound = [], QAbstractSpinBox | QComboBox | QTabBar | QMenuBar | QTableView | QLineEdit
     for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit):
         for control in opened.findChildren(kind):

@@ -45,7 +45,7 @@ def type_in(box: QAbstractSpinBox, text: str) -> None:
     QTest.keyClicks(box.lineEdit(), text)
 
 
-def test_every_setting_has_a_control_that_says_what_it_is(qtbot: QtBot) -> None:
+def test_every_setting_has_a_labelled_control(qtbot: QtBot) -> None:
     form = make_form(qtbot)
     for item in settings_of(TrainingConfig):
         control = form.findChild(QWidget, item.name)
@@ -75,7 +75,7 @@ _FAR = TrainingConfig(
         flip=st.booleans(),
     )
 )
-def test_any_config_goes_there_and_back(qtbot: QtBot, config: TrainingConfig) -> None:
+def test_config_round_trip(qtbot: QtBot, config: TrainingConfig) -> None:
     form = ConfigForm(TrainingConfig())
     form.set_config(config)
     assert form.config() == config
@@ -86,7 +86,7 @@ def test_any_config_goes_there_and_back(qtbot: QtBot, config: TrainingConfig) ->
     ("value", "text"),
     [(0.0015, "0.0015"), (1e-7, "1e-7"), (2.5e-5, "2.5e-5"), (20.0, "20"), (1e6, "1000000"), (0.05, "0.05")],
 )
-def test_numbers_are_shown_as_people_write_them(qtbot: QtBot, value: float, text: str) -> None:
+def test_number_format(qtbot: QtBot, value: float, text: str) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     box.setRange(0, 1e6)
@@ -94,7 +94,7 @@ def test_numbers_are_shown_as_people_write_them(qtbot: QtBot, value: float, text
     assert box.text() == text and box.value() == value
 
 
-def test_steps_follow_the_magnitude_and_lead_back(qtbot: QtBot) -> None:
+def test_steps_follow_the_magnitude(qtbot: QtBot) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     box.setRange(1e-7, 1e6)
@@ -106,7 +106,7 @@ def test_steps_follow_the_magnitude_and_lead_back(qtbot: QtBot) -> None:
         assert box.value() == pytest.approx(start, rel=1e-9)
 
 
-def test_edits_are_sent_and_setting_values_is_not(qtbot: QtBot) -> None:
+def test_only_user_edits_emit_changed(qtbot: QtBot) -> None:
     form = make_form(qtbot)
     seen: list[str] = []
     form.changed.connect(lambda: seen.append("changed"))
@@ -132,7 +132,7 @@ def test_edits_are_sent_and_setting_values_is_not(qtbot: QtBot) -> None:
         ("minutes", "0", "Minutes must be from 0.05 to 100,000, not 0."),
     ],
 )
-def test_what_cannot_be_used_is_said_and_marked(qtbot: QtBot, name: str, text: str, words: str) -> None:
+def test_invalid_values_are_marked(qtbot: QtBot, name: str, text: str, words: str) -> None:
     form = make_form(qtbot)
     box = spin(form, name)
     with qtbot.waitSignal(form.changed):
@@ -148,7 +148,7 @@ def test_what_cannot_be_used_is_said_and_marked(qtbot: QtBot, name: str, text: s
     assert form.config() == TrainingConfig()
 
 
-def test_a_value_rejected_by_the_whole_config_marks_its_field(qtbot: QtBot) -> None:
+def test_config_errors_mark_the_field(qtbot: QtBot) -> None:
     form = ConfigForm(GenerateSettings())
     qtbot.addWidget(form)
     outline = form.findChild(QLineEdit, "outline")
@@ -161,7 +161,7 @@ def test_a_value_rejected_by_the_whole_config_marks_its_field(qtbot: QtBot) -> N
     assert reason.isHidden() and outline.property("invalid") is False and form.problem() == ""
 
 
-def test_a_decimal_comma_is_understood_and_leaving_a_field_puts_the_nearest_number_there(qtbot: QtBot) -> None:
+def test_decimal_comma_and_fixup(qtbot: QtBot) -> None:
     form = make_form(qtbot)
     box = spin(form, "learning_rate")
     type_in(box, "0,0025")
@@ -171,7 +171,7 @@ def test_a_decimal_comma_is_understood_and_leaving_a_field_puts_the_nearest_numb
     assert form.problem() == "" and form.config() == TrainingConfig(learning_rate=1.0)
 
 
-def test_excluded_settings_are_those_of_the_last_config(qtbot: QtBot) -> None:
+def test_excluded_settings_keep_their_values(qtbot: QtBot) -> None:
     form = ConfigForm(TrainingConfig(seed=4), exclude=("seed",))
     qtbot.addWidget(form)
     assert form.findChild(QWidget, "seed") is None
@@ -180,7 +180,7 @@ def test_excluded_settings_are_those_of_the_last_config(qtbot: QtBot) -> None:
     assert form.config() == TrainingConfig(seed=9, steps=3)
 
 
-def test_texts_of_any_length_and_open_bounds(qtbot: QtBot) -> None:
+def test_long_texts_and_open_bounds(qtbot: QtBot) -> None:
     names = ";".join(f"item/potion_{number:05d}.png" for number in range(2_000))
     assert len(names) > 32_767  # where Qt would cut
     assert make_form(qtbot, Mixed(name=names)).config() == Mixed(name=names)
@@ -194,7 +194,7 @@ def test_texts_of_any_length_and_open_bounds(qtbot: QtBot) -> None:
     assert form.config() == Mixed(count=-(2**31) + 1, rate=1e9, name="bc")
 
 
-def test_locked_controls_take_nothing_and_labels_stay_readable(qtbot: QtBot) -> None:
+def test_locked_controls_are_read_only(qtbot: QtBot) -> None:
     form = make_form(qtbot)
     form.set_locked(True, ("steps", "seed"))
     controls = {item.name: form.findChild(QWidget, item.name) for item in settings_of(TrainingConfig)}
@@ -205,7 +205,7 @@ def test_locked_controls_take_nothing_and_labels_stay_readable(qtbot: QtBot) -> 
     assert spin(form, "steps").isEnabled() and spin(form, "seed").isEnabled()
 
 
-def test_the_wheel_changes_nothing_without_focus(qtbot: QtBot) -> None:
+def test_wheel_needs_focus(qtbot: QtBot) -> None:
     form = make_form(qtbot)
     box = spin(form, "batch_size")
     event = QWheelEvent(

@@ -27,31 +27,31 @@ def _words(view: ConfusionView) -> str:
     return child(view, QLabel).text()
 
 
-def test_a_cell_is_told_in_words_and_in_a_tool_tip(view: ConfusionView, qtbot: QtBot) -> None:
-    assert view.matrix.describe(0, 0) == "potion recognised: 9 of 10"
-    assert view.matrix.describe(2, 1) == "gem taken for sword: 0 of 0"
-    assert tip_at(qtbot, view.matrix, view.matrix.cell_rect(1, 0).center()) == "sword taken for potion: 3 of 41"
+def test_cell_description_and_tooltip(view: ConfusionView, qtbot: QtBot) -> None:
+    assert view.matrix.describe(0, 0) == "potion correct: 9 of 10"
+    assert view.matrix.describe(2, 1) == "gem predicted as sword: 0 of 0"
+    assert tip_at(qtbot, view.matrix, view.matrix.cell_rect(1, 0).center()) == "sword predicted as potion: 3 of 41"
 
 
-def test_every_cell_is_found_under_the_mouse(view: ConfusionView) -> None:
+def test_cell_under_the_mouse(view: ConfusionView) -> None:
     for row, column in np.ndindex(3, 3):
         assert view.matrix.cell_at(view.matrix.cell_rect(row, column).center()) == (row, column)
     assert view.matrix.cell_at(QPoint(3, 3)) is None
     assert view.matrix.cell_at(view.matrix.cell_rect(2, 2).bottomRight() + QPoint(2, 2)) is None
 
 
-def test_the_mouse_and_the_keys_point_at_cells(view: ConfusionView, qtbot: QtBot) -> None:
+def test_mouse_and_keys_point_at_cells(view: ConfusionView, qtbot: QtBot) -> None:
     before = _words(view)
     qtbot.mouseMove(view.matrix, view.matrix.cell_rect(0, 1).center())
-    qtbot.waitUntil(lambda: _words(view) == "potion taken for sword: 1 of 10")
+    qtbot.waitUntil(lambda: _words(view) == "potion predicted as sword: 1 of 10")
     QApplication.sendEvent(view.matrix, QEvent(QEvent.Type.Leave))
     assert _words(view) == before
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left):
         qtbot.keyClick(view.matrix, key)
-    assert _words(view) == view.matrix.accessibleDescription() == "sword taken for potion: 3 of 41"
+    assert _words(view) == view.matrix.accessibleDescription() == "sword predicted as potion: 3 of 41"
 
 
-def test_the_keys_scroll_to_a_cell_that_names_do_not_cover(view: ConfusionView, qtbot: QtBot) -> None:
+def test_keys_scroll_cells_out_from_under_names(view: ConfusionView, qtbot: QtBot) -> None:
     view.resize(400, 300)
     view.set_confusion(np.eye(60, dtype=np.int64), [f"class {number}" for number in range(60)])
     matrix = view.matrix
@@ -67,9 +67,7 @@ def test_the_keys_scroll_to_a_cell_that_names_do_not_cover(view: ConfusionView, 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_tell_right_from_wrong_and_much_from_little(
-    view: ConfusionView, qapp: QApplication, scheme: theme.Scheme
-) -> None:
+def test_cell_colours(view: ConfusionView, qapp: QApplication, scheme: theme.Scheme) -> None:
     theme.apply(qapp, scheme)
     colours, picture = theme.colours(), view.matrix.grab().toImage()
 
@@ -86,11 +84,11 @@ def test_colours_tell_right_from_wrong_and_much_from_little(
     assert 0 < far(colour(1, 0), colours.error) < far(colour(0, 2), colours.error)
 
 
-def test_it_says_when_it_has_nothing(view: ConfusionView) -> None:
+def test_empty_matrix_shows_a_hint(view: ConfusionView) -> None:
     assert "arrow keys" in _words(view)
     view.matrix.point_at((2, 2))
     view.set_confusion(COUNTS[:2, :2], ["potion", "sword"])  # that cell is no more
     assert "arrow keys" in _words(view)
     view.clear()
-    assert "held-out" in _words(view)
+    assert "first validation" in _words(view)
     assert view.matrix.cell_at(QPoint(90, 20)) is None and not view.grab().isNull()

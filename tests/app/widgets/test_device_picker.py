@@ -36,7 +36,7 @@ def button(picker: DevicePicker) -> QPushButton:
     return child(picker, QPushButton)
 
 
-def test_the_first_that_works_is_chosen_and_each_says_what_it_is_and_why_it_does_not(picker: DevicePicker) -> None:
+def test_first_working_device_is_selected(picker: DevicePicker) -> None:
     assert picker.selected() == "cuda:0"
     broken, card, cpu = radios(picker)
     assert not broken.isEnabled() and broken.toolTip() == BROKEN.problem
@@ -47,7 +47,7 @@ def test_the_first_that_works_is_chosen_and_each_says_what_it_is_and_why_it_does
     assert "CUDA · 9 of 12 GB free · bf16" in texts and "CPU · 20 of 32 GB free · 4 threads" in texts
 
 
-def test_choosing_by_mouse_keyboard_and_code(picker: DevicePicker, qtbot: QtBot) -> None:
+def test_select_by_mouse_keyboard_and_code(picker: DevicePicker, qtbot: QtBot) -> None:
     _, card, cpu = radios(picker)
     with qtbot.waitSignal(picker.selected_changed) as caught:
         QTest.mouseClick(cpu, Qt.MouseButton.LeftButton)
@@ -65,7 +65,7 @@ def test_choosing_by_mouse_keyboard_and_code(picker: DevicePicker, qtbot: QtBot)
     assert picker.selected() == "cpu"
 
 
-def test_the_choice_stays_when_devices_are_looked_for_again(picker: DevicePicker, qtbot: QtBot) -> None:
+def test_selection_survives_a_new_search(picker: DevicePicker, qtbot: QtBot) -> None:
     picker.select("cpu")
     with qtbot.assertNotEmitted(picker.selected_changed):
         picker.set_devices([CARD, CPU])
@@ -76,7 +76,7 @@ def test_the_choice_stays_when_devices_are_looked_for_again(picker: DevicePicker
     assert picker.selected() == "" and not button(picker).isEnabled()
 
 
-def test_one_button_measures_and_cancels(picker: DevicePicker, qtbot: QtBot) -> None:
+def test_button_measures_and_cancels(picker: DevicePicker, qtbot: QtBot) -> None:
     with qtbot.waitSignal(picker.measure_requested):
         button(picker).click()
     picker.set_measuring(True, "Measuring CPU, bf16…")
@@ -88,7 +88,7 @@ def test_one_button_measures_and_cancels(picker: DevicePicker, qtbot: QtBot) -> 
     assert button(picker).text() == "Measure"
 
 
-def test_a_locked_picker_takes_nothing_but_shows_what_is_chosen(picker: DevicePicker) -> None:
+def test_locked_picker_shows_the_selection(picker: DevicePicker) -> None:
     picker.set_locked(True)
     assert not any(radio.isEnabled() for radio in radios(picker)) and not button(picker).isEnabled()
     assert picker.selected() == "cuda:0"
@@ -98,15 +98,15 @@ def test_a_locked_picker_takes_nothing_but_shows_what_is_chosen(picker: DevicePi
     ).isEnabled()
 
 
-def test_bars_have_one_scale_and_say_their_numbers(picker: DevicePicker, qapp: QApplication) -> None:
+def test_bars_share_a_scale(picker: DevicePicker, qapp: QApplication) -> None:
     on_cpu = DeviceMeasured("cpu", "fp32", 500.0, 0.02, 128.0)
     full = DeviceMeasured("cuda:0", "fp32", 1000.0, 0.4, 64.0)
     mixed = DeviceMeasured("cuda:0", "bf16", 2000.0, 0.4, 32.0)
     picker.set_measurements([mixed, full, on_cpu])
     card, cpu = (bars for bars in picker.findChildren(SpeedBars) if bars.isVisible())
     assert card.toolTip().splitlines() == [
-        "1,000 sprites/s in full precision (fp32): a step takes 0.4 ms of transfer and 64 ms of compute.",
-        "2,000 sprites/s in mixed precision (bf16): a step takes 0.4 ms of transfer and 32 ms of compute.",
+        "1,000 sprites/s in full precision (fp32): 0.4 ms transfer and 64 ms compute per step.",
+        "2,000 sprites/s in mixed precision (bf16): 0.4 ms transfer and 32 ms compute per step.",
     ]
     qapp.processEvents()
     long, longer, short = bar_length(card, 0), bar_length(card, 1), bar_length(cpu, 0)
@@ -115,7 +115,7 @@ def test_bars_have_one_scale_and_say_their_numbers(picker: DevicePicker, qapp: Q
     assert not any(bars.isVisible() for bars in picker.findChildren(SpeedBars))
 
 
-def test_measurements_survive_a_new_look_at_the_devices(picker: DevicePicker, qtbot: QtBot) -> None:
+def test_measurements_survive_a_new_search(picker: DevicePicker, qtbot: QtBot) -> None:
     picker.set_measurements([DeviceMeasured("cpu", "fp32", 500.0, 0.02, 128.0)])
     picker.set_devices([CARD, CPU])
     bars = picker.findChildren(SpeedBars)[-1]

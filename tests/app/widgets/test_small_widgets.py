@@ -51,7 +51,7 @@ def zone(qtbot: QtBot) -> DropZone:
     return made
 
 
-def test_the_filmstrip_follows_new_samples_until_it_is_dragged(strip: Filmstrip, qtbot: QtBot) -> None:
+def test_filmstrip_follows_until_dragged(strip: Filmstrip, qtbot: QtBot) -> None:
     assert strip.is_live() and strip.shown_step() == 250
     child(strip, QSlider).setValue(0)
     assert strip.shown_step() == 0 and not strip.is_live()
@@ -61,7 +61,7 @@ def test_the_filmstrip_follows_new_samples_until_it_is_dragged(strip: Filmstrip,
     assert strip.is_live() and strip.shown_step() == 300
 
 
-def test_hovering_a_step_shows_what_there_was(strip: Filmstrip) -> None:
+def test_peek_shows_earlier_samples(strip: Filmstrip) -> None:
     for step, expected in ((0, 0), (99, 0), (100, 100), (249, 100), (9999, 250)):
         strip.show_step(step)
         assert strip.shown_step() == expected
@@ -70,7 +70,7 @@ def test_hovering_a_step_shows_what_there_was(strip: Filmstrip) -> None:
 
 
 @pytest.mark.parametrize("dragged_to", [0, 100, None])
-def test_after_a_hover_there_is_what_was_there_before(strip: Filmstrip, dragged_to: int | None) -> None:
+def test_end_peek_restores_the_step(strip: Filmstrip, dragged_to: int | None) -> None:
     if dragged_to is not None:
         strip.show_step(dragged_to)
     before, was_live = strip.shown_step(), strip.is_live()
@@ -81,7 +81,7 @@ def test_after_a_hover_there_is_what_was_there_before(strip: Filmstrip, dragged_
     assert (strip.shown_step(), strip.is_live()) == (before, was_live)
 
 
-def test_what_a_resume_draws_anew_takes_the_place_of_all_from_its_step_on(strip: Filmstrip) -> None:
+def test_resumed_samples_replace_later_ones(strip: Filmstrip) -> None:
     strip.show_step(100)
     strip.add(50, SPRITES[9:13])
     assert strip.steps() == [0, 50] and not strip.is_live()
@@ -92,9 +92,7 @@ def test_what_a_resume_draws_anew_takes_the_place_of_all_from_its_step_on(strip:
     assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
 
 
-def test_a_film_too_long_for_its_room_loses_frames_between_the_first_and_the_last(
-    strip: Filmstrip, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_film_is_thinned(strip: Filmstrip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filmstrip, "_ROOM_BYTES", 6 * SPRITES[:4].nbytes)
     strip.show_step(100)
     for step in range(300, 3000, 100):
@@ -107,7 +105,7 @@ def test_a_film_too_long_for_its_room_loses_frames_between_the_first_and_the_las
 
 
 @pytest.mark.parametrize(("width", "height"), [(600, 200), (200, 600), (80, 60), (1600, 900)])
-def test_the_sheet_shows_all_sprites_apart_and_inside(sheet: SpriteSheetView, width: int, height: int) -> None:
+def test_sheet_shows_all_sprites_inside(sheet: SpriteSheetView, width: int, height: int) -> None:
     sheet.set_sprites(SPRITES[:16], [str(number) for number in range(16)])
     sheet.resize(width, height)
     boxes = sheet._boxes()
@@ -118,7 +116,7 @@ def test_the_sheet_shows_all_sprites_apart_and_inside(sheet: SpriteSheetView, wi
     assert not sheet.grab().isNull()
 
 
-def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(sheet: SpriteSheetView) -> None:
+def test_sheet_avoids_half_empty_rows(sheet: SpriteSheetView) -> None:
     sheet.set_sprites(SPRITES[:16])
     sheet.resize(200, 66)  # at their largest there is room for 3 rows of 6 and for 2 of 8
     rows = {box.y() for box in sheet._boxes()}
@@ -126,13 +124,13 @@ def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(sheet: SpriteSheet
     assert sheet.accessibleDescription() == "16 sprites"
 
 
-def test_a_caption_that_is_cut_is_told_as_a_tool_tip(sheet: SpriteSheetView, qtbot: QtBot) -> None:
+def test_elided_caption_has_a_tooltip(sheet: SpriteSheetView, qtbot: QtBot) -> None:
     sheet.set_sprites(SPRITES[:2], ["weapons/a very long sword", "gem"])
     shown(qtbot, sheet, 200, 100)
     assert tip_at(qtbot, sheet, sheet._boxes()[0].center()) == "weapons/a very long sword"
 
 
-def test_swatches_tell_their_colour_and_are_chosen_by_mouse_and_keys(qtbot: QtBot) -> None:
+def test_swatches_by_mouse_and_keys(qtbot: QtBot) -> None:
     swatches = Swatches(choosable=True)
     qtbot.addWidget(swatches)
     swatches.set_palette(np.array([[255, 0, 16, 255], [1, 2, 3, 255], [9, 9, 9, 255]], np.uint8), ["5 pixels", "", ""])
@@ -161,7 +159,7 @@ def test_swatches_tell_their_colour_and_are_chosen_by_mouse_and_keys(qtbot: QtBo
     assert swatches.viewport().grab().toImage() != image
 
 
-def test_readings_keep_their_width(qtbot: QtBot) -> None:
+def test_readings_never_shrink(qtbot: QtBot) -> None:
     readings = Readings()
     qtbot.addWidget(readings)
     readings.set_reading("Step", "1,234,567")
@@ -172,7 +170,7 @@ def test_readings_keep_their_width(qtbot: QtBot) -> None:
     assert readings.value("Step") == "–"
 
 
-def test_files_of_this_machine_can_be_dropped(zone: DropZone, qtbot: QtBot, tmp_path: Path) -> None:
+def test_drop_local_files(zone: DropZone, qtbot: QtBot, tmp_path: Path) -> None:
     copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
     elsewhere, mime = QUrl("https://example.org/x.png"), QMimeData()
     paths = [str(tmp_path), str(tmp_path / "pack.zip")]
@@ -187,7 +185,7 @@ def test_files_of_this_machine_can_be_dropped(zone: DropZone, qtbot: QtBot, tmp_
     assert dropped.args == [paths]
 
 
-def test_recent_folders_are_offered(zone: DropZone, qtbot: QtBot) -> None:
+def test_recent_folders(zone: DropZone, qtbot: QtBot) -> None:
     zone.set_recent(["/art/potions", "/art/swords"])
     zone.set_recent(["/art/gems", "/art/swords"])
     buttons = [each for each in zone.findChildren(QPushButton) if each.property("path") and each.isVisibleTo(zone)]
@@ -197,7 +195,7 @@ def test_recent_folders_are_offered(zone: DropZone, qtbot: QtBot) -> None:
     assert chosen.args == ["/art/swords"]
 
 
-def test_a_recent_folder_may_have_any_name_and_length(zone: DropZone) -> None:
+def test_recent_folders_with_odd_names(zone: DropZone) -> None:
     before = zone.minimumSizeHint().width()
     path = "/home/me/R&D/" + "far/" * 100 + "gems"
     zone.set_recent(["/home/me/R&D", path])
@@ -206,7 +204,7 @@ def test_a_recent_folder_may_have_any_name_and_length(zone: DropZone) -> None:
     assert zone.minimumSizeHint().width() <= max(before, 480)
 
 
-def test_the_keyboard_reaches_all_ways_on(zone: DropZone, qtbot: QtBot) -> None:
+def test_drop_zone_by_keyboard(zone: DropZone, qtbot: QtBot) -> None:
     zone.set_recent(["/art/gems"])
     shown(qtbot, zone, 500, 400)
     ways = (zone.browse_requested, zone.demo_requested, zone.recent_chosen)
@@ -216,13 +214,13 @@ def test_the_keyboard_reaches_all_ways_on(zone: DropZone, qtbot: QtBot) -> None:
             qtbot.keyClick(button, Qt.Key.Key_Space)
 
 
-def test_texts_from_files_are_no_markup(qtbot: QtBot) -> None:
+def test_file_texts_are_plain(qtbot: QtBot) -> None:
     label = factory.heading("<b>bold</b>")
     qtbot.addWidget(label)
     assert label.textFormat() == Qt.TextFormat.PlainText
 
 
-def test_predictions_name_the_most_probable_first_and_numbers_beside_the_true_ones(qtbot: QtBot) -> None:
+def test_predictions_are_sorted_and_show_true_numbers(qtbot: QtBot) -> None:
     predictions = shown(qtbot, PredictionsView(), 400, 300)
     model = predictions.view.model()
 
@@ -241,7 +239,7 @@ def test_predictions_name_the_most_probable_first_and_numbers_beside_the_true_on
     assert said() == []
 
 
-def test_a_section_folds(qtbot: QtBot) -> None:
+def test_collapsible_section(qtbot: QtBot) -> None:
     content = QLabel("inside")
     section = Collapsible("Advanced", content)
     qtbot.addWidget(section)
@@ -252,7 +250,7 @@ def test_a_section_folds(qtbot: QtBot) -> None:
     assert toggled.args == [True] and content.isVisible() and section.is_open()
 
 
-def test_setting_texts_keeps_the_count_of_none(qtbot: QtBot) -> None:
+def test_zero_counts_keep_their_text(qtbot: QtBot) -> None:
     """PySide6 6.12.0 loses a reference to None with every such call on Python 3.11, and dies in the end."""
     label = QLabel()
     qtbot.addWidget(label)
@@ -263,7 +261,7 @@ def test_setting_texts_keeps_the_count_of_none(qtbot: QtBot) -> None:
     assert abs(sys.getrefcount(None) - before) < 100
 
 
-def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:
+def test_hidden_items_take_no_room(qtbot: QtBot) -> None:
     host, flow = QWidget(), FlowLayout(8, 4)
     qtbot.addWidget(host)
     buttons = [QPushButton(text) for text in ("one", "two", "three")]
@@ -279,7 +277,7 @@ def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:
     assert buttons[2].x() == buttons[0].x() and buttons[2].y() == buttons[0].geometry().bottom() + 1 + 4
 
 
-def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
+def test_elided_label_moves_no_neighbour(qtbot: QtBot) -> None:
     label, window = ElidedLabel(), QWidget()
     window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
     qtbot.addWidget(window)
@@ -298,7 +296,7 @@ def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
     assert not label.toolTip()
 
 
-def test_a_scrolling_part_keeps_its_height_when_no_text_wraps_any_more(qtbot: QtBot) -> None:
+def test_scroll_area_height_without_wrapping_text(qtbot: QtBot) -> None:
     label, box = factory.text("A few words."), QWidget()
     box.setFixedHeight(50)
     content = factory.panel(factory.column(label, box))

@@ -1,4 +1,4 @@
-"""What was drawn lately: the batch on show, and those before and after it."""
+"""The history of generated batches, and the rejected sprites."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from studio.data.pixels.editing import NamedSprite, SavedEdit
 from studio.data.sources.base import DRAWING_SUFFIXES
 from studio.engine.sampling.settings import GenerateSettings
 
-_NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and numbers of sprites that were drawn here
+_NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and index in the names of generated sprites
 
 
 @dataclass(frozen=True, eq=False)
 class DrawRequest:
-    """What was to be drawn: the settings, and what it begins with; None for noise.
+    """A request to draw sprites.
 
-    title: of the results; empty for the usual one. origin: what they begin with is called so; empty for noise.
-    model, class_names: of the model that draws, whichever is chosen by then.
+    settings: the settings. request: the input sprites; None to start from noise. title: the batch's title; '' for the
+    default. origin: the input sprites' name; '' for noise. model, class_names: name and classes of the drawing model.
     """
 
     settings: GenerateSettings
@@ -39,16 +39,15 @@ class DrawRequest:
 
     @property
     def kind(self) -> str:
-        """As in EditRequest; empty for noise."""
+        """Return the kind as in EditRequest; '' for noise."""
         return self.request.kind if self.request is not None else ""
 
 
 @dataclass(frozen=True, eq=False)
 class ShownSprites:
-    """Sprites in the grid: uint8 [N, S, S, 4], a name, a class and a source of each (as in NamedSprite), and what is
-    said of them all.
+    """The sprites in the grid: uint8 [N, S, S, 4], with a name, class and source for each (see NamedSprite).
 
-    name: what to call a file of them. palette, is_animation: as in SpriteSelection.
+    about: metadata for saved files. name: the proposed file name. palette, is_animation: as in SpriteSelection.
     """
 
     sprites: Rgba
@@ -62,7 +61,7 @@ class ShownSprites:
 
 
 class ResultBatch:
-    """Sprites that were drawn together, as they were made and as they are shown, and which were rejected since."""
+    """A generated batch: the request, the drawn and the shown sprites, and indices of rejected sprites."""
 
     def __init__(self, request: DrawRequest, result: SpritesColoured) -> None:
         self.request = request
@@ -70,24 +69,24 @@ class ResultBatch:
         self.rejected: set[int] = set()
 
     def recolour(self, result: SpritesColoured) -> None:
-        """The same sprites have come in other colours."""
+        """Replace the sprites with a recoloured version."""
         self.result, self.shown = result, _as_shown(result, self.request)
 
     def title(self) -> str:
-        """What they are, and how many of them were rejected."""
+        """Return the batch's title, with the number of rejected sprites."""
         text = self.request.title or formatting.count(len(self.result.sprites), "new sprite")
         return f"{text}, {len(self.rejected):,} rejected" if self.rejected else text
 
 
 class ResultHistory:
-    """Those that memory is meant to hold, the oldest first. current: the one on show; None before there is any."""
+    """The last batches, oldest first, within a memory limit. current: the shown batch; None before the first."""
 
     def __init__(self) -> None:
         self.current: ResultBatch | None = None
         self._batches: list[ResultBatch] = []
 
     def add(self, result: SpritesColoured, request: DrawRequest) -> ResultBatch:
-        """The batch of these sprites: a new one, which is on show then, or one that has come in other colours."""
+        """Return the batch of these sprites: a new, shown batch, or an earlier batch that was recoloured."""
         for batch in self._batches:
             if batch.result.labels is result.labels:
                 batch.recolour(result)
@@ -97,15 +96,15 @@ class ResultHistory:
         return self.current
 
     def can_go(self, steps: int) -> bool:
-        """Whether there is a batch so many after the one on show; before it, where negative."""
+        """Return whether the history has a batch `steps` after the shown batch, or before for a negative number."""
         return 0 <= self._index() + steps < len(self._batches)
 
     def go(self, steps: int) -> None:
-        """Go to it."""
+        """Show the batch `steps` after the shown batch."""
         self.current = self._batches[self._index() + steps]
 
     def show(self, batch: ResultBatch) -> bool:
-        """Go to this one; False where it is no longer held."""
+        """Show this batch. Return False if the history has dropped it."""
         if batch in self._batches:
             self.current = batch
         return batch in self._batches
@@ -116,40 +115,40 @@ class ResultHistory:
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """Sprites that were taken away at once: numbers of a batch, or kept ones with their places."""
+    """Sprites rejected together: indices into a batch, or kept sprites with their positions."""
 
     batch: ResultBatch | None
     numbers: tuple[int, ...]
     kept: tuple[tuple[int, SavedEdit], ...] = ()
 
     def title(self) -> str:
-        """What Undo takes back."""
+        """Return the title of the Undo step."""
         return f"Reject {formatting.count(len(self.numbers) + len(self.kept), 'sprite')}"
 
 
 class RejectionHistory:
-    """All of them since the window was opened, the newest last."""
+    """All rejections since the window was opened, the newest last."""
 
     def __init__(self, kept: KeptSprites) -> None:
         self._kept = kept
         self._done: list[Rejection] = []
 
     def title(self) -> str:
-        """What Undo takes back; empty when there is nothing."""
+        """Return the title of the next Undo step; '' without rejections."""
         return self._done[-1].title() if self._done else ""
 
     def reject(self, batch: ResultBatch, numbers: Sequence[int]) -> None:
-        """Hide these of a batch."""
+        """Hide these sprites of a batch."""
         batch.rejected |= set(numbers)
         self._done.append(Rejection(batch, tuple(numbers)))
 
     def reject_kept(self, kept: list[SavedEdit]) -> None:
-        """Keep these no longer."""
+        """Remove these kept sprites."""
         self._done.append(Rejection(None, (), self._kept.indexed(kept)))
         self._kept.remove(kept)
 
     def undo(self) -> Rejection:
-        """Bring back what was rejected last."""
+        """Undo the last rejection and return it."""
         last = self._done.pop()
         if last.batch is not None:
             last.batch.rejected -= set(last.numbers)
@@ -159,7 +158,7 @@ class RejectionHistory:
 
 
 def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
-    """New sprites, named after what they came from, else after their classes."""
+    """Name new sprites after the input sprites, or else after their classes."""
     known = request.class_names
     classes = [known[label] if 0 <= label < len(known) else "" for label in result.labels]
     if result.titles:
@@ -176,14 +175,14 @@ def _as_shown(result: SpritesColoured, request: DrawRequest) -> ShownSprites:
 
 
 def shown_kept(kept: Sequence[SavedEdit]) -> ShownSprites:
-    """Kept sprites of one size, at least one."""
+    """Return kept sprites for the grid. kept: at least one sprite, all of one size."""
     sprites = np.stack([each.edit.sprite for each in kept])
     names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
     return ShownSprites(sprites, names, classes, sources, {}, "kept sprites")
 
 
 def origin_of(chosen: Sequence[NamedSprite]) -> str:
-    """What to call sprites that come from these: 'orc', 'orc to ogre', 'orc and 3 others'."""
+    """Return a name for sprites made from these: 'orc', 'orc to ogre', 'orc and 3 others'."""
     first, *others = map(_stem, (one.name for one in chosen))
     if len(others) > 1:
         return f"{first} and {formatting.count(len(others), 'other')}"
@@ -191,6 +190,6 @@ def origin_of(chosen: Sequence[NamedSprite]) -> str:
 
 
 def _stem(name: str) -> str:
-    """'orc.png' -> 'orc', and 'orc 0003 0007' -> 'orc'."""
+    """Return the name without suffix, seed and number: 'orc.png' -> 'orc', 'orc 0003 0007' -> 'orc'."""
     path = PurePath(name)
     return _NUMBERS.sub("", path.stem if path.suffix.lower() in DRAWING_SUFFIXES else path.name) or "sprite"

@@ -1,4 +1,4 @@
-"""In which colours new sprites come: the sprites' own, as drawn, or those of a palette file."""
+"""The colours of new sprites: as drawn, the training palette, or a palette file."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from studio.data.palettes.files import has_palette_suffix
 
 _OWN, _DRAWN, _FILE, _OPEN = "own", "drawn", "file", "open"
 _MOST_SHOWN = 256  # swatches
-_TIP = (
-    "Few colours of those that the model learnt from, the colours as the model draws them, or those of a palette file, "
-    "which can be dropped here."
-)
-_DITHER = "Show colours that the palette lacks as a pattern of two that it has."
-_FILE_FIRST = "Dithering is for the colours of a palette file: choose one above."
+_TIP = "A few colours from the training sprites, the colours as drawn, or a palette file. You can drop the file here."
+_DITHER = "Approximate missing colours with a pattern of two palette colours."
+_FILE_FIRST = "Choose a palette file first."
 
 
 class ColourPanel(QWidget):
-    """changed: sprites are to come in other colours. own_known: uint8 [K, 3], those that the model learnt from."""
+    """Chooses the palette of new sprites: training palette, colours as drawn, or a palette file.
+
+    changed: the user chose other colours. own_known: uint8 [K, 3], the chosen model's training palette.
+    """
 
     changed = Signal()
     own_known = Signal(object)
@@ -44,16 +44,16 @@ class ColourPanel(QWidget):
         self._models = models
         self._kind = _OWN
         self._file: tuple[Path, Palette] | None = None
-        self._requested_run: Path | None = None  # the run whose colours are, or will be, `_own`
+        self._requested_run: Path | None = None  # the run of `_own`, or of the pending request
         self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
         self.setAcceptDrops(True)
         self.box = factory.combo("Colours", _TIP)
-        for text, kind in (("The sprites' own", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
+        for text, kind in (("Training palette", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
             self.box.addItem(text, kind)
-        self.dither = QCheckBox("Dither missing colours")
-        self.dither.setAccessibleName("Dither missing colours")
+        self.dither = QCheckBox("Dither")
+        self.dither.setAccessibleName("Dither")
         self.swatches = Swatches()
-        factory.set_name_and_tip(self.swatches, "Colours of new sprites", "The colours that new sprites are made of.")
+        factory.set_name_and_tip(self.swatches, "Palette", "The palette for new sprites.")
         self._about = factory.caption("")
         self.setLayout(factory.column(factory.labelled("Colours", self.box), self.dither, self.swatches, self._about))
         self.dither.setChecked(bool(session.settings.text("generate_dither")))
@@ -65,13 +65,13 @@ class ColourPanel(QWidget):
         self._show()
 
     def choice(self) -> ColourMode:
-        """What is chosen now."""
+        """Return the chosen colours."""
         if self._kind != _FILE or self._file is None:
             return ColourMode(self._kind != _DRAWN)
         return ColourMode(True, self._file[1], BAYER if self.dither.isChecked() else NO_DITHER)
 
     def restore(self, *, true_pixels: bool) -> None:
-        """Choose what was chosen the last time; a palette file is read again."""
+        """Restore the last choice, and load its palette file again."""
         self._kind = _OWN if true_pixels else _DRAWN
         self._show()
         path = self._session.settings.text("generate_palette")
@@ -79,24 +79,23 @@ class ColourPanel(QWidget):
             self._session.palettes.load(Path(path))
 
     def save_state(self) -> None:
-        """Remember the file and whether to dither."""
+        """Store the palette file and the dithering."""
         path = str(self._file[0]) if self._file is not None and self._kind == _FILE else ""
         self._session.settings.set_text("generate_palette", path)
         self._session.settings.set_text("generate_dither", "yes" if self.dither.isChecked() else "")
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """A palette file is welcome; all else is for the window."""
+        """Accept a single palette file; the window handles other drops."""
         event.setAccepted(_palette_in(event) is not None)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take the palette that was dropped."""
         path = _palette_in(event)
         if path is not None:
             event.acceptProposedAction()
             self._session.palettes.load(path)
 
     def _show(self) -> None:
-        """Bring all controls to what is chosen."""
+        """Update all controls."""
         self.box.setCurrentIndex(self.box.findData(self._kind))
         factory.set_enabled(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
         if self._kind == _FILE and self._file is not None:
@@ -118,7 +117,7 @@ class ColourPanel(QWidget):
     def _on_kind_activated(self, index: int) -> None:
         kind = self.box.itemData(index)
         if kind == _OPEN:
-            self.box.setCurrentIndex(self.box.findData(self._kind))  # until there is a palette
+            self.box.setCurrentIndex(self.box.findData(self._kind))  # until the palette is loaded
             path = dialogs.choose_palette(self, self._session.settings)
             if path is not None:
                 self._session.palettes.load(path)
@@ -143,7 +142,7 @@ class ColourPanel(QWidget):
 
     @Slot()
     def _on_model_changed(self) -> None:
-        """The colours that the chosen model learnt from, to be shown."""
+        """Load and show the chosen model's training palette."""
         source = self._models.source()
         if isinstance(source, SavedModel):
             if source.path != self._requested_run:
@@ -165,6 +164,6 @@ class ColourPanel(QWidget):
 
 
 def _palette_in(event: QDropEvent) -> Path | None:
-    """The one palette file that is dragged; None for anything else."""
+    """Return the single dragged palette file; None for other data."""
     paths = factory.local_paths(event.mimeData())
     return paths[0] if len(paths) == 1 and has_palette_suffix(paths[0]) else None

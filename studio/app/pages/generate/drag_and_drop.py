@@ -1,4 +1,4 @@
-"""Sprites carried into other programs: dragged out of the window, or by the clipboard."""
+"""Drag sprites into other programs, or copy them to the clipboard."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from studio.app.widgets.sprites.painting import as_image
 from studio.core import pictures
 from studio.exports import sheets
 
-_SHOWN = 64  # logical pixels, under the mouse
+_SHOWN = 64  # logical pixels of the drag image
 
 
 def mime_data(picked: SpriteSelection, carried: DragFiles) -> QMimeData:
-    """What other programs take: a file of each sprite, and the picture of one, or of all as a sheet. Raises OSError."""
+    """Return the drag or clipboard data: a file for each sprite, and an image (a sprite or a sheet). Raises OSError."""
     data, written = QMimeData(), carried.write(picked)
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in written])
     sheet = np.ascontiguousarray(pictures.tile(picked.sprites, min(sheets.COLUMNS, len(picked.sprites))))
     data.setImageData(as_image(sheet).copy())
-    if len(written) == 1:  # the clipboard of some systems has no alpha: the file's bytes have
+    if len(written) == 1:  # some systems drop alpha from clipboard images, but not from file bytes
         data.setData("image/png", QByteArray(written[0].read_bytes()))
     return data
 
 
 def copy(picked: SpriteSelection, carried: DragFiles) -> None:
-    """Put sprites into the clipboard. Raises OSError."""
+    """Copy sprites to the clipboard. Raises OSError."""
     QGuiApplication.clipboard().setMimeData(mime_data(picked, carried))
 
 
 def drag(picked: SpriteSelection, carried: DragFiles, source: QWidget) -> None:
-    """Let the user drop sprites somewhere; ends when that is done. Raises OSError."""
+    """Drag sprites; return after the drop. Raises OSError."""
     dragged = QDrag(source)
     dragged.setMimeData(mime_data(picked, carried))
     zoom = max(1, _SHOWN // len(picked.sprites[0]))
@@ -47,12 +47,15 @@ def drag(picked: SpriteSelection, carried: DragFiles, source: QWidget) -> None:
 
 
 class SpriteDragger(QObject):
-    """Takes the selected sprites of a list into other programs. failed: what went wrong (OSError)."""
+    """Drag and drop, and copying, for a list's selected sprites.
+
+    failed: the OSError that stopped the drag or copy.
+    """
 
     failed = Signal(object)
 
     def __init__(self, view: SpriteList, carried: DragFiles, picked: Callable[[], SpriteSelection | None]) -> None:
-        """picked: gives what is selected, or all where nothing is."""
+        """Watch a list. picked: returns the selected sprites."""
         super().__init__(view)
         self._view, self._carried, self._picked = view, carried, picked
         view.can_drag = True
@@ -60,12 +63,12 @@ class SpriteDragger(QObject):
 
     @Slot()
     def drag(self) -> None:
-        """Let the user drop them somewhere."""
+        """Drag the selected sprites."""
         self._carry(lambda picked: drag(picked, self._carried, self._view))
 
     @Slot()
     def copy(self) -> None:
-        """Put them into the clipboard; nothing happens while none is selected."""
+        """Copy the selected sprites; do nothing without a selection."""
         self._carry(lambda picked: copy(picked, self._carried))
 
     def _carry(self, away: Callable[[SpriteSelection], None]) -> None:

@@ -1,4 +1,4 @@
-"""Drawing requests of the Generate page to the chosen model."""
+"""Sends the Generate page's drawing requests to the chosen model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from studio.engine.sampling.settings import MIN_LIKED, GenerateSettings
 
 
 class DrawController(QObject):
-    """Draws with the chosen model and the settings of the page; a message says why a request is impossible."""
+    """Sends drawing requests with the page's settings to the chosen model.
+
+    Shows a message if a request is impossible.
+    """
 
     def __init__(
         self,
@@ -34,21 +37,21 @@ class DrawController(QObject):
         super().__init__(parent)
         self._session, self._choice, self._request = session, choice, request
         self._results, self._editing = results, editing
-        self.last_request: DrawRequest | None = None  # the current or the last request
+        self.last_request: DrawRequest | None = None  # the running or last request
 
     def problem(self) -> str:
-        """Return why the chosen model can't draw with the page's settings; empty when drawing is possible."""
+        """Return why the chosen model can't draw with the page's settings; '' if possible."""
         if not self._choice.is_known():
-            return "Looking for models…"
+            return "Loading models…"
         if self._choice.source() is None or self._choice.record() is None:
-            return "There is no model yet. Train one on the Train page."
+            return "No model yet. Train one on the Train page."
         if self._choice.device() is None:
-            return "Devices are still being looked for."
+            return "Searching for devices…"
         return self._request.problem()
 
     @Slot()
     def draw_again(self) -> None:
-        """Draw the sprites on show again, with another seed; do nothing while a model is busy."""
+        """Draw the shown request with another seed. Do nothing while a model is busy."""
         request = self._results.request()
         if request is not None and not self._session.inference.is_busy() and self._can_draw():
             settings = request.settings.replace(seed=self._request.next_seed())
@@ -60,63 +63,63 @@ class DrawController(QObject):
         if self._can_draw():
             settings = self._request.next_settings()
             if settings.corner_tiles:
-                self._submit(settings.replace(best_of=1), title="A set of corner tiles")
+                self._submit(settings.replace(best_of=1), title="Corner tiles")
             elif settings.best_of > 1:
                 self._draw_best(settings)
             else:
                 self._submit(settings)
 
     def _can_draw(self) -> bool:
-        """Return whether the model can draw with the page's settings; tell the user why it can't."""
+        """Return whether drawing is possible; notify the user if not."""
         problem = self.problem()
         if problem:
             self._session.notify(problem, holds=lambda: self.problem() == problem)
         return not problem
 
     def _draw_best(self, settings: GenerateSettings) -> None:
-        """Draw more sprites than the page shows, and show the sprites most like the kept ones."""
+        """Draw more sprites than requested, and show the most similar to the kept sprites."""
         record = self._choice.record()
         kept = self._session.kept_sprites.of_size(record.size) if record is not None else []
         if len(kept) < MIN_LIKED:
             self._session.notify(
-                f"'Best of' compares with kept sprites: {len(kept)} of this size are too few.",
-                f"Keep {MIN_LIKED} or more with K, or set 'Best of' to 1.",
+                f"'Best of' needs {MIN_LIKED} kept sprites of this size; you have {len(kept)}.",
+                "Keep more sprites (K), or set 'Best of' to 1.",
                 holds=lambda: record is not None and len(self._session.kept_sprites.of_size(record.size)) < MIN_LIKED,
             )
             return
         liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)
-        title = f"The best {settings.count:,} of {settings.count * settings.best_of:,} new sprites"
+        title = f"Best {settings.count:,} of {settings.count * settings.best_of:,} new sprites"
         self._submit(settings, EditRequest("best_of", liked, classes), title)
 
     @Slot()
     def draw_from_sprite(self) -> None:
-        """Draw variations of the sprite in the editor, or redraw its marked part."""
+        """Draw variations of the edited sprite, or redraw its selected pixels."""
         if self._can_draw():
             request, origin = self._editing.request(), origin_of([self._editing.sprite()])
             settings = self._settings_for(COUNT).replace(strength=self._editing.strength_share())
-            kind = "variations of" if request.keep is None else "ways to redraw a part of"
+            kind = "variations of" if request.keep is None else "redrawn selections of"
             self._submit(settings, request, f"{COUNT} {kind} {origin}", origin)
 
     @Slot(int)
     def draw_between(self, count: int) -> None:
-        """Draw `count` frames between two selected sprites, or between the editor's and the selected one."""
+        """Draw `count` frames between two selected sprites, or between the edited and the selected sprite."""
         ends = [self._results.sprite(number) for number in self._results.grid.selected()]
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
-        self._begin_with("between", ends, count, f"{formatting.count(count, 'frame')} in between")
+        self._begin_with("between", ends, count, formatting.count(count, "in-between frame"))
 
     @Slot()
     def draw_like(self) -> None:
-        """Draw sprites like the selected ones."""
+        """Draw sprites similar to the selected sprites."""
         chosen = [self._results.sprite(number) for number in self._results.grid.selected()]
-        self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {formatting.count(len(chosen), 'other')}")
+        self._begin_with("more_like", chosen, COUNT, f"{COUNT} similar to {formatting.count(len(chosen), 'sprite')}")
 
     def _begin_with(
         self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str
     ) -> None:
-        """Draw sprites that start from the chosen ones."""
+        """Draw sprites that start from the chosen sprites."""
         if len({one.rgba.shape for one in chosen}) > 1:
-            self._session.notify("These sprites differ in size.", "Choose others, or close the editor.")
+            self._session.notify("These sprites differ in size.", "Choose sprites of one size, or close the editor.")
         elif self._can_draw():
             sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
             self._submit(
@@ -124,7 +127,7 @@ class DrawController(QObject):
             )
 
     def _settings_for(self, count: int) -> GenerateSettings:
-        """Return the page's settings for `count` sprites that start from others and take their classes by default."""
+        """Return the page's settings for `count` sprites that start from other sprites."""
         settings = self._request.next_settings().replace(count=count, quick=False, in_proportion=False)
         return settings.replace(corner_tiles=False, best_of=1)
 

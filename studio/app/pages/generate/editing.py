@@ -1,4 +1,4 @@
-"""The editor on the Generate page: a sprite, which of its pixels are redrawn, and how much may change."""
+"""The editor on the Generate page: draws variations of a sprite, or redraws its selected pixels."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ from studio.data.sources.base import DRAWING_SUFFIXES
 if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
-COUNT = 16  # candidates that are drawn at once
-_STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten; below, new pixels take after it."
-_VARIED = "Nothing is marked: all of it is varied. Mark a part to redraw that alone."
-_RECOLOURED = "Nothing is marked: all of its colours are varied, its shape stays."
-_REDRAWN = "What is marked is redrawn, to fit the rest, which stays as it is."
-_REDRAWN_INSIDE = "What is marked gets other colours, to fit the rest; the shape stays."
-_ALL_REDRAWN = "All of it is marked: all of it is redrawn, as much as the strength says."
-_ALL_REDRAWN_INSIDE = "All of it is marked: all of its colours are redrawn, its shape stays."
-_SHAPE = "Its shape stays: what can be seen of it and what can't. Only colours change."
-_SHAPELESS = "There is no shape to keep: nothing of the sprite can be seen."
-_EMPTY = "There is nothing to vary yet: under Paint, put down some colours, roughly."
-_SAVE = "Save the sprite here in the editor, as it is now, as a PNG file; sprites below have buttons of their own."
-_CLOSE = "Put the sprite away; Ctrl+Z comes back to it."
+COUNT = 16  # candidates in a batch
+_STRENGTH = "How much may change: 0 % keeps the pixels, 100 % redraws them from scratch."
+_VARIED = "No selection: the whole sprite is varied."
+_RECOLOURED = "No selection: all colours are varied; the shape stays."
+_REDRAWN = "Redraws the selected pixels to fit the rest."
+_REDRAWN_INSIDE = "Recolours the selected pixels to fit the rest; the shape stays."
+_ALL_REDRAWN = "All pixels selected: redraws the sprite by the strength."
+_ALL_REDRAWN_INSIDE = "All pixels selected: recolours the sprite; the shape stays."
+_SHAPE = "Keep the transparency; only colours change."
+_SHAPELESS = "The sprite is empty, so it has no shape to keep."
+_EMPTY = "The sprite is empty. Paint some rough colours first."
+_SAVE = "Save the edited sprite as a PNG file."
+_CLOSE = "Close the sprite; Ctrl+Z reopens it."
 
 
 class EditorPanel(QWidget):
-    """A sprite with what is to become of it; a picture of another size than the model's is fitted, after asking.
+    """The sprite editor with draw options.
 
-    draw_wanted: candidates are. changed: there is a sprite or a question, or none any more.
+    Asks before fitting an image of another size to the model. draw_requested: draw candidates from the sprite. changed:
+    the editor opened or closed a sprite or a prompt.
     """
 
     draw_requested = Signal()
@@ -54,18 +55,18 @@ class EditorPanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._size = 0  # of the model's sprites; 0 while there is no model
-        self._page_problem = ""  # why the page's settings can't be drawn
-        self._can_edit = False  # whether the model can
-        self._waiting: NamedSprite | None = None  # of another size, and not in the editor yet
-        self._shown = (False, False)  # whether there is a sprite, and a question
+        self._size = 0  # side of the model's sprites in pixels; 0 without a model
+        self._page_problem = ""
+        self._can_edit = False
+        self._waiting: NamedSprite | None = None  # an image of another size, until the user answers
+        self._shown = (False, False)  # is_open() and is_asking() at the last refresh
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
         self.draw = factory.button("Draw variations", _VARIED, "generate", "primary")
         self.save = factory.button("Save edited sprite…", _SAVE, "save")
-        self.copy = factory.button("Copy", "Copy the sprite here, to paste it in another program.", "copy")
+        self.copy = factory.button("Copy", "Copy the edited sprite to the clipboard.", "copy")
         self.close_editor = factory.button("Close", _CLOSE)
-        self.shape = QCheckBox("Inside its shape")
-        factory.set_name_and_tip(self.shape, "Inside its shape", _SHAPE)
+        self.shape = QCheckBox("Keep shape")
+        factory.set_name_and_tip(self.shape, "Keep shape", _SHAPE)
         self.strength = QSlider(Qt.Orientation.Horizontal)
         self.strength.setRange(0, 100)
         factory.set_name_and_tip(self.strength, "Strength", _STRENGTH)
@@ -85,15 +86,15 @@ class EditorPanel(QWidget):
         self._on_sprite_changed()
 
     def is_open(self) -> bool:
-        """Whether there is a sprite in the editor."""
+        """Return whether the editor holds a sprite."""
         return self._session.editing.current is not None
 
     def is_asking(self) -> bool:
-        """Whether a picture of another size waits for a word on how to fit it."""
+        """Return whether an image of another size waits for the user's answer."""
         return self._waiting is not None
 
     def set_model(self, size: int, capabilities: frozenset[Capability]) -> None:
-        """Set the chosen model's sprite size in pixels, 0 for no model, and its abilities."""
+        """Set the chosen model's sprite size in pixels (0 without a model) and abilities."""
         self.shape.setVisible("silhouette" in capabilities)
         self._can_edit = "vary" in capabilities
         self._size = size
@@ -102,30 +103,32 @@ class EditorPanel(QWidget):
         self._refresh()
 
     def set_problem(self, problem: str) -> None:
-        """Set the reason why the page's settings can't be drawn; empty for usable settings."""
+        """Set why the page's settings can't be drawn; '' for usable settings."""
         if problem != self._page_problem:
             self._page_problem = problem
             self._refresh()
 
     def request(self) -> EditRequest:
-        """What is to be drawn from the sprite."""
+        """Return the request to draw from the sprite."""
         sprite, keep = self.sprite(), self.editor.edit().keep
         silhouette = sprite.rgba[..., 3] if self._keeps_shape() else None
-        fitted_to = keep if keep.any() and not keep.all() else None  # where all is marked, nothing is left to fit to
+        fitted_to = (
+            keep if keep.any() and not keep.all() else None
+        )  # with all pixels selected, no pixels remain to fit to
         return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), fitted_to, silhouette)
 
     def strength_share(self) -> float:
-        """0 to 1."""
+        """Return the strength, 0 to 1."""
         return self.strength.value() / 100
 
     def sprite(self) -> NamedSprite:
-        """The sprite in the editor."""
+        """Return the sprite in the editor."""
         current = self._session.editing.current
         assert current is not None
         return NamedSprite(self.editor.edit().sprite, current.name, current.class_name, current.source)
 
     def open_sprite(self, sprite: NamedSprite) -> None:
-        """Edit this sprite; ask first how to fit one of another size."""
+        """Edit this sprite; ask first if its size differs from the model's."""
         if self._fits(sprite.rgba):
             self._session.editing.open(sprite)
         else:
@@ -134,31 +137,31 @@ class EditorPanel(QWidget):
 
     @Slot()
     def begin_blank(self) -> None:
-        """Edit a sprite of which nothing can be seen yet, of the model's size."""
+        """Edit a new, transparent sprite of the model's size."""
         self.open_sprite(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
         self.editor.choose_layer("paint")
 
     def use_candidate(self, rgba: Rgba) -> None:
-        """Go on from one of the candidates; undo brings back what was there before."""
+        """Continue with a drawn candidate. Undo restores the previous pixels."""
         self.editor.replace(EditedSprite(rgba, self.editor.edit().keep))
 
     @Slot()
     def browse(self) -> None:
-        """Ask for a picture file."""
-        paths = dialogs.choose_files(self, self._session.settings, "Open a sprite")
+        """Ask for an image file and open it."""
+        paths = dialogs.choose_files(self, self._session.settings, "Open sprite")
         if paths:
             self._session.editing.read_file(paths[0])
 
     @Slot()
     def paste(self) -> None:
-        """Take the picture that is in the clipboard."""
+        """Open the image in the clipboard."""
         if not self._can_edit:
-            self._say_not_edited("The chosen model can't edit sprites.", self._cannot_edit)
+            self._say_not_edited("This model can't edit sprites.", self._cannot_edit)
         elif not self.open_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
-            self._session.notify("There is no picture in the clipboard.", "Copy a sprite in another program first.")
+            self._session.notify("The clipboard has no image.", "Copy a sprite in another program first.")
 
     def open_mime(self, data: QMimeData, name: str) -> bool:
-        """Take a picture, or a picture file, that was dropped or pasted. False where it is none."""
+        """Open a dropped or pasted image or image file. Return False for other data."""
         path = picture_in(data)
         if path is not None:
             self._session.editing.read_file(path)
@@ -176,7 +179,7 @@ class EditorPanel(QWidget):
         return self.is_open() and not self._can_edit
 
     def _options(self) -> QWidget:
-        """How much is to change."""
+        """Return the widget with strength and shape."""
         self.strength.setMinimumWidth(80)
         self._strength_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
         how_much = factory.row(self._strength_label, self.strength)
@@ -200,8 +203,8 @@ class EditorPanel(QWidget):
     @Slot()
     def _on_save_clicked(self) -> None:
         sprite = self.sprite()
-        name, kinds = f"{origin_of([sprite])}.png", "PNG picture (*.png)"
-        path = dialogs.choose_save_file(self, self._session.settings, "Save the sprite in the editor", name, kinds)
+        name, kinds = f"{origin_of([sprite])}.png", "PNG image (*.png)"
+        path = dialogs.choose_save_file(self, self._session.settings, "Save edited sprite", name, kinds)
         if path is not None:
             picked = SpriteSelection(sprite.rgba[None], [path.stem], {}, sources=[sprite.source])
             self._session.inference.save_file(path, picked)
@@ -211,7 +214,7 @@ class EditorPanel(QWidget):
     def _on_copy_clicked(self) -> None:
         sprite = np.ascontiguousarray(self.editor.edit().sprite)
         QGuiApplication.clipboard().setImage(as_image(sprite).copy())
-        self._session.notify("The sprite is in the clipboard.")
+        self._session.notify("Sprite copied.")
 
     def _kind(self) -> Literal["vary", "fill"]:
         return "vary" if self.editor.edit().keep.all() else "fill"
@@ -220,13 +223,13 @@ class EditorPanel(QWidget):
         return self.shape.isChecked() and not self.shape.isHidden()
 
     def problem(self) -> str:
-        """Why nothing can be drawn from the sprite; empty when it can."""
+        """Return why no sprite can be drawn from the edited sprite; '' if possible."""
         if not self.is_open():
-            return "There is no sprite in the editor."
+            return "Open a sprite first."
         edit = self.editor.edit()
         side = len(edit.sprite)
         if not self._fits(edit.sprite):
-            return f"This sprite has {side} x {side} pixels, the model draws {self._size} x {self._size}."
+            return f"This sprite is {side} x {side} pixels; the model draws {self._size} x {self._size}."
         if not edit.sprite[..., 3].any():
             if self._keeps_shape():
                 return _SHAPELESS
@@ -234,22 +237,22 @@ class EditorPanel(QWidget):
         return self._page_problem
 
     def _promise(self) -> tuple[str, str]:
-        """What is drawn from the sprite as it is marked now: the name of that, and a sentence."""
+        """Return the draw button's title and tooltip for the current selection."""
         keep, inside = self.editor.edit().keep, self._keeps_shape()
         if keep.all():
             return "Draw variations", _RECOLOURED if inside else _VARIED
         if keep.any():
-            return "Redraw marked", _REDRAWN_INSIDE if inside else _REDRAWN
+            return "Redraw selection", _REDRAWN_INSIDE if inside else _REDRAWN
         return "Redraw all", _ALL_REDRAWN_INSIDE if inside else _ALL_REDRAWN
 
     def _fits(self, rgba: Rgba) -> bool:
-        """Whether uint8 [H, W, 4] has the model's size; without a model, whether it is square."""
+        """Return whether uint8 [H, W, 4] has the model's size or, without a model, is square."""
         height, width = rgba.shape[:2]
         return height == width and self._size in (0, width)
 
     @Slot()
     def _on_sprite_changed(self) -> None:
-        """Another sprite, another step of it, or none; what waited does so no longer."""
+        """Show the current sprite, after an edit, or close the editor. Drop a waiting image."""
         self._waiting = None
         current, history = self._session.editing.current, self._session.editing.history
         if current is not None and history is not None:
@@ -257,7 +260,7 @@ class EditorPanel(QWidget):
             self._title.show_text(current.name)
             self._class.show_text(current.class_name)
             if self._session.runs.are_known and not self._can_edit:
-                title = f"{current.name} waits in the editor: the chosen model can't edit sprites."
+                title = f"{current.name} stays in the editor. This model can't edit sprites."
                 self._say_not_edited(title, self._hides_sprite)
         self._refresh()
 
@@ -295,13 +298,13 @@ class EditorPanel(QWidget):
 
 
 def picture_in(data: QMimeData) -> Path | None:
-    """The one picture file that is dragged or copied; None for anything else."""
+    """Return the single image file in a drag or the clipboard; None for other data."""
     paths = factory.local_paths(data)
     return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in DRAWING_SUFFIXES else None
 
 
 def _pixels(image: QImage) -> Rgba:
-    """uint8 [H, W, 4]."""
+    """Return the image as uint8 [H, W, 4]."""
     converted = image.convertToFormat(QImage.Format.Format_RGBA8888)
     rows = np.frombuffer(converted.constBits(), np.uint8).reshape(converted.height(), converted.bytesPerLine())
     return rows[:, : 4 * converted.width()].reshape(converted.height(), converted.width(), 4).copy()

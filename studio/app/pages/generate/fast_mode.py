@@ -1,4 +1,4 @@
-"""Whether the distilled network is to draw, and the button that teaches one."""
+"""The fast mode: a distilled network that draws with fewer steps."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from studio.app.widgets import factory
 from studio.core import formatting
 from studio.core.events import Distilled
 
-_TIP = "Draw nearly the same sprites about four times as fast, with the guidance and steps that were taught."
-_TEACH = "A second network learns, in some minutes, to draw what this one draws with a quarter of the work."
-_UNTAUGHT = "This model can be taught to draw about four times as fast. It takes some minutes, once."
-_LIVE = "A model that has ended its training can be taught to draw about four times as fast."
+_TIP = "Nearly the same sprites, about four times faster, with fixed guidance and steps."
+_PREPARE = "Train a second network that draws the same with a quarter of the work. Takes some minutes."
+_NOT_PREPARED = "Fast mode generates about four times faster. Prepare it once; this takes some minutes."
+_LIVE = "Fast mode is available after the training."
 
 
 class FastMode(QWidget):
-    """A box, enabled where the chosen model has a distilled network, and how to get one. changed: the box."""
+    """A check box for fast mode, and a button that trains the distilled network.
+
+    The check box needs a chosen model with a distilled network. changed: the check box or the model changed.
+    """
 
     changed = Signal()
 
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
         self._session, self._models = session, models
-        self._distilled_model: SavedModel | None = None  # the model that was last to be taught
-        self._result = ""  # what is known of its distilled network
-        self.box = QCheckBox("Quick drawing")
-        self.prepare = factory.button("Teach it", _TEACH)
+        self._distilled_model: SavedModel | None = None  # the model distilled last
+        self._result = ""  # its measured speed-up as a text
+        self.box = QCheckBox("Fast mode")
+        self.prepare = factory.button("Prepare fast mode", _PREPARE)
         self._about = factory.caption("")
         line = factory.row(self.box, self.prepare)
         line.setStretch(0, 1)
@@ -42,7 +45,7 @@ class FastMode(QWidget):
         self._refresh()
 
     def is_requested(self) -> bool:
-        """Whether the distilled network is to draw."""
+        """Return whether the distilled network is to draw."""
         return self.box.isChecked() and self.box.isEnabled()
 
     @Slot()
@@ -50,13 +53,13 @@ class FastMode(QWidget):
         source, recipe, inference = self._models.source(), self._models.recipe(), self._session.inference
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
         self.setVisible(recipe is not None and "distil" in recipe.capabilities)
-        factory.set_enabled(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
+        factory.set_enabled(self.box, "" if taught else (_NOT_PREPARED if saved else _LIVE), _TIP)
         self.prepare.setVisible(saved and not taught)
-        busy = "A model is busy. Try again shortly." if inference.is_busy() else ""
-        no_device = "" if self._models.device() is not None else "Devices are still being looked for."
-        factory.set_enabled(self.prepare, no_device or busy, _TEACH)
+        busy = "A model is busy. Try again in a moment." if inference.is_busy() else ""
+        no_device = "" if self._models.device() is not None else "Searching for devices…"
+        factory.set_enabled(self.prepare, no_device or busy, _PREPARE)
         result = self._result if source == self._distilled_model else ""
-        self._about.setText(result or _TIP if taught else (_UNTAUGHT if saved else _LIVE))
+        self._about.setText(result or _TIP if taught else (_NOT_PREPARED if saved else _LIVE))
         self.changed.emit()
 
     @Slot()
@@ -72,7 +75,7 @@ class FastMode(QWidget):
 
     @Slot(object)
     def _on_distilled(self, found: Distilled) -> None:
-        """It has been taught: it draws from now on, if its model is still the chosen one."""
+        """Show the measured speed, and enable fast mode if the model is still chosen."""
         self._result = formatting.describe_speedup(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
         if self._models.source() == self._distilled_model:
             self.box.setChecked(True)

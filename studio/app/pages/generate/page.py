@@ -1,4 +1,4 @@
-"""The Generate page: using a model, and the sprites that it made."""
+"""The Generate page: choose a model, generate sprites, edit and save them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ from studio.core import formatting
 from studio.core.events import Progress
 from studio.engine.sampling.settings import GenerateSettings
 
-_LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; in a lower window they are scrolled
-_MODEL = "generate_model"  # the run that was used last
-_GENERATE = "Make new sprites with these settings."
+_LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; a lower window scrolls
+_MODEL = "generate_model"  # settings key: the last used run
+_GENERATE = "Generate sprites with these settings."
 
 
 class GeneratePage(Page):
-    """Left: which model and what of it. Right: what it made, or what it says of sprites where it draws none."""
+    """The Generate page.
+
+    Left: the model and the request. Right: results and editor, or predictions for a model that does not draw.
+    """
 
     has_undo = True
 
@@ -55,7 +58,7 @@ class GeneratePage(Page):
         self._bar.setTextVisible(False)
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
-        self._has_edited_last = True  # since sprites were rejected
+        self._has_edited_last = True  # rather than rejected sprites
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -63,7 +66,7 @@ class GeneratePage(Page):
         self._refresh()
 
     def save_state(self) -> None:
-        """Store the settings, the splitters, the sprite in the editor and the kept sprites. Raises OSError."""
+        """Store settings, splitters, the edited sprite and the kept sprites. Raises OSError."""
         self.request.save_state()
         model = self.choice.run()
         if model is not None:
@@ -74,17 +77,17 @@ class GeneratePage(Page):
         self.session.kept_sprites.store()
 
     def show_run(self, path: Path, checkpoint: str = "") -> None:
-        """Use the model of this run, at this checkpoint if one is named."""
+        """Choose this run's model and, unless empty, a checkpoint."""
         self.choice.choose(path, checkpoint)
 
     @Slot()
     def save_samples(self) -> bool:
-        """Save the results, or those that are selected, in one file."""
+        """Save the selected results, or all, in one file. Return False without results."""
         selection = self.results.to_save()
         if selection is None:
             return False
         name = f"{self.results.name()}{'.gif' if selection.is_animation else ''}"
-        title = f"Save {formatting.count(len(selection.sprites), 'sprite')} in one file"
+        title = f"Save {formatting.count(len(selection.sprites), 'sprite')} as one file"
         chosen = dialogs.choose_save_sprites(self, self.session.settings, title, name)
         if chosen is not None:
             self.session.inference.save_sprites(*chosen, selection, max(1, math.isqrt(len(selection.sprites))))
@@ -188,12 +191,11 @@ class GeneratePage(Page):
         self._reason.setVisible(bool(problem))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """One picture from elsewhere is for the editor; all else is for the window."""
+        """Accept a single image for the editor; the window handles other drops."""
         is_picture = picture_in(event.mimeData()) is not None or event.mimeData().hasImage()
         event.setAccepted(self._can_edit() and is_picture and event.source() is None)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take the picture that was dropped."""
         if self.editing.open_mime(event.mimeData(), "dropped sprite"):
             event.acceptProposedAction()
 
@@ -211,7 +213,7 @@ class GeneratePage(Page):
 
     @Slot()
     def _on_selection_changed(self) -> None:
-        """Ask what is nearest to the one sprite that is selected; lay out a set of tiles of which none is."""
+        """Show a selected sprite's nearest neighbours, or a set of tiles laid out while no tile is selected."""
         source, selected = self.choice.source(), self.results.grid.selected()
         run = source.path if isinstance(source, SavedModel) else self.session.training.path
         tiles = None if selected else self.results.corner_tiles()
@@ -246,41 +248,39 @@ class GeneratePage(Page):
         if selection is None:
             return
         if len(selection.sprites) == 1:
-            kinds, name = "PNG picture (*.png)", f"{selection.names[0]}.png"
-            path = dialogs.choose_save_file(self, settings, "Save the sprite", name, kinds)
+            kinds, name = "PNG image (*.png)", f"{selection.names[0]}.png"
+            path = dialogs.choose_save_file(self, settings, "Save sprite", name, kinds)
             if path is not None:
                 inference.save_file(path, selection)
             return
-        title = f"A folder for {formatting.count(len(selection.sprites), 'PNG file')}"
+        title = f"Choose a folder for {formatting.count(len(selection.sprites), 'PNG file')}"
         folder = dialogs.choose_save_folder(self, settings, title)
         if folder is not None:
             inference.save_files(folder, selection)
 
     @Slot()
     def _on_editor_closed(self) -> None:
-        """What the keyboard was in is gone: it goes to the sprites, not to whatever comes next."""
+        """Move the focus to the grid, because the focused widget is hidden."""
         self.results.grid.setFocus()
 
     def undo_title(self) -> str:
-        """What was done last: a step in the editor, which may be to close it, or sprites that were rejected."""
+        """Return the title of the last step: an edit, closing the editor, or rejected sprites."""
         return next((title for title, _ in self._undos() if title), "")
 
     def undo(self) -> None:
-        """Take it back."""
         undo = next((undo for title, undo in self._undos() if title), None)
         if undo is not None:
             undo()
 
     def redo_title(self) -> str:
-        """The step in the editor that was taken back last."""
+        """Return the title of the editor's last undone step."""
         return self.session.editing.redo_title()
 
     def redo(self) -> None:
-        """Do it again."""
         self.session.editing.redo()
 
     def _undos(self) -> list[tuple[str, Callable[[], None]]]:
-        """What can be undone, empty for nothing, and how: what changed last comes first."""
+        """Return titles and undo functions of the editor and the results, the newest change first."""
         editing, results = self.session.editing, self.results
         found = [(editing.undo_title(), editing.undo), (results.undo_title(), results.undo)]
         return found if self._has_edited_last else found[::-1]
@@ -297,7 +297,7 @@ class GeneratePage(Page):
 
     @Slot()
     def _set_tab_order(self) -> None:
-        """By Tab as by eye: the model, what to draw, the buttons under it."""
+        """Set the tab order from top to bottom: model, request, buttons."""
         tab_order = [self.choice.models, self.choice.checkpoints, *self.request.tab_order(), self.generate, self.cancel]
         for before, after in pairwise(tab_order):
             QWidget.setTabOrder(before, after)

@@ -1,4 +1,4 @@
-"""What a classifier or a regression says of sprites that are dropped here."""
+"""Predictions of a classifier or regression model for dropped sprites."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from studio.core.events import Classified, NumbersPredicted
 from studio.data.options import ImportOptions, options_for_prediction
 from studio.data.sprites import Sprites
 
-_BROWSE = "Choose files for the model to look at."
-_WAITS = "A model is busy. Try again shortly."
-_OPEN = "Let the model look at the sprites of the Sprites page."
+_BROWSE = "Choose image files to predict from."
+_WAITS = "A model is busy. Try again in a moment."
+_OPEN = "Predict from the sprites on the Sprites page."
 
 
 class PredictPanel(QWidget):
-    """Takes sprites, asks the chosen model, shows its answer."""
+    """Panel that predicts classes or numbers for dropped sprites."""
 
     def __init__(self, session: Session, choice: ModelChoice) -> None:
         super().__init__()
@@ -37,10 +37,10 @@ class PredictPanel(QWidget):
         self.setAcceptDrops(True)
         self.view = PredictionsView()
         self.browse = factory.button("Choose sprites…", _BROWSE, "folder")
-        self.open_sprites = factory.button("The open sprites", _OPEN)
+        self.open_sprites = factory.button("Use the Sprites page", _OPEN)
         self._title = factory.heading("")
         self._stack = QStackedWidget()
-        empty = factory.caption("Drop sprites here and the model says what it takes them for.")
+        empty = factory.caption("Drop sprites here to predict their class or numbers.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
         self._stack.addWidget(factory.scroll_area(self.view))
@@ -61,7 +61,7 @@ class PredictPanel(QWidget):
     def _refresh(self) -> None:
         waits = _WAITS if self._session.inference.is_busy() else ""
         factory.set_enabled(self.browse, waits, _BROWSE)
-        none = "" if self._session.open_sprites.sprites else "No sprites are open."
+        none = "" if self._session.open_sprites.sprites else "The Sprites page is empty."
         factory.set_enabled(self.open_sprites, waits or none, _OPEN)
 
     @Slot()
@@ -73,13 +73,13 @@ class PredictPanel(QWidget):
         self._predict(self._session.open_sprites.paths, self._session.open_sprites.options)
 
     def _predict(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
-        """Ask the model about files. options: of their import; None reads them as the training read its sprites."""
+        """Predict from files. options: import options; None reads the files with the training's import options."""
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if self._session.inference.is_busy():
             self._session.notify(_WAITS, holds=self._session.inference.is_busy)
         elif source is None or device is None or record is None:
-            title = "The models and devices are still being looked for."
-            self._session.notify(title, "Try again shortly.", holds=lambda: self._choice.device() is None)
+            title = "Models and devices are not listed yet."
+            self._session.notify(title, "Try again in a moment.", holds=lambda: self._choice.device() is None)
         elif paths:
             chosen = options or options_for_prediction(record.size, record.data_origin)
             self._session.inference.predict(source, device, paths, chosen.replace(size=record.size))
@@ -94,18 +94,17 @@ class PredictPanel(QWidget):
         self._stack.setCurrentIndex(1)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept files; `_predict` tells the user why a prediction is impossible now."""
+        """Accept files even while predicting is impossible; `_predict` then shows why."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Look at what was dropped."""
         event.acceptProposedAction()
         self._predict(factory.local_paths(event.mimeData()))
 
 
 def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:
-    """Those of these names that come with the sprites: float32 [N, T], NaN where one is not known."""
+    """Return the sprites' true values for these names: float32 [N, T], NaN for unknown values."""
     known = dict(zip(sprites.target_names, sprites.targets.T, strict=True))
     unknown = np.full(len(sprites), np.nan, np.float32)
     return np.stack([known.get(name, unknown) for name in names], axis=1)

@@ -1,4 +1,4 @@
-"""What to generate: class, number, seed and the rest."""
+"""The settings for generating: class, seed, number, colours."""
 
 from __future__ import annotations
 
@@ -24,29 +24,26 @@ if TYPE_CHECKING:
     from studio.recipes.capabilities import Capability
 
 _LARGEST_SEED = 2**31 - 1
-_CLASS_TIP = (
-    "What to draw; a model knows the classes that it was trained on. In turn: each as often as any other. In "
-    "proportion: each as often as your sprites have it."
-)
-# These have controls of their own.
+_CLASS_TIP = "The class to draw. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
+# Settings with their own controls.
 _APART = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
-_MIX_TIP = "Draw sprites between two classes."
-_MIX_HELP = "Choose another class for sprites between the two"
-_TILES_HELP = ", or for a set of 16 tiles of both"
-_EDITING = "Number is for Generate: from the sprite in the editor 16 are drawn at once."
-_BUILT = ("mirror", "seamless", "outline")  # by construction: what suits one model's sprites spoils another's
+_MIX_TIP = "Mix two classes."
+_MIX_HELP = "Choose a second class to mix the two"
+_TILES_HELP = " or draw 16 transition tiles"
+_EDITING = "The editor always draws 16."
+_BUILT = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
 _CORNERS_TIP = (
-    "Draw the 16 tiles of a set in which each corner is of one class or of the other. Any of them fits beside any that "
-    "has the same corners there: in a game, the corners of the map say which tile to lay."
+    "Draw the 16 transition tiles of two classes (corner Wang tiles). Tiles fit together where their "
+    "corners match, so a game picks each tile by the map's corners."
 )
-_IN_PROPORTION = "\0in proportion"  # no class is called so
-_FIRST_CLASS = 2  # after the choices that take every class
+_IN_PROPORTION = "\0in proportion"  # can't be a class name
+_FIRST_CLASS = 2  # index in the box, after the two choices for all classes
 
 
 class RequestPanel(QWidget):
-    """The settings of one request; its form is made when the engine is there.
+    """The settings of a request. The form is built once the engine is loaded.
 
-    recoloured: the same sprites are wanted in other colours. edited: the user changed a setting of the form.
+    recoloured: show the current sprites in other colours. edited: the user changed a setting in the form.
     """
 
     recoloured = Signal()
@@ -58,16 +55,16 @@ class RequestPanel(QWidget):
         self.colours = ColourPanel(session, models)
         self.quick = FastMode(session, models)
         self._form: ConfigForm | None = None
-        self._capabilities: frozenset[Capability] = frozenset()  # of the model, with the classes on show
+        self._capabilities: frozenset[Capability] = frozenset()  # the model's abilities with these classes
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = QSlider(Qt.Orientation.Horizontal)
         self.share.setRange(0, 100)
         self.share.setValue(50)
-        factory.set_name_and_tip(self.share, "Share", "How much of each class.")
+        factory.set_name_and_tip(self.share, "Share", "Share of each class.")
         self._share_words = factory.caption("")
-        self.corners = QCheckBox("A set of 16 tiles")
-        factory.set_name_and_tip(self.corners, "A set of 16 tiles", _CORNERS_TIP)
+        self.corners = QCheckBox("16 transition tiles")
+        factory.set_name_and_tip(self.corners, "16 transition tiles", _CORNERS_TIP)
         self._share_box = factory.panel(factory.column(self.share, self._share_words, self.corners, spacing=4))
         self._mix_help = factory.caption("")
         self._mix_box = factory.panel(
@@ -77,12 +74,12 @@ class RequestPanel(QWidget):
         self.seed.setRange(0, _LARGEST_SEED)
         factory.pad_spin_box(self.seed)
         factory.set_name_and_tip(self.seed, "Seed", "The same seed gives the same sprites.")
-        self.lock = QCheckBox("Same seed again")
-        factory.set_name_and_tip(self.lock, "Same seed again", "Off, every press of Generate takes a new seed.")
+        self.lock = QCheckBox("Lock seed")
+        factory.set_name_and_tip(self.lock, "Lock seed", "Keep this seed. Otherwise each batch gets a new seed.")
         self._form_box = factory.column()
         self._editing = factory.caption(_EDITING)
-        self._model = ""  # the run whose sprites are asked for
-        self._built: dict[str, GenerateSettings] = {}  # what has to hold by construction, by run
+        self._model = ""  # the chosen run's path
+        self._built: dict[str, GenerateSettings] = {}  # guarantees by run
         seed = factory.row(self.seed, self.lock)
         seed.setStretch(0, 1)
         self.setLayout(
@@ -109,13 +106,13 @@ class RequestPanel(QWidget):
         session.catalog.ready.connect(self._on_engine_ready)
 
     def show_classes(self, names: tuple[str, ...], capabilities: frozenset[Capability]) -> None:
-        """Offer these classes, and what the model can do with them; the choice stays if it can."""
+        """Offer these classes, and mixing if the model can; keep the user's choice if possible."""
         before = self.classes.currentData()
         self._capabilities = capabilities if len(names) > 1 else frozenset()
-        self.classes.blockSignals(True)  # of no classes there is nothing to mix
+        self.classes.blockSignals(True)
         self.classes.clear()
-        self.classes.addItem("Every class in turn", "")
-        self.classes.addItem("Every class in proportion", _IN_PROPORTION)
+        self.classes.addItem("All classes, evenly", "")
+        self.classes.addItem("All classes, as in the data", _IN_PROPORTION)
         for name in names:
             self.classes.addItem(name, name)
         self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
@@ -123,7 +120,7 @@ class RequestPanel(QWidget):
         self._on_class_changed()
 
     def show_model(self, run: str) -> None:
-        """Settings that hold by construction belong to a model: another one begins without them, or with its own."""
+        """Switch to another run's guarantees (mirror, seamless, outline), which are stored for each run."""
         if run == self._model:
             return
         was, self._model = self._model, run
@@ -137,11 +134,11 @@ class RequestPanel(QWidget):
         self._show_guarantees()
 
     def show_editing(self, *, is_editing: bool) -> None:
-        """Say how many are drawn from the sprite in the editor, if there is one."""
+        """Show how many sprites the editor draws, while the editor holds a sprite."""
         self._editing.setVisible(is_editing)
 
     def tab_order(self) -> list[QWidget]:
-        """Where Tab stops, in the order of the eye."""
+        """Return the widgets in tab order, from top to bottom."""
         form = self._form.tab_order() if self._form is not None else []
         return [
             self.classes, self.mixed_with, self.share, self.corners, self.seed, self.lock, *form,
@@ -149,13 +146,13 @@ class RequestPanel(QWidget):
         ]  # fmt: skip
 
     def next_seed(self) -> int:
-        """A new seed, unless it is locked."""
+        """Return a new random seed, or the current seed if locked."""
         if not self.lock.isChecked():
             self.seed.setValue(random.randint(0, _LARGEST_SEED))
         return self.seed.value()
 
     def next_settings(self) -> GenerateSettings:
-        """The settings on show, with a new seed unless it is locked. Raises UsageError."""
+        """Return the settings with the next seed. Raises UsageError for an invalid value."""
         chosen, settings = self.classes.currentData() or "", self._settings().replace(seed=self.next_seed())
         if self.quick.is_requested():
             usual = GenerateSettings()
@@ -167,15 +164,15 @@ class RequestPanel(QWidget):
         )
 
     def colour_choice(self) -> ColourMode:
-        """In which colours the sprites are to come."""
+        """Return the chosen colours for the sprites."""
         return self.colours.choice()
 
     def problem(self) -> str:
-        """What is wrong with the settings; empty when nothing is."""
-        return self._form.problem() if self._form is not None else "The engine is still starting."
+        """Return the error in the settings; '' for valid settings."""
+        return self._form.problem() if self._form is not None else "Loading PyTorch…"
 
     def save_state(self) -> None:
-        """Remember the settings."""
+        """Store the settings."""
         if not self.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
             self._session.settings.set_values("generate", {**values, "class_name": ""})
@@ -183,7 +180,7 @@ class RequestPanel(QWidget):
             self._session.settings.set_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
     def _mixture(self) -> str:
-        """The two classes with their shares; empty where one is drawn."""
+        """Return the two classes with their shares as text; '' for a single class."""
         first, second = self.classes.currentData(), self.mixed_with.currentData()
         if "mix" not in self._capabilities or first in ("", _IN_PROPORTION, None) or not second or second == first:
             return ""
@@ -201,13 +198,13 @@ class RequestPanel(QWidget):
 
     @Slot()
     def _lock_distilled_settings(self) -> None:
-        """A distilled network draws with what it was taught."""
+        """Lock guidance and steps for a distilled network, which was trained with fixed values."""
         if self._form is not None:
             self._form.set_locked(self.quick.is_requested(), ("guidance", "steps"))
 
     @Slot()
     def _show_guarantees(self) -> None:
-        """What has to hold by construction is seen where its settings are not."""
+        """Show the active guarantees beside the folded advanced settings."""
         if self._form is not None and not self._form.problem():
             settings = self._settings()
             on = [f"{name} {getattr(settings, name)}" for name in _BUILT if getattr(settings, name) != NONE]
@@ -215,12 +212,12 @@ class RequestPanel(QWidget):
 
     @Slot()
     def _on_class_changed(self) -> None:
-        """The classes to mix with are all others; the choice stays if it can."""
+        """Offer all other classes for mixing; keep the choice if possible."""
         chosen, before = self.classes.currentData(), self.mixed_with.currentData()
         names = [self.classes.itemText(index) for index in range(_FIRST_CLASS, self.classes.count())]
         self.mixed_with.blockSignals(True)
         self.mixed_with.clear()
-        self.mixed_with.addItem("No other", "")
+        self.mixed_with.addItem("None", "")
         for name in names:
             if name != chosen:
                 self.mixed_with.addItem(name, name)

@@ -1,4 +1,4 @@
-"""How a sprite of another size than the model's would be fitted: seen, before it is."""
+"""Prompt that previews how an image of another size is fitted to the model."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from studio.app.widgets.editor.previews import Preview
 from studio.data.importing.single_sprite import fit_to_canvas
 from studio.data.pixels.editing import NamedSprite
 
-_SIDE, _ZOOM = 144, 4  # of the preview, in logical pixels
-_SEEN = "The picture on the model's canvas: no pixel is mixed with another."
-_OPEN = "Edit it as it is shown here."
-_FIT = "Edit it as it is shown here; Undo brings it back as it was."
-_LEAVE = "The picture is not opened; nothing else changes."
+_SIDE, _ZOOM = 144, 4  # logical pixels, and zoom, of the preview
+_SEEN = "The image on the model's canvas, without blending pixels."
+_OPEN = "Open the resized image."
+_FIT = "Resize the sprite as shown. Undo restores it."
+_LEAVE = "Cancel without opening the image."
 
 
 class ResizePrompt(QWidget):
-    """Hidden while there is nothing to ask. fitted: (NamedSprite) with the model's size. left: it is to be left."""
+    """A preview with two buttons; hidden without an image.
+
+    fitted: (NamedSprite) the fitted sprite. cancelled: the user does not want to open the image.
+    """
 
     fitted = Signal(object)
     cancelled = Signal()
@@ -28,8 +31,8 @@ class ResizePrompt(QWidget):
         self._fitted: NamedSprite | None = None
         self.text, self.how = factory.text(""), factory.caption("")
         self.preview = Preview("Fitted", _SEEN, zoom=_ZOOM, side=_SIDE)
-        self.fit = factory.button("Fit it", _FIT)
-        self.leave = factory.button("Don't open it", _LEAVE)
+        self.fit = factory.button("Resize", _FIT)
+        self.leave = factory.button("Cancel", _LEAVE)
         texts = factory.column(self.text, self.how, factory.row(self.fit, self.leave, 1), 1)
         row = factory.row(factory.column(self.preview, 1), texts, spacing=2 * factory.GRID)
         row.setStretch(1, 1)
@@ -39,9 +42,9 @@ class ResizePrompt(QWidget):
         self.hide()
 
     def show_sprite(self, sprite: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
-        """Ask of this sprite, uint8 [H, W, 4], for a model of so many pixels a side; None: of none any more.
+        """Show how this sprite is fitted to `size` x `size` pixels; None hides the prompt.
 
-        is_new: it is not in the editor yet, and need not come there.
+        is_new: the image is not in the editor yet, so the user can also cancel.
         """
         self.setVisible(sprite is not None)
         if sprite is None:
@@ -50,11 +53,11 @@ class ResizePrompt(QWidget):
         found = fit_to_canvas(sprite.rgba, size)
         self._fitted = sprite._replace(rgba=found.rgba)
         self.preview.show_sprite(found.rgba)
-        sizes = f"{sprite.name} has {found.width} x {found.height} pixels, this model's sprites have {size} x {size}."
-        way_on = "Fitted, it looks like this." if is_new else "Fit it, and it looks like this; or choose another model."
+        sizes = f"{sprite.name} is {found.width} x {found.height} pixels; this model needs {size} x {size}."
+        way_on = "Preview of the resized image:" if is_new else "Resize it as shown, or choose another model."
         self.text.setText(f"{sizes} {way_on}")
-        self.how.setText(f"What is done to it: {', '.join(found.changes)}.")
-        factory.set_button_text(self.fit, "Open it so" if is_new else "Fit it")
+        self.how.setText(f"Steps: {', '.join(found.changes)}.")
+        factory.set_button_text(self.fit, "Open resized" if is_new else "Resize")
         self.fit.setToolTip(_OPEN if is_new else _FIT)
         self.leave.setVisible(is_new)
 

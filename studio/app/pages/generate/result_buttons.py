@@ -17,7 +17,7 @@ _KEEP = "Keep the selected sprites, even after closing the window. (K)"
 _REJECT = "Hide the selected sprites; Ctrl+Z brings them back. (X) R generates again."
 _EDIT = "Open the selected sprite in the editor. (Enter, or double-click)"
 _TWEEN = "Generate the frames between two selected sprites."
-_SIMILAR = "Generate sprites that mix the selected ones."
+_SIMILAR = "Generate sprites that mix the selected sprites."
 _OPEN = "Open an image file in the editor. You can also drop or paste it (Ctrl+V)."
 _SKETCH = "Start an empty sprite: paint rough blobs, and the model draws sprites from them."
 _COPY = "Copy the selected sprites to paste or drag them into another program. (Ctrl+C)"
@@ -27,7 +27,7 @@ _FRAME_COUNTS = (2, 3, 4, 6, 8)
 
 
 class ResultButtons(QWidget):
-    """A row of buttons that wraps. `frame_counts` is the menu of the Tween button; an action's data is a count."""
+    """A wrapping row of buttons. frame_counts: the Tween button's menu; an action's data is the number of frames."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,13 +61,13 @@ class ResultButtons(QWidget):
             button.setVisible("blend" in can)
 
     def refresh(self, no_sprites: str, selected: int, to_save: int, *, is_new: bool, is_editing: bool) -> None:
-        """Enable each button, or disable it with the reason as its tooltip.
+        """Enable each button, or disable it and show the reason as its tooltip.
 
         no_sprites: why the grid is empty; '' for a filled grid. selected, to_save: numbers of sprites. is_new: the grid
-        shows new sprites, not kept ones. is_editing: the editor holds a sprite, which can be one end of a tween.
+        shows new sprites, not kept ones. is_editing: the editor holds a sprite, which can start a tween.
         """
         none = no_sprites or ("" if selected else "Select some sprites first.")
-        factory.set_enabled(self.keep, none or ("" if is_new else "These sprites are kept already."), _KEEP)
+        factory.set_enabled(self.keep, none or ("" if is_new else "Already kept."), _KEEP)
         factory.set_enabled(self.reject, none, _REJECT)
         factory.set_enabled(self.copy, none, _COPY)
         factory.set_enabled(self.save_files, no_sprites, _FILES)

@@ -1,4 +1,4 @@
-"""What a model drew: a grid of sprites, what may be done with them, and saving them."""
+"""The results of generating: a grid of new or kept sprites."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from studio.data.colour.constraints import ConstraintCheck
     from studio.recipes.capabilities import Capability
 
-_KEPT = "The sprites that you kept of this size, whichever model drew them."
+_KEPT = "Your kept sprites of this size, from all models."
 _BACK = f"Previous batch; {MOST_RECENT} batches or {MOST_RECENT_MB} MB are kept. (Alt+Left)"
 _FORWARD = "Next batch. (Alt+Right)"
-_NO_PREVIOUS, _NO_NEXT = "There is no previous batch.", "There is no next batch."
-_EMPTY = "Press Generate, and new sprites appear here. It works while a training runs, too."
+_NO_PREVIOUS, _NO_NEXT = "No previous batch.", "No next batch."
+_EMPTY = "Press Generate. You can also generate while a training runs."
 _NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 
 
 class Results(QWidget):
     """A grid of new or kept sprites, with buttons to keep, edit, copy and save them.
 
-    edit_requested: the index of a sprite. between_requested: number of frames. like_requested, roll_requested: draw
-    sprites like the selected ones, or the same batch with another seed. failed: an OSError. undo_changed: `undo_title`
+    edit_requested: the index of a sprite. between_requested: the number of frames. like_requested, roll_requested: draw
+    sprites like the selected sprites, or the batch with another seed. failed: an OSError. undo_changed: `undo_title`
     has changed.
     """
 
@@ -51,19 +51,19 @@ class Results(QWidget):
     undo_changed = Signal()
 
     def __init__(self, kept: KeptSprites, carried: DragFiles, neighbours: QWidget) -> None:
-        """neighbours: what is shown beside the grid."""
+        """Build the grid. neighbours: the widget to show beside the grid."""
         super().__init__()
         self._neighbours = neighbours
         self._kept = kept
         self._batches = ResultHistory()
         self._rejections = RejectionHistory(kept)
-        self._size = 0  # of the chosen model's sprites
+        self._size = 0  # pixels a side of the chosen model's sprites
         self._capabilities: frozenset[Capability] = frozenset()
         self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
         self._carrier = SpriteDragger(self.grid.view, carried, self.to_save)
-        self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
+        self.new_tab, self.kept_tab = _tab("New", "The newest sprites."), _tab("Kept", _KEPT)
         self.back = factory.tool_button("chevron-left", "Back", _BACK)
         self.forward = factory.tool_button("chevron-right", "Forward", _FORWARD)
         self.buttons = ResultButtons()
@@ -76,7 +76,7 @@ class Results(QWidget):
         self._refresh_grid()
 
     def show_sprites(self, result: SpritesColoured, request: DrawRequest) -> None:
-        """Show what was made; the same sprites in other colours take the place of what they were."""
+        """Show new sprites; recoloured sprites replace their earlier version."""
         before = self._batches.current
         batch = self._batches.add(result, request)
         is_on_show = self.new_tab.isChecked() and batch is self._batches.current
@@ -88,19 +88,19 @@ class Results(QWidget):
             self._refresh_grid()
 
     def request(self) -> DrawRequest | None:
-        """What the new sprites are that are on show, or were last."""
+        """Return the request of the current batch; None before the first batch."""
         return self._batches.current.request if self._batches.current is not None else None
 
     def result(self) -> SpritesColoured | None:
-        """The new sprites that are on show, or were last."""
+        """Return the current batch of new sprites; None before the first batch."""
         return self._batches.current.result if self._batches.current is not None else None
 
     def undo_title(self) -> str:
-        """What `undo` brings back; empty when there is nothing."""
+        """Return the title of the next Undo step; '' without rejections."""
         return self._rejections.title()
 
     def undo(self) -> None:
-        """Bring back the sprites that were rejected last, and select them."""
+        """Restore the sprites rejected last, and select them."""
         last = self._rejections.undo()
         if last.batch is None:
             back = [kept for _, kept in last.kept]
@@ -117,7 +117,7 @@ class Results(QWidget):
         self.undo_changed.emit()
 
     def offer(self, capabilities: frozenset[Capability], size: int, *, is_editing: bool) -> None:
-        """Offer what the chosen model can do; size: of its sprites. is_editing: there is a sprite in the editor."""
+        """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
         is_other = size != self._size
         self._capabilities, self._size, self._is_editing = capabilities, size, is_editing
         if is_other:
@@ -125,18 +125,18 @@ class Results(QWidget):
         self._refresh()
 
     def sprite(self, number: int) -> NamedSprite:
-        """A sprite of those on show."""
+        """Return the shown sprite at this index."""
         shown = self._shown()
         assert shown is not None
         return NamedSprite(shown.sprites[number], shown.names[number], shown.classes[number], shown.sources[number])
 
     def corner_tiles(self) -> Rgba | None:
-        """The set of corner tiles that is in the grid, uint8 [16, S, S, 4]; None where something else is."""
+        """Return the shown set of corner tiles, uint8 [16, S, S, 4]; None for other sprites."""
         result = self.result() if self.new_tab.isChecked() else None
         return result.sprites if result is not None and result.titles else None
 
     def to_save(self) -> SpriteSelection | None:
-        """The selected sprites, or all that were not rejected; None when there are none."""
+        """Return the selected sprites, or all except rejected ones; None without sprites."""
         shown = self._shown()
         if shown is None:
             return None
@@ -152,32 +152,32 @@ class Results(QWidget):
         )  # fmt: skip
 
     def name(self) -> str:
-        """What to call a file of these sprites."""
+        """Return the proposed file name."""
         shown = self._shown()
         return shown.name if shown is not None else "sprites"
 
     def _shown(self) -> ShownSprites | None:
-        """What is in the grid."""
+        """Return the sprites in the grid; None for an empty grid."""
         if self.new_tab.isChecked():
             return self._batches.current.shown if self._batches.current is not None else None
         kept = self._kept.of_size(self._size)
         return shown_kept(kept) if kept else None
 
     def _remaining(self) -> list[int]:
-        """The sprites in the grid that were not rejected."""
+        """Return the indices of shown sprites, without rejected ones."""
         shown = self._shown()
         count = len(shown.sprites) if shown is not None else 0
         gone = self._rejected()
         return [number for number in range(count) if number not in gone]
 
     def _rejected(self) -> set[int]:
-        """Those in the grid that were rejected."""
+        """Return the indices of rejected sprites in the grid."""
         batch = self._batches.current if self.new_tab.isChecked() else None
         return batch.rejected if batch is not None else set()
 
     @Slot()
     def _refresh_grid(self) -> None:
-        """Fill the grid anew."""
+        """Fill the grid with the new or the kept sprites."""
         shown = self._shown()
         self._stack.setCurrentIndex(0 if shown is None else 1)
         if shown is not None:
@@ -192,11 +192,11 @@ class Results(QWidget):
         self._refresh()
 
     def _describe(self) -> None:
-        """Say what is in the grid."""
+        """Update title, facts and badges."""
         batch = self._batches.current if self.new_tab.isChecked() else None
         result = batch.result if batch is not None else None
         self.badges.show_result(result)
-        of = f", in the colours of {result.palette}" if result is not None and result.palette else ""
+        of = f", palette {result.palette}" if result is not None and result.palette else ""
         self._facts.show_text(f"{result.model}, seed {result.seed}{of}" if result is not None else "")
         self._mark_kept()
         if self.new_tab.isChecked():
@@ -211,11 +211,11 @@ class Results(QWidget):
         more = (
             f"{formatting.count(others, 'kept sprite')} of other sizes: choose a model of that size." if others else ""
         )
-        text = f"No sprite of {pixels} is kept yet. Select new ones and press K, or Keep, and they stay here."
+        text = f"No kept sprites of {pixels} yet. Select new sprites and press Keep (K)."
         self._empty.setText(f"{text}\n{more}")
 
     def _mark_kept(self) -> None:
-        """New sprites that are kept are marked."""
+        """Mark new sprites that are also kept."""
         result = self.result() if self.new_tab.isChecked() else None
         self.grid.set_marked(self._kept.indices_of(result.sprites) if result is not None else ())
 
@@ -286,7 +286,7 @@ class Results(QWidget):
         self.undo_changed.emit()
 
     def _go_on_after(self, number: int) -> None:
-        """Select the next sprite alone, the last one where there is none, so that the next key is for it."""
+        """Select the next sprite, or the last one, so that the next key acts on it."""
         standing = self._remaining()
         if standing:
             self.grid.go_to(next((other for other in standing if other > number), standing[-1]))
@@ -301,7 +301,7 @@ class Results(QWidget):
         self._go(1)
 
     def _go(self, steps: int) -> None:
-        """Show another batch of new sprites."""
+        """Show an earlier or later batch of new sprites."""
         if self._batches.can_go(steps):
             self._batches.go(steps)
             self.new_tab.setChecked(True)
@@ -318,7 +318,7 @@ class Results(QWidget):
     @Slot()
     def _refresh(self) -> None:
         is_new, has_sprites = self.new_tab.isChecked(), self._stack.currentIndex() == 1
-        empty = "There are no sprites yet: press Generate." if is_new else "No sprites are kept yet."
+        empty = "No sprites yet. Press Generate." if is_new else "No kept sprites yet."
         selected = self.grid.selected_count() if has_sprites else 0
         to_save = selected or (len(self._remaining()) if has_sprites else 0)
         self.buttons.refresh(
@@ -348,7 +348,7 @@ class Results(QWidget):
 
 
 class Badges(QWidget):
-    """A badge for each check, and a note that stays as long as its sprites do."""
+    """Badges for the checks on new sprites, and a note."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -359,7 +359,7 @@ class Badges(QWidget):
         self.show_result(None)
 
     def show_result(self, result: SpritesColoured | None) -> None:
-        """Speak of these sprites; None: of none."""
+        """Show the badges and note of these sprites; None clears them."""
         for label in self.labels:
             self._flow.removeWidget(label)
             label.deleteLater()
@@ -372,13 +372,13 @@ class Badges(QWidget):
 
 
 def _badge(badge: ConstraintCheck) -> QLabel:
-    """A check in words: of how many sprites it holds, and why not of the others."""
+    """Return a check's badge: its title, with the number of passing sprites if some fail."""
     fails = badge.count - badge.holds
-    text, tip = badge.title, f"{badge.title}: checked on each of these sprites."
+    text, tip = badge.title, f"{badge.title}: passed by all sprites."
     if fails and fails == badge.but_kept:
-        text, tip = f"{badge.title}, except where nothing changed", "Pixels that were to stay are as they were."
+        text, tip = f"{badge.title}, except kept pixels", "Pixels outside the selection were not changed."
     elif fails:
-        text, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Checked on each of these sprites."
+        text, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Number of sprites that pass this check."
     result = factory.badge(text)
     factory.set_name_and_tip(result, text, tip)
     return result

@@ -1,1 +1,1 @@
-"""The Lab page: experiments (page.py), their findings, and the map of the sprites (map_page.py)."""
+"""The Lab page: experiments (page.py), their results (result_view.py), and the map of sprites (map_page.py)."""

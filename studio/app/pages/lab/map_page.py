@@ -1,4 +1,4 @@
-"""The map of the sprites: like ones near to one another, the odd ones out, and the way between two of them."""
+"""The map of sprites: similar sprites lie close together. Also outliers, and a latent walk between two sprites."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from studio.app.widgets.sprites.map_view import MapView, group_colours
 from studio.core import formatting
 from studio.core.events import Progress
 
-_SHOW = "Lay the sprites of this run out by what its model has learnt of them; like ones come to lie together."
-_CANCEL = "Stop making the map; the one before stays."
-_NOTHING = "There is no model yet. Train one on the Train page: an Autoencoder suits a map best."
+_SHOW = "Arrange this run's sprites by the model's features, so that similar sprites are close."
+_CANCEL = "Stop and keep the previous map."
+_NOTHING = "No model yet. Train one on the Train page; an Autoencoder works best."
 _EMPTY = (
-    "The map shows all sprites of a run at once: like ones lie together, odd ones apart.\n\n"
-    "Train an Autoencoder on the Train page, or choose any run above, then press Show."
+    "The map shows all sprites of a run. Similar sprites are close together.\n\n"
+    "Train an Autoencoder on the Train page, or choose a run above, then press Show."
 )
-_SELECT = "Click a sprite on the map to see what is most like it."
-_NEIGHBOURS = "The sprites most like it, by all that the model tells them apart by."
-_ODD = "The sprites that are farthest from those most like them, the farthest first. A click shows where they are."
-_WALK = "From A to B: what the model draws for the codes between them."
-_HOW_TO_WALK = "Click a sprite on the map for A, then another one with Shift held down for B."
-_NO_WALK = "A walk between two sprites takes an Autoencoder: it can draw what lies between."
-_CLASSES_SHOWN = 8  # as many as the theme has colours for
+_SELECT = "Click a sprite to see its nearest neighbours."
+_NEIGHBOURS = "The most similar sprites by the model's features."
+_ODD = "Sprites far from their neighbours, farthest first. Click to show on the map."
+_WALK = "Sprites decoded from codes between A and B."
+_HOW_TO_WALK = "Click a sprite for A, then Shift+click a sprite for B."
+_NO_WALK = "A latent walk needs an Autoencoder."
+_CLASSES_SHOWN = 8  # colours in the theme
 _NEIGHBOURS_SHOWN, _ODD_SHOWN = 6, 12
 _SLIDER = 100
 _LARGE, _SMALL = 128, 80  # logical pixels
@@ -44,29 +44,29 @@ _SIDE_WIDTH = 304
 
 
 class LatentWalk(QWidget):
-    """The way from one sprite to another: both, and between them what is drawn for the place of the slider."""
+    """A walk between two sprites in the model's latent space, with a slider."""
 
     def __init__(self, sprite_map: SpriteMap) -> None:
         super().__init__()
         self._map = sprite_map
         self.ends: tuple[int, int] | None = None  # A and B
-        self.first = Preview("A", "The sprite that the walk starts from.", zoom=8, side=_SMALL)
+        self.first = Preview("A", "The walk's first sprite.", zoom=8, side=_SMALL)
         self.drawn = Preview("Between A and B", _WALK, zoom=8, side=_SMALL)
-        self.last = Preview("B", "The sprite that the walk leads to.", zoom=8, side=_SMALL)
+        self.last = Preview("B", "The walk's last sprite.", zoom=8, side=_SMALL)
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, _SLIDER)
-        factory.set_name_and_tip(self.slider, "Walk", _WALK)
+        factory.set_name_and_tip(self.slider, "Latent walk", _WALK)
         self._hint = factory.caption(_HOW_TO_WALK)
         self._way = factory.panel(
             factory.column(factory.row(self.first, 1, self.drawn, 1, self.last), self.slider, spacing=4)
         )
-        self.setLayout(factory.column(factory.heading("Walk"), self._hint, self._way, spacing=4))
+        self.setLayout(factory.column(factory.heading("Latent walk"), self._hint, self._way, spacing=4))
         self.slider.valueChanged.connect(self._on_slider_moved)
         sprite_map.decoded.connect(self.drawn.show_sprite)
         self.clear()
 
     def clear(self) -> None:
-        """There is no way yet."""
+        """Remove both ends."""
         self.ends = None
         self._way.hide()
         self._hint.setText(_HOW_TO_WALK if self._can_walk() else _NO_WALK)
@@ -97,41 +97,44 @@ class LatentWalk(QWidget):
 
 
 class MapPage(QWidget):
-    """Above: whose map. Left: the map and what its colours mean. Right: the chosen sprite, the odd ones, the walk."""
+    """The map of a run's sprites.
+
+    Top: the run. Left: the map with its legend. Right: the selected sprite, its neighbours, outliers, the latent walk.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session, self._map = session, session.sprite_map
         self._selected = -1
-        self._neighbours: NDArray[np.int64] = np.zeros(0, np.int64)  # those on show
+        self._neighbours: NDArray[np.int64] = np.zeros(0, np.int64)  # indices of the shown neighbours
         self.choice = ModelChoice(session, only_runs=True, first="decode")
         self.show_map = factory.button("Show", _SHOW, "fit", "primary")
         self.cancel = factory.button("Cancel", _CANCEL, "close")
         self.progress = QProgressBar()
         self.view = MapView()
-        self.fit = factory.tool_button("fit", "Show all", "Show the whole map (Home, or a double click).")
-        self.zoom_in = factory.tool_button("zoom-in", "Zoom in", "Make the map larger (+, or the wheel).")
-        self.zoom_out = factory.tool_button("zoom-out", "Zoom out", "Make the map smaller (-, or the wheel).")
-        self.large = Preview("Chosen sprite", "The sprite that is chosen on the map.", zoom=8, side=_LARGE)
+        self.fit = factory.tool_button("fit", "Fit to window", "Show the whole map. (Home, or double-click)")
+        self.zoom_in = factory.tool_button("zoom-in", "Zoom in", "Zoom in. (+, or mouse wheel)")
+        self.zoom_out = factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)")
+        self.large = Preview("Selected sprite", "The sprite selected on the map.", zoom=8, side=_LARGE)
         self.name = factory.ElidedLabel(elide=Qt.TextElideMode.ElideMiddle)
         self.about = factory.caption(_SELECT)
-        self.neighbours, self.odd = SpriteButtons("Most like it"), SpriteButtons("Odd ones out")
+        self.neighbours, self.odd = SpriteButtons("Nearest neighbours"), SpriteButtons("Outliers")
         self.walk = LatentWalk(self._map)
         self._summary = factory.caption("")
         self._legend = FlowLayout(factory.GRID, factory.GRID // 2)
         self._stack, self._splitter = QStackedWidget(), QSplitter(Qt.Orientation.Horizontal)
-        self._like = factory.caption("Most like it")
+        self._like = factory.caption("Nearest neighbours")
         self._lay_out()
         self._connect()
         self._refresh()
 
     def save_state(self) -> None:
-        """Remember the splitter."""
+        """Store the splitter position."""
         self._session.settings.set_layout("map", self._splitter.saveState())
 
     @Slot(int)
     def select(self, index: int) -> None:
-        """Choose a sprite of the map: A of a walk, too."""
+        """Choose a sprite on the map; it becomes A, the start of a walk."""
         shown = self._map.shown
         if shown is None:
             return
@@ -141,8 +144,8 @@ class MapPage(QWidget):
         self.large.show_sprite(sprites.rgba[index])
         self.large.show()
         self.name.show_text(names[index])
-        far = f"{shown.apart[index]:.1f} times as far from those most like it as is usual."
-        self.about.setText(f"Class: {sprites.class_names[sprites.labels[index]]}. It is {far}")
+        distance = f"{shown.apart[index]:.1f} times the usual distance to its neighbours."
+        self.about.setText(f"Class: {sprites.class_names[sprites.labels[index]]}. Distance: {distance}")
         self._neighbours = shown.neighbours[index, :_NEIGHBOURS_SHOWN]
         near = [names[other] for other in self._neighbours]
         self.neighbours.show_sprites(sprites.rgba[self._neighbours], near, near)
@@ -152,7 +155,7 @@ class MapPage(QWidget):
 
     @Slot(int)
     def end_walk(self, index: int) -> None:
-        """Walk from the chosen sprite to this one."""
+        """Walk from the chosen sprite to this sprite."""
         shown = self._map.shown
         if self._selected < 0:
             self.select(index)
@@ -173,7 +176,7 @@ class MapPage(QWidget):
         left = factory.column(self.view, tools)
         left.setStretch(0, 1)
         side = factory.column(
-            self.large, self.name, self.about, self._like, self.neighbours, self.walk, factory.heading("Odd ones out"),
+            self.large, self.name, self.about, self._like, self.neighbours, self.walk, factory.heading("Outliers"),
             self.odd, 1,
         )  # fmt: skip
         side.setContentsMargins(factory.GRID, 0, factory.GRID, 0)
@@ -215,7 +218,7 @@ class MapPage(QWidget):
         busy, source = self._map.is_busy(), self.choice.source()
         problem = "" if source is not None else _NOTHING
         if not problem and self.choice.device() is None:
-            problem = "Devices are still being looked for."
+            problem = "Searching for devices…"
         factory.set_enabled(self.show_map, problem, _SHOW)
         self.show_map.setVisible(not busy)
         self.cancel.setVisible(busy)
@@ -251,19 +254,19 @@ class MapPage(QWidget):
         self.about.setText(_SELECT)
         self.neighbours.show_sprites(sprites.rgba[:0], (), ())
         odd = shown.odd[:_ODD_SHOWN]
-        tips = [f"{sprites.names[index]}: {shown.apart[index]:.1f} times as far as is usual." for index in odd]
+        tips = [f"{sprites.names[index]}: {shown.apart[index]:.1f} times the usual distance." for index in odd]
         self.odd.show_sprites(sprites.rgba[odd], [sprites.names[index] for index in odd], tips)
         self.walk.clear()
         some = f" of {formatting.number(shown.total)}" if shown.total > len(sprites) else ""
         how_many, share = formatting.count(len(sprites), "sprite"), formatting.percent(shown.explained)
-        self._summary.setText(f"{how_many}{some}. The two axes show {share} of how they differ to the model.")
+        self._summary.setText(f"{how_many}{some}. The two axes show {share} of the variance.")
         self._stack.setCurrentIndex(1)
 
     def _show_legend(self, names: Sequence[str], *, has_others: bool) -> None:
         while (item := self._legend.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        for number, name in enumerate([*names, *(["others"] if has_others else [])]):
+        for number, name in enumerate([*names, *(["Other"] if has_others else [])]):
             self._legend.addWidget(_LegendEntry(number if number < len(names) else -1, name))
 
     def _mark(self) -> None:
@@ -293,7 +296,7 @@ class MapPage(QWidget):
 
 
 class _LegendEntry(QWidget):
-    """A colour and the name of what has it."""
+    """A colour square with a class name."""
 
     def __init__(self, group: int, name: str) -> None:
         super().__init__()
@@ -303,17 +306,16 @@ class _LegendEntry(QWidget):
         self.setLayout(layout)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The colour before the name."""
         side, colour = factory.GRID + 2, group_colours()[self._group]
         with QPainter(self) as painter:
             painter.fillRect(0, (self.height() - side) // 2, side, side, QColor(colour))
 
 
 def colour_groups(class_names: Sequence[str], labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
-    """The group of each sprite by its class, int64 [N], -1 for those of none, and the names of the groups.
+    """Group the classes by colour. Return each sprite's group, int64 [N], -1 for no group, and the groups' names.
 
-    Where there are more classes than colours, the folders around them are groups, the innermost that are few enough;
-    else the classes with the most sprites, and the others are in none.
+    With more classes than colours, a group is a parent folder, as deep as possible. If even the top folders are too
+    many, the largest classes become groups and the rest has no group.
     """
     parts = [tuple(name.split("/")) for name in class_names]
     counts = np.bincount(labels, minlength=len(class_names))

@@ -1,4 +1,4 @@
-"""The Lab page: what training really does, found out on one's own sprites, devices and runs; the map of the sprites."""
+"""The Lab page: experiments on training with the user's sprites and devices, and a map of the sprites."""
 
 from __future__ import annotations
 
@@ -21,27 +21,25 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
 
-_START = "Find it out, with the sprites, the recipe, the settings and the device of the Train page."
-_LOOK = "Find it out, of the chosen run, on the device of the Train page; nothing in the run is changed."
-_INSIDE = "Inside a run"
-_CANCEL = "End the experiment; nothing of it is kept."
-_RESULT = "What was found out, the newest first."
-_COMPARE = "Lay the curves of another result over these."
-_REPORT = "Save what is shown as a page of HTML that needs nothing else."
-_RUNNING = "The experiment is still running."
-_NOTHING = "Nothing was found out yet."
-_ABOUT = (
-    "Experiments with training itself, and looks into your runs: each asks a question, measures for a minute and says "
-    "what it has found. What is being trained is paused meanwhile."
-)
-_REPORT_KINDS = "Page of HTML (*.html)"
+_START = "Run the experiment with the Train page's sprites, recipe, settings and device."
+_START_INSIDE = "Inspect the chosen run on the Train page's device. The run is not changed."
+_INSIDE = "Inspect a run"
+_CANCEL = "Stop the experiment and discard its results."
+_RESULT = "Earlier results, newest first."
+_COMPARE = "Show another result's curves too."
+_REPORT = "Save the shown results as a single HTML file."
+_RUNNING = "The experiment is running."
+_NOTHING = "No results yet."
+_ABOUT = "Short experiments on training and on your runs. Training pauses meanwhile."
+_REPORT_KINDS = "HTML page (*.html)"
 _LEAST_LETTERS = 10
 _ROLE = Qt.ItemDataRole.UserRole
 
 
 class LabPage(Page):
-    """Experiments to the left; to the right the chosen one: start it, watch it, read what it has found out. A tab away,
-    the map of the sprites.
+    """The Lab page with two tabs.
+
+    Tab 'Experiments': the list on the left, the chosen experiment with its results on the right. Tab 'Sprite map'.
     """
 
     def __init__(self, session: Session) -> None:
@@ -59,30 +57,32 @@ class LabPage(Page):
         self.report = factory.button("Save report…", _REPORT, "save")
         self.findings = ResultView()
         self._scroll = factory.scroll_area(self.findings)
-        self._listed: list[Result] = []  # the results in `result`
+        self._listed: list[Result] = []  # results in the box `result`
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         self._connect()
         self._on_catalog_ready()
 
     def before_show(self) -> None:
-        """Look for results again: the command line may have found something out."""
-        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
+        """List the results again, since the command line may have added some."""
+        self.cancel.setMinimumHeight(
+            self.start.sizeHint().height()
+        )  # both buttons get one height, so that the page doesn't jump
         self.session.lab.list_results()
         self.run_choice.look_again()
 
     def save_state(self) -> None:
-        """Remember the splitter."""
+        """Store the splitter positions. Raises OSError."""
         self.session.settings.set_layout("lab", self._splitter.saveState())
         self.map.save_state()
 
     def experiment(self) -> Experiment | None:
-        """The chosen one."""
+        """Return the chosen experiment; None without a choice."""
         item = self.experiments.currentItem()
         return self.session.catalog.experiments.get(item.data(_ROLE)) if item is not None else None
 
     def _lay_out(self) -> None:
-        factory.set_name_and_tip(self.experiments, "Experiments", "What can be found out.")
+        factory.set_name_and_tip(self.experiments, "Experiments", "Experiments to run.")
         self.experiments.setWordWrap(True)
         self.experiments.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.experiments.setSpacing(2)
@@ -96,16 +96,16 @@ class LabPage(Page):
         buttons.setStretch(2, 1)
         choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
         for combo in (self.result, self.compared):
-            combo.setMinimumContentsLength(_LEAST_LETTERS)  # they share the width that there is
+            combo.setMinimumContentsLength(_LEAST_LETTERS)  # the boxes share the width
         self.run_choice.hide()
         head = factory.column(self.title, self.question, self.run_choice, buttons, self.progress, choices)
         right = factory.column(head, self._scroll, margin=2 * factory.GRID)
         right.setStretch(1, 1)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # a table may be wide
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # for wide tables
         parts = factory.panel(left), factory.panel(right)
         factory.fill_splitter(self._splitter, parts, (300, 900), self.session.settings.layout("lab"), stretch=1)
         self.tabs.addTab(self._splitter, "Experiments")
-        self.tabs.addTab(self.map, "Map of the sprites")
+        self.tabs.addTab(self.map, "Sprite map")
         self.setLayout(factory.column(self.tabs))
 
     def _connect(self) -> None:
@@ -144,25 +144,25 @@ class LabPage(Page):
         self._on_experiment_chosen()
 
     def _add(self, experiment: Experiment) -> None:
-        """List it after the others."""
+        """Append an experiment to the list."""
         item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
         item.setData(_ROLE, experiment.name)
         item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
         self.experiments.addItem(item)
 
     def _source(self) -> SavedModel | None:
-        """What the chosen experiment is to look into; None where that is no run, or there is none."""
+        """Return the model that the chosen experiment inspects; None for experiments without a run."""
         source, experiment = self.run_choice.source(), self.experiment()
         is_inside = experiment is not None and experiment.subject == "run"
         return source if is_inside and isinstance(source, SavedModel) else None
 
     @Slot()
     def _on_experiment_chosen(self) -> None:
-        """Another experiment was chosen."""
+        """Show the chosen experiment."""
         experiment = self.experiment()
         self.run_choice.setVisible(experiment is not None and experiment.subject == "run")
         self.title.setText(experiment.title if experiment is not None else "")
-        self.question.setText(experiment.question if experiment is not None else "The engine is still starting.")
+        self.question.setText(experiment.question if experiment is not None else "Loading PyTorch…")
         self._on_results_listed()
         self._refresh()
         self._scroll.verticalScrollBar().setValue(0)
@@ -174,9 +174,9 @@ class LabPage(Page):
         self.start.setVisible(not is_running)
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
-        problem = lab.problem(experiment, self._source()) if experiment is not None else "The engine is still starting."
+        problem = lab.problem(experiment, self._source()) if experiment is not None else "Loading PyTorch…"
         factory.set_enabled(
-            self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _LOOK
+            self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _START_INSIDE
         )
         self.run_choice.setEnabled(not is_running)
         if not is_running:
@@ -184,7 +184,7 @@ class LabPage(Page):
         self._refresh_result()
 
     def _plan(self) -> str:
-        """What Start would do, in a line."""
+        """Return a line about Start: model, sprites or run, device, time."""
         setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
         recipe, device, source = setup.recipe, self.session.device_choice.device, self._source()
         if experiment is None or recipe is None or device is None:
@@ -224,14 +224,14 @@ class LabPage(Page):
 
     @Slot(object)
     def _on_experiment_done(self, result: Result) -> None:
-        """An experiment has ended: show what it has found out, if it is the chosen one."""
+        """Show the new result if its experiment is still chosen."""
         experiment = self.experiment()
         if experiment is not None and experiment.name == result.experiment:
             self.result.setCurrentIndex(0)
 
     @Slot()
     def _on_results_listed(self) -> None:
-        """Offer the results of the chosen experiment; what was on show stays on show."""
+        """Offer the chosen experiment's results, and keep the shown result."""
         experiment, shown = self.experiment(), self._chosen()
         name = experiment.name if experiment is not None else ""
         self._listed = [result for result in self.session.lab.results if result.experiment == name]
@@ -240,7 +240,7 @@ class LabPage(Page):
             self.result.clear()
             self.compared.clear()
             self.result.addItems([_called(result) for result in self._listed])
-            self.compared.addItems(["Nothing", *(_called(result) for result in self._listed)])
+            self.compared.addItems(["None", *(_called(result) for result in self._listed)])
             if shown in self._listed:
                 self.result.setCurrentIndex(self._listed.index(shown))
             if compared in self._listed:
@@ -248,17 +248,18 @@ class LabPage(Page):
         self._refresh_result()
 
     def _chosen(self) -> Result | None:
-        """The result to show."""
+        """Return the result to show; None without results."""
         index = self.result.currentIndex()
         return self._listed[index] if 0 <= index < len(self._listed) else None
 
     def _compared(self) -> Result | None:
+        """Return the result to compare with; None for no comparison."""
         index = self.compared.currentIndex() - 1
         return self._listed[index] if 0 <= index < len(self._listed) else None
 
     @Slot()
     def _refresh_result(self) -> None:
-        """The chosen result beside another; of an experiment that runs, what it has found out up to now."""
+        """Show the chosen result beside the compared one, or the running experiment's results so far."""
         lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
         is_running = lab.running is not None and lab.running is self.experiment()
         for combo in (self.result, self.compared):
@@ -284,13 +285,13 @@ class LabPage(Page):
         if chosen is None:
             return
         name = f"{chosen.created[:10]} {chosen.title}.html"
-        path = dialogs.choose_save_file(self, self.session.settings, "Save the report", name, _REPORT_KINDS)
+        path = dialogs.choose_save_file(self, self.session.settings, "Save report", name, _REPORT_KINDS)
         if path is not None:
             others = [] if compared is None or compared is chosen else [compared]
             self.session.lab.save_report(path, [chosen, *others])
 
 
 def _called(result: Result) -> str:
-    """'24 Nov 14:37, generator, demo sprites, AMD EPYC', or with a run in the place of recipe and sprites."""
+    """Return a result's name: '2026-11-24 14:37, generator, demo sprites, AMD EPYC'."""
     what = result.looked_into() or f"{result.recipe}, {result.data_title}"
     return f"{result.created[:10]} {result.created[11:16]}, {what}, {result.device_name}"

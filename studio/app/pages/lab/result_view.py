@@ -1,4 +1,4 @@
-"""What an experiment has found out: sentences, plots, tables, and the same in plain PyTorch."""
+"""Shows an experiment's result: sentences, plots, tables, and example code in plain PyTorch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from studio.app.widgets.plot.xy_plot import XYPlot
 
-_USE = "Change the settings on the Train page."
+_USE = "Apply the suggestion to the settings on the Train page."
 _MOST_CODE_LINES = 24
-_STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # pixels, at most
+_STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # largest size in pixels
 
 
 class PictureStrip(QWidget):
-    """Sprites side by side, at a whole number of the screen's pixels for each of theirs."""
+    """An image from a result, at a whole-number zoom in device pixels."""
 
     def __init__(self, picture: Picture) -> None:
         super().__init__()
@@ -33,14 +33,14 @@ class PictureStrip(QWidget):
         height, width = self._pixels.shape[:2]
         zoom = max(1, min(_STRIP_WIDTH // width, _STRIP_HEIGHT // height))
         self.setFixedSize(zoom * width, zoom * height)
-        factory.set_name_and_tip(self, picture.title, picture.about or "A picture of what was found out.")
+        factory.set_name_and_tip(self, picture.title, picture.about or "An image from the experiment.")
 
     def paintEvent(self, event: QPaintEvent) -> None:
         draw_sprite(QPainter(self), self.rect(), self._pixels)
 
 
 class ResultView(QWidget):
-    """use_wanted: the user wants the settings that were suggested."""
+    """Panel with an experiment's result. use_requested: apply the suggested settings."""
 
     use_requested = Signal()
 
@@ -52,29 +52,36 @@ class ResultView(QWidget):
         self.read_on = QLabel()
         self.plots: list[XYPlot] = []
         self._can_plot = False
-        self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")  # with another, and its name
+        self._shown: tuple[Outcome, Outcome | None, str] = (
+            Outcome(),
+            None,
+            "",
+        )  # the shown result, the compared one, and its name
         self._plot_box = factory.column(spacing=2 * factory.GRID)
         self._parts = factory.column()
-        self._plain = Collapsible("The same in plain PyTorch", self.code)
+        self._plain = Collapsible("Code in plain PyTorch", self.code)
         self._lay_out()
         self.use.clicked.connect(self.use_requested)
 
     @Slot()
     def make_plots(self) -> None:
-        """Plots can be drawn from now on."""
+        """Draw plots from now on: pyqtgraph is loaded."""
         self._can_plot = True
         self._draw()
 
     def clear(self, text: str) -> None:
-        """Show nothing but these words."""
+        """Show only this text."""
         self._show(Outcome(sentences=(text,)))
 
     def show_outcome(self, outcome: Outcome) -> None:
-        """Show what was found out up to now."""
+        """Show a running experiment's results so far."""
         self._show(outcome)
 
     def show_result(self, result: Result, compared: Result | None, suggestion: str, obstacle: str) -> None:
-        """Show a result beside another one; a suggestion, and why it can't be followed: both may be empty."""
+        """Show a result, and a compared result in the plots.
+
+        suggestion: the Use button's text; '' hides the button. obstacle: why the button is disabled; '' enables it.
+        """
         if compared is None:
             self._show(result.outcome)
         else:
@@ -87,9 +94,7 @@ class ResultView(QWidget):
         self.code.setFixedHeight(lines * self.code.fontMetrics().lineSpacing() + 2 * factory.GRID)
         self._plain.setVisible(bool(result.code))
         name, address = result.read_on
-        self.read_on.setText(
-            f'Read on at PyTorch: <a href="{html.escape(address)}">{html.escape(name)}</a>' if address else ""
-        )
+        self.read_on.setText(f'Read more: <a href="{html.escape(address)}">{html.escape(name)}</a>' if address else "")
         self.read_on.setVisible(bool(address))
 
     def _lay_out(self) -> None:
@@ -98,8 +103,8 @@ class ResultView(QWidget):
         self.code.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.code.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.code.setTabChangesFocus(True)
-        factory.set_name_and_tip(self.code, "The same in plain PyTorch", "Lines that do the same with torch alone.")
-        factory.set_name_and_tip(self.read_on, "Read on", "A page of PyTorch's own on the subject.")
+        factory.set_name_and_tip(self.code, "Code in plain PyTorch", "Code that does the same with torch only.")
+        factory.set_name_and_tip(self.read_on, "Read more", "PyTorch documentation on this topic.")
         self.read_on.setOpenExternalLinks(True)
         use = factory.row(self.use, 1)
         parts = factory.column(
@@ -142,18 +147,18 @@ class ResultView(QWidget):
 
 
 def when(result: Result) -> str:
-    """'2026-11-24 14:37', in the time of this place."""
+    """Return the result's local date and time: '2026-11-24 14:37'."""
     return f"{datetime.datetime.fromisoformat(result.created).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]:
-    """The lines of the other outcome's plot of the same kind."""
+    """Return the lines of the compared result's plot with the same title, labelled with `name`."""
     found = [other for other in compared.plots if other.title == plot.title] if compared is not None else []
     return tuple(Line(f"{line.name}, {name}", line.x, line.y, line.dots) for other in found for line in other.lines)
 
 
 def _grid(table: Table) -> QWidget:
-    """A table as texts in a grid: there is nothing to choose or to sort in it."""
+    """Return a table as a grid of labels."""
     grid = QGridLayout()
     grid.setHorizontalSpacing(3 * factory.GRID)
     grid.setVerticalSpacing(factory.GRID // 2)

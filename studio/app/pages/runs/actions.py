@@ -1,4 +1,4 @@
-"""What can be done with the runs that are chosen."""
+"""Buttons for the selected runs."""
 
 from __future__ import annotations
 
@@ -24,25 +24,28 @@ if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
 _TIPS = {
-    "resume": "Go on with this run where it ended.",
-    "watch": "Show on the Train page how another process, or another machine, trains this run.",
-    "longer": "Train this run for some minutes more, from where it is: its curves go on.",
-    "anew": "Begin another run with this one's settings, or from its model, with the sprites that are open.",
+    "resume": "Resume this run from its last checkpoint.",
+    "watch": "Watch this run, trained by another process or machine, on the Train page.",
+    "longer": "Continue this run for more minutes.",
+    "anew": "Train the open sprites with this run's settings, or from its model.",
     "use": "Use this run's model on the Generate page.",
-    "export": "Write this run's best model for use in other programs. (Ctrl+E)",
-    "report": "Save the curves, samples, figures and settings of the chosen runs: as a page, or for TensorBoard.",
-    "folder": "Show the run's folder: its settings, curves, samples and checkpoints.",
-    "trash": "Move the chosen runs to the system's trash; Undo takes them back. (Delete)",
+    "export": "Export this run's best model for other programs. (Ctrl+E)",
+    "report": "Save curves, samples and settings as an HTML page or for TensorBoard.",
+    "folder": "Open the run's folder in the file manager.",
+    "trash": "Move the selected runs to the trash. Undo restores them. (Delete)",
 }
-_REPORT_KINDS = "Page of HTML (*.html)"
-_COMPLETE = "This run is finished: 'Train longer' goes on with it."
-_NOT_BEGUN = "This run has not begun: Resume trains it, or the queue in its turn."
-_WATCHABLE = ("training", "interrupted")  # a drive that another machine shares may not show that it is locked
+_REPORT_KINDS = "HTML page (*.html)"
+_COMPLETE = "This run is finished. Use 'Train longer' to continue."
+_NOT_BEGUN = "This run has not started. Press Resume, or start the queue."
+_WATCHABLE = ("training", "interrupted")  # a shared drive may not show another machine's lock
 _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
 class RunActions(QWidget):
-    """A row of buttons. train_wanted: show the Train page. use_wanted: (Path) the run whose model is to be used."""
+    """A row of buttons for the selected runs.
+
+    train_requested: show the Train page. use_requested: (Path) use this run's model on the Generate page.
+    """
 
     train_requested = Signal()
     use_requested = Signal(object)
@@ -55,9 +58,9 @@ class RunActions(QWidget):
         self.watch = factory.button("Watch", _TIPS["watch"], "train")
         self.longer = factory.button("Train longer", _TIPS["longer"], "resume")
         self._minutes = QMenu(self.longer)
-        self.anew = factory.button("Train anew", _TIPS["anew"], "train")
+        self.anew = factory.button("Retrain", _TIPS["anew"], "train")
         self._ways = QMenu(self.anew)
-        self.use = factory.button("Use", _TIPS["use"], "generate")
+        self.use = factory.button("Use in Generate", _TIPS["use"], "generate")
         self.export = factory.button("Export…", _TIPS["export"], "export")
         self.report = factory.button("Save report", _TIPS["report"], "save")
         self._reports = QMenu(self.report)
@@ -79,7 +82,7 @@ class RunActions(QWidget):
         self.anew.setMenu(self._ways)
         self.use.clicked.connect(self._on_use_clicked)
         self.export.clicked.connect(self.export_model)
-        self._reports.addAction("As a page of HTML…").triggered.connect(self._on_save_html)
+        self._reports.addAction("As HTML page…").triggered.connect(self._on_save_html)
         self._reports.addAction("For TensorBoard…").triggered.connect(self._on_save_tensorboard)
         self.report.setMenu(self._reports)
         self.folder.clicked.connect(self._on_open_folder_clicked)
@@ -90,13 +93,13 @@ class RunActions(QWidget):
         self._refresh()
 
     def set_runs(self, runs: Sequence[RunSummary]) -> None:
-        """The runs that are chosen now."""
+        """Set the selected runs."""
         self._runs = runs
         self._refresh()
 
     @Slot()
     def export_model(self) -> bool:
-        """Export the best model of the chosen run. False when that can't be."""
+        """Open the export dialog for the run's best model. Return False if not possible."""
         device = self._session.device_choice.device
         if self._why_no_export() or device is None:
             return False
@@ -107,7 +110,7 @@ class RunActions(QWidget):
 
     @Slot()
     def trash_by_key(self) -> None:
-        """Move the chosen runs to the trash, or say why they stay."""
+        """Move the selected runs to the trash, or show why not."""
         if self.trash.isEnabled():
             self.trash.click()
         else:
@@ -115,7 +118,7 @@ class RunActions(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        one = "" if len(self._runs) == 1 else "Choose one run in the table."
+        one = "" if len(self._runs) == 1 else "Select one run."
         factory.set_enabled(self.resume, self._why_not_resumed(), _TIPS["resume"])
         factory.set_enabled(self.watch, self._why_not_watched(), _TIPS["watch"])
         is_queued = any(run.standing == "queued" for run in self._runs)
@@ -126,15 +129,15 @@ class RunActions(QWidget):
         factory.set_enabled(self.report, self._why_no_report(), _TIPS["report"])
         factory.set_enabled(self.folder, one, _TIPS["folder"])
         busy = any(run.standing == "training" for run in self._runs)
-        reason = "A run that is being trained stays: stop it first." if busy else ""
-        factory.set_enabled(self.trash, reason if self._runs else "Choose a run in the table.", _TIPS["trash"])
+        reason = "This run is training. Stop it first." if busy else ""
+        factory.set_enabled(self.trash, reason if self._runs else "Select a run.", _TIPS["trash"])
 
     def _why_no_run(self) -> str:
         if len(self._runs) != 1:
-            return "Choose one run in the table."
+            return "Select one run."
         if self._runs[0].record is None:
             return "This run is damaged."
-        return "" if self._session.catalog.devices else "Devices are still being looked for."
+        return "" if self._session.catalog.devices else "Searching for devices…"
 
     def _why_no_model(self) -> str:
         run = self._runs[0] if len(self._runs) == 1 else None
@@ -143,11 +146,11 @@ class RunActions(QWidget):
         return self._why_no_run()
 
     def _why_no_export(self) -> str:
-        return self._why_no_model() or ("" if self._session.catalog.exports else "The engine is still starting.")
+        return self._why_no_model() or ("" if self._session.catalog.exports else "Loading PyTorch…")
 
     def _why_no_report(self) -> str:
         if not 0 < len(self._runs) <= MAX_CURVES:
-            return f"Choose up to {MAX_CURVES} runs in the table."
+            return f"Select up to {MAX_CURVES} runs."
         return "" if any(run.record is not None for run in self._runs) else "This run is damaged."
 
     def _why_not_resumed(self) -> str:
@@ -156,17 +159,17 @@ class RunActions(QWidget):
 
     def _why_not_longer(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "training":
-            return "This run is being trained."
+            return "This run is training."
         if self._session.training.owns_run():
-            return "Another run is being trained: stop it first."
+            return "Another run is training. Stop it first."
         return self._why_no_run()
 
     def _why_not_watched(self) -> str:
         if len(self._runs) != 1 or self._runs[0].standing not in _WATCHABLE:
-            return "Choose one run that is being trained."
+            return "Select one run that is training."
         training = self._session.training
         if training.owns_run() and training.path != self._runs[0].path:
-            return "This window trains a run: watch others when the training has ended."
+            return "This window is training a run. Stop it to watch another."
         return ""
 
     @Slot()
@@ -192,12 +195,12 @@ class RunActions(QWidget):
 
     @Slot()
     def _on_retrain_from_model(self) -> None:
-        """Show the Train page with this run as what the next one starts from."""
+        """Show the Train page with this run's model as start weights."""
         if (record := self._runs[0].record) is not None:
             self._prepare(partial(self._session.setup.start_from, self._runs[0].path, record))
 
     def _prepare(self, choose: Callable[[], None]) -> None:
-        """Choose what the next run is to be, and show it."""
+        """Set up the next run with `choose` and show the Train page."""
         try:
             choose()
         except UsageError as error:
@@ -213,15 +216,13 @@ class RunActions(QWidget):
     def _on_save_html(self) -> None:
         paths = [run.path for run in self._runs]
         name = self._runs[0].title if len(paths) == 1 else count(len(paths), "run")
-        target = dialogs.choose_save_file(
-            self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS
-        )
+        target = dialogs.choose_save_file(self, self._session.settings, "Save report", f"{name}.html", _REPORT_KINDS)
         if target is not None:
             self._session.runs.save_report(paths, target)
 
     @Slot()
     def _on_save_tensorboard(self) -> None:
-        folder = dialogs.choose_save_folder(self, self._session.settings, "Save for TensorBoard in")
+        folder = dialogs.choose_save_folder(self, self._session.settings, "Choose a folder for TensorBoard")
         if folder is not None:
             self._session.runs.save_event_logs([run.path for run in self._runs if run.record is not None], folder)
 

@@ -1,4 +1,4 @@
-"""The chosen runs: their curves over one another with the samples of one; of several, also what tells them apart."""
+"""Comparison of the selected runs: curves, settings, samples and figures."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
 _SECTIONS = ("Curves", "Settings", "Samples", "Figures")
-_NO_RUN = "Choose a run to see its samples."
-_CALM_MS = 150  # while the arrow keys run through the table, nothing is read
+_NO_RUN = "Select a run to see its samples."
+_CALM_MS = 150  # wait before reading, for users who scroll with the arrow keys
 
 
 class Comparison(QWidget):
-    """Of several runs each section has its tab; one has curves and samples alone.
+    """Tabs that compare the selected runs; a single run shows only its curves and samples.
 
-    save_wanted: the user wants the plot as a file.
+    save_requested: save the plot as a file.
     """
 
     save_requested = Signal()
@@ -46,18 +46,18 @@ class Comparison(QWidget):
         super().__init__()
         self._session = session
         self._runs: list[RunSummary] = []
-        self._read_as: dict[Path, RunSummary] = {}  # as a run was when it was read
+        self._read_as: dict[Path, RunSummary] = {}  # each run's summary at the time of reading
         self._read: dict[Path, HistoryRead] = {}
         self._drawn: list[Path] = []
-        self.filmed: Path | None = None  # the run whose samples are on show
+        self.filmed: Path | None = None  # the run of the shown samples
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder(_NO_RUN)
         self.sections = _tabs()
         self._left_out = factory.text("", "muted", wrap=False)
-        self.settings = ComparisonTable("Settings that differ", "What differs between the chosen runs.")
+        self.settings = ComparisonTable("Different settings", "Settings that differ between the selected runs.")
         self.samples = SamplesComparison()
-        self.figures = ComparisonTable("Figures", "How far the chosen runs are, and how good.")
+        self.figures = ComparisonTable("Figures", "Progress and quality of the selected runs.")
         self._head = factory.panel(factory.row(self.sections, 1, self._left_out))
         self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
@@ -82,11 +82,11 @@ class Comparison(QWidget):
         self._head.hide()
 
     def save_state(self) -> None:
-        """Remember the splitter."""
+        """Store the splitter position."""
         self._session.settings.set_layout("comparison", self.splitter.saveState())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """Show these runs, the first one's samples too; those that have changed are read anew."""
+        """Show these runs. Runs whose summary has changed are read again."""
         if list(runs[:MAX_CURVES]) != self._runs:
             self._runs = list(runs[:MAX_CURVES])
             self._calm.start()
@@ -95,18 +95,18 @@ class Comparison(QWidget):
     @Slot()
     def _read_missing_runs(self) -> None:
         if not self.isVisible():
-            return  # asked again when it is seen
+            return  # showEvent tries again
         paths = [run.path for run in self._runs]
         self._read = {path: read for path, read in self._read.items() if path in paths}
         missing = [run.path for run in self._runs if self._has_changed(run)]
         self._read_as = {run.path: run for run in self._runs}
         if missing:
             self._session.runs.read_runs(missing)
-        if paths != self._drawn:  # else what is on show stays until there is something newer
+        if paths != self._drawn:  # otherwise wait for newer values
             self._draw()
 
     def _has_changed(self, run: RunSummary) -> bool:
-        """Whether there is more to read than was read; a run that trains has always more."""
+        """Return whether the run must be read again; a running training always must."""
         return run.path not in self._read or self._read_as.get(run.path) != run or run.standing == "training"
 
     @Slot(object)
@@ -117,7 +117,7 @@ class Comparison(QWidget):
 
     @Slot()
     def _make_plot(self) -> None:
-        """Make the plot when it is first seen: it takes 70 ms, which the start does not need to pay."""
+        """Make the plot when first shown, since this takes 70 ms."""
         if self.plot is not None or not self.isVisible() or not self._session.catalog.plots_are_ready:
             return
         from studio.app.widgets.plot.curves_plot import CurvesPlot
@@ -128,14 +128,14 @@ class Comparison(QWidget):
         self._draw()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Seen: now there must be a plot, and something in it."""
+        """Make the plot and read the runs."""
         super().showEvent(event)
         self._make_plot()
-        self._read_as.clear()  # the command line may have evaluated one
+        self._read_as.clear()  # the command line may have evaluated a run
         self._calm.start()
 
     def _draw(self) -> None:
-        """Draw what is known. Of the same runs as before only what is new: what the user looks at stays."""
+        """Draw the runs read so far. For unchanged runs, keep the view."""
         known = [self._read[run.path] for run in self._runs if run.path in self._read]
         before, self._drawn = self._drawn, [read.path for read in known]
         if self.plot is not None:
@@ -154,7 +154,7 @@ class Comparison(QWidget):
 
     @Slot()
     def _refresh_section(self) -> None:
-        """Show the section of several runs that is wanted; only what is seen is worked out."""
+        """Show the chosen tab; hidden tabs are not computed."""
         self._head.setVisible(len(self._runs) > 1)
         section = self.sections.currentIndex() if len(self._runs) > 1 else 0
         self._stack.setCurrentIndex(section)
@@ -171,14 +171,14 @@ class Comparison(QWidget):
             self.settings.show_message(NOTHING_DIFFERS)
 
     def _show_read(self, section: str) -> None:
-        """Samples or figures of those runs that have been read."""
+        """Show samples or figures of the runs read so far."""
         known = [
             ComparedRun(run.title, run.record, run, self._read[run.path])
             for run in self._runs
             if run.record is not None and run.path in self._read
         ]
         missing = ", ".join(f"'{run.title}'" for run in self._runs if run.path not in self._read)
-        note = f"Not read yet: {missing}." if missing else ""
+        note = f"Still reading: {missing}." if missing else ""
         if section == "Samples":
             self.samples.show_runs(known, note)
         else:
@@ -190,7 +190,7 @@ def _tabs() -> QTabBar:
     bar = QTabBar()
     bar.setDrawBase(False)
     bar.setExpanding(False)
-    factory.set_name_and_tip(bar, "Comparison", "What of the chosen runs is set beside each other.")
+    factory.set_name_and_tip(bar, "Comparison", "What to compare.")
     for name in _SECTIONS:
         bar.addTab(name)
     return bar

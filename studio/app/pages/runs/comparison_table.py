@@ -1,4 +1,4 @@
-"""A table with a line for each thing that is compared and a column for each run."""
+"""A table that compares runs: a row for each value, a column for each run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from studio.app.widgets import factory
 if TYPE_CHECKING:
     from studio.engine.runs.analysis.comparison import ComparisonRow
 
-_WIDEST = 280  # logical pixels of a column: longer texts are shortened, and whole in the tool tip
+_WIDEST = 280  # logical pixels of a column; the tooltip shows longer texts in full
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _Index = QModelIndex | QPersistentModelIndex
 
 
 class ComparisonTable(QWidget):
-    """The titles of the lines stay in sight where there are more runs than fit beside each other."""
+    """A table of values by run, or a message. Row titles stay visible while the columns scroll."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
@@ -37,13 +37,13 @@ class ComparisonTable(QWidget):
         self.setLayout(factory.column(self._stack, self.note))
 
     def show_rows(self, runs: Sequence[str], rows: Sequence[ComparisonRow], note: str = "") -> None:
-        """Show these lines of the runs with these names, and a note under them."""
+        """Show these rows. runs: the runs' names. note: a text below the table."""
         self._model.show_rows(runs, rows)
         self._stack.setCurrentIndex(0)
         self._say(note)
 
     def show_message(self, message: str) -> None:
-        """Show no table but these words."""
+        """Show a message instead of a table."""
         self._model.show_rows((), ())
         self._nothing.setText(message)
         self._stack.setCurrentIndex(1)
@@ -73,16 +73,19 @@ class ComparisonTable(QWidget):
 
 
 class _ComparisonModel(QAbstractTableModel):
-    """The first column says which value is better, if that is to be said of any."""
+    """Table model with a row for each value and a column for each run.
+
+    If a row names the better direction, an extra first column shows it.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._runs: Sequence[str] = ()
         self._rows: Sequence[ComparisonRow] = ()
-        self._before = 0  # columns before those of the runs
+        self._before = 0  # columns before the runs' columns
 
     def show_rows(self, runs: Sequence[str], rows: Sequence[ComparisonRow]) -> None:
-        """Show these. Where only the values are others, what the user looks at stays in its place."""
+        """Show these rows. If only values have changed, keep the scroll position."""
         titles = [row.title for row in rows]
         is_same = (list(self._runs), [row.title for row in self._rows]) == (list(runs), titles)
         if not is_same:

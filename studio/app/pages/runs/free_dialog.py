@@ -1,4 +1,4 @@
-"""Freeing space: what can go of the runs, by kind and with its bytes, before anything goes."""
+"""Dialog that frees disk space: lists removable files by kind, with sizes, before deleting."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from studio.engine.runs.maintenance.disk_use import CLEANUP_KINDS, Removable, Sp
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
-_FREE = "Remove what is ticked; it does not come back."
-_LOWEST, _HIGHEST, _LIST_PX = 400, 640, 96  # logical pixels: heights of the dialog, least height of the list
-_MOST_OF_A_RUN = 20  # that are named
+_FREE = "Delete the checked items permanently."
+_LOWEST, _HIGHEST, _LIST_PX = 400, 640, 96  # logical pixels: the dialog's heights, the list's least height
+_MOST_OF_A_RUN = 20  # files listed by name
 
 
 class FreeSpaceDialog(QDialog):
-    """Looks as soon as it is made, and again when other runs are meant. Nothing goes before the button is pressed."""
+    """Dialog that lists removable files and deletes the checked kinds on a button press."""
 
     def __init__(self, session: Session, chosen: Sequence[RunSummary], parent: QWidget) -> None:
         super().__init__(parent)
@@ -33,10 +33,10 @@ class FreeSpaceDialog(QDialog):
         self._session, self._space = session, session.run_space
         self._chosen = [run.path for run in chosen]
         self._items: tuple[Removable, ...] = ()
-        self.runs = factory.combo("Runs", "Of which runs things are to go.")
+        self.runs = factory.combo("Runs", "Runs to clean up.")
         self.runs.addItem("All runs")
         if chosen:
-            self.runs.addItem(f"'{chosen[0].title}'" if len(chosen) == 1 else f"The {len(chosen)} chosen runs")
+            self.runs.addItem(f"'{chosen[0].title}'" if len(chosen) == 1 else f"The {len(chosen)} selected runs")
         self.boxes: dict[str, QCheckBox] = {}
         self._sizes: dict[str, QLabel] = {}
         self._parts: dict[str, QWidget] = {}
@@ -44,7 +44,7 @@ class FreeSpaceDialog(QDialog):
         self._note = factory.caption("")
         self._list = QPlainTextEdit()
         self.free = factory.button("Free space", _FREE, "trash", "danger")
-        self.cancel = factory.button("Close", "Close; nothing more is removed.")
+        self.cancel = factory.button("Close", "Close without deleting.")
         self._lay_out()
         self.resize(self.minimumWidth(), max(_LOWEST, min(_HIGHEST, parent.window().height())))
         self.runs.currentIndexChanged.connect(self._find_removable)
@@ -72,9 +72,9 @@ class FreeSpaceDialog(QDialog):
         self._list.setReadOnly(True)
         self._list.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._list.setMinimumHeight(_LIST_PX)
-        factory.set_name_and_tip(self._list, "What goes", "What goes of each run.")
+        factory.set_name_and_tip(self._list, "Will be deleted", "Files to delete, by run.")
         head = factory.row(factory.title("Free space"), 1, self.runs)
-        content = factory.column(kinds, factory.heading("What goes"), self._list, margin=2)
+        content = factory.column(kinds, factory.heading("Will be deleted"), self._list, margin=2)
         content.setStretch(2, 1)
         foot = factory.row(self._note, self.cancel, self.free)
         foot.setStretch(0, 1)
@@ -82,7 +82,7 @@ class FreeSpaceDialog(QDialog):
         self.setLayout(factory.column(head, self._busy, scroll, foot, margin=3 * factory.GRID))
 
     def wanted(self) -> list[Removable]:
-        """What is to go."""
+        """Return the items to delete."""
         return [item for item in self._items if self.boxes[item.kind].isChecked()]
 
     @Slot()
@@ -97,7 +97,7 @@ class FreeSpaceDialog(QDialog):
     def _on_found(self, found: SpaceFound) -> None:
         self._items = found.items
         names = ", ".join(f"'{self._session.runs.title_of(path)}'" for path in found.busy)
-        self._note.setText(f"{names}: being trained, so left alone." if names else "")
+        self._note.setText(f"Skipped because they are training: {names}." if names else "")
         self._refresh()
 
     @Slot()
@@ -108,10 +108,10 @@ class FreeSpaceDialog(QDialog):
             self._parts[kind.name].setVisible(bool(own))
             self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))
         wanted = self.wanted()
-        reason = "" if wanted else "There is nothing to remove."
-        factory.set_enabled(self.free, "One moment: it is at work." if self._space.is_busy() else reason, _FREE)
+        reason = "" if wanted else "Nothing to delete."
+        factory.set_enabled(self.free, "Please wait…" if self._space.is_busy() else reason, _FREE)
         factory.set_button_text(self.free, f"Free {formatting.memory(_bytes_of(wanted))}" if wanted else "Free space")
-        nothing = "" if self._space.is_busy() or self._items else "There is nothing that could go."
+        nothing = "" if self._space.is_busy() or self._items else "Nothing to delete."
         self._list.setPlainText("\n".join(self._lines(wanted)) or nothing)
 
     @Slot()
@@ -121,16 +121,16 @@ class FreeSpaceDialog(QDialog):
 
     @Slot()
     def _on_freed(self) -> None:
-        """The window says how much was freed."""
+        """Close; the window shows how much was freed."""
         self.accept()
 
     def _lines(self, wanted: Sequence[Removable]) -> Iterator[str]:
-        """Each run that something goes of, and under it what."""
+        """Yield a line for each run, followed by lines for its files."""
         by_run: dict[Path | None, list[Removable]] = {}
         for item in wanted:
             by_run.setdefault(item.run, []).append(item)
         for run, items in by_run.items():
-            name = self._session.runs.title_of(run) if run is not None else "The studio's own"
+            name = self._session.runs.title_of(run) if run is not None else "Shared cache"
             yield f"{name}: {formatting.memory(_bytes_of(items))}"
             for item in items[:_MOST_OF_A_RUN]:
                 yield f"    {item.path.name}  {formatting.memory(item.size_bytes)}"

@@ -1,4 +1,4 @@
-"""What is said of the chosen run: its tags and its note, in one line that grows with the note."""
+"""Tags and note of the selected run, in a row that grows with the note."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
 _TIPS = {
-    "tags": "Words by which you find the run again, such as boss or too-wide; 'tag:boss' in the filter finds them.",
-    "note": "What you want to remember of this run; it is kept in the run's folder.",
+    "tags": "Tags, such as boss or too-wide. Filter by 'tag:boss'.",
+    "note": "Your note, stored in the run's folder.",
 }
-_ONE_RUN = "Choose one run in the table."
+_ONE_RUN = "Select one run."
 _TAGS_PX = 220
-_MOST_LINES = 3  # then it scrolls
-_STORE_MS = 500  # from typing to storing
-_AROUND_PX = 12  # of the lines: margin, padding and border, so that one line is as high as the field of tags
+_MOST_LINES = 3  # more lines scroll
+_STORE_MS = 500  # delay after typing
+_AROUND_PX = 12  # margin, padding and border, so that a single line is as high as the tags field
 
 
 class NoteField(QPlainTextEdit):
-    """A plain text as high as its lines, up to a few. left: the keyboard went elsewhere."""
+    """A text field as high as its text, up to three lines. left: the field lost the focus."""
 
     left = Signal()
 
@@ -41,7 +41,7 @@ class NoteField(QPlainTextEdit):
         self._fit_height()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Say so."""
+        """Emit `left`."""
         super().focusOutEvent(event)
         self.left.emit()
 
@@ -54,7 +54,7 @@ class NoteField(QPlainTextEdit):
 
 
 class RunNotesRow(QWidget):
-    """The tags and the note of a run, stored shortly after typing, when a field loses the focus, and on closing."""
+    """A run's tags and note. They are stored soon after typing, on losing the focus, and before closing."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class RunNotesRow(QWidget):
         self.show_runs(())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """The runs that are chosen now. What is being typed of the same run stays."""
+        """Show the selected run's tags and note; keep half-typed text of the same run."""
         run = runs[0] if len(runs) == 1 else None
         before = self._shown
         same = run is not None and before is not None and run.path == before.path
@@ -95,7 +95,7 @@ class RunNotesRow(QWidget):
         tags, note = self._typed() if same else (None, None)
         self._shown = run
         known_tags, known_note = (run.notes.tags, run.notes.note) if run is not None else ((), "")
-        # A trailing comma or blank is not stored, but stays in its field while the user types.
+        # A trailing comma or blank is not stored, but stays visible while the user types.
         if tags is None and not (same and split_tags(self.tags.text()) == known_tags):
             self.tags.setText(", ".join(known_tags))
         if note is None and not (same and self._note() == known_note) and known_note != self.note.toPlainText():
@@ -109,26 +109,26 @@ class RunNotesRow(QWidget):
 
     @Slot()
     def _store_valid(self) -> None:
-        """Store valid fields; show why an invalid one can't be stored."""
+        """Store valid fields; show the error at an invalid field."""
         self._mark()
         if not self._reasons["tags"].text():
             self.store()
 
     @Slot()
     def store(self) -> None:
-        """Write down what was typed."""
+        """Store the typed text in the background."""
         tags, note = self._typed()
         if self._shown is not None and (tags is not None or note is not None):
             self._runs.change_notes(self._shown.path, note=note, tags=tags)
 
     def store_now(self) -> None:
-        """Write down what was typed before this returns: the window is about to close."""
+        """Store the typed text before returning, since the window is closing."""
         tags, note = self._typed()
         if self._shown is not None and (tags is not None or note is not None):
             self._runs.change_notes_now(self._shown.path, note=note, tags=tags)
 
     def _mark(self) -> None:
-        """Show under each field why its text is invalid; without a run, disable the fields with a tool tip."""
+        """Show an error under each invalid field. Without a run, disable the fields."""
         self._reasons["tags"].show_reason(_problem_of(split_tags(self.tags.text())))
         is_long = len(self.note.toPlainText().strip()) > MAX_NOTE_LENGTH
         self._reasons["note"].show_reason(
@@ -140,7 +140,7 @@ class RunNotesRow(QWidget):
                 field.setToolTip(_ONE_RUN)
 
     def _typed(self) -> tuple[tuple[str, ...] | None, str | None]:
-        """Return the tags and the note in the fields; None for a value that the run already has."""
+        """Return the fields' tags and note; None for unchanged values."""
         if self._shown is None:
             return None, None
         tags, note = split_tags(self.tags.text()), self._note()
@@ -148,12 +148,12 @@ class RunNotesRow(QWidget):
         return None if tags == notes.tags else tags, None if note == notes.note else note
 
     def _note(self) -> str:
-        """Return the text of the note field without surrounding blanks, cut to LONGEST_NOTE characters."""
+        """Return the note's text, stripped and cut to LONGEST_NOTE characters."""
         return self.note.toPlainText().strip()[:MAX_NOTE_LENGTH]
 
 
 def _problem_of(tags: tuple[str, ...]) -> str:
-    """Return why these tags can't be stored; empty for valid tags."""
+    """Return why these tags can't be stored; '' for valid tags."""
     try:
         check_notes(RunNotes(tags=tags))
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""The Runs page: everything that was ever trained."""
+"""The Runs page: a table of all runs."""
 
 from __future__ import annotations
 
@@ -25,33 +25,36 @@ if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
     from studio.engine.runs.maintenance.disk_use import SpaceFreed
 
-_EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
-_LOOKING = "Looking for runs…"
+_EMPTY = "No runs yet. Start one on the Train page."
+_LOOKING = "Loading runs…"
 _NO_MATCH = "No run matches the filter."
-_LIST_MS = 5000  # while a run is being trained: its steps and curves grow
+_LIST_MS = 5000  # interval while a run trains
 
 
 class RunsPage(Page):
-    """A table of runs; below it the curves and samples of those that are chosen. model_wanted: (Path) use this run."""
+    """A table of runs, and below it the selected runs' curves and samples.
+
+    model_requested: (Path) use this run's model.
+    """
 
     model_requested = Signal(object)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.filter = QLineEdit()
-        self.starred = factory.tool_button("star", "Starred", "Show only runs with a star.")
-        self.free = factory.button("Free space…", "See what of the runs can go, and what that frees.")
+        self.starred = factory.tool_button("star", "Starred", "Show only starred runs.")
+        self.free = factory.button("Free space…", "Delete old checkpoints and caches.")
         self.table = QTableView()
         self.actions_row = RunActions(session)
         self.notes = RunNotesRow(session)
         self.queue = QueuePanel(session)
         self.comparison = Comparison(session)
         self._use = factory.text("", "muted", wrap=False)
-        self.show_all = factory.button("Clear filter", "Show all runs again.")
+        self.show_all = factory.button("Clear filter", "Show all runs.")
         self._no_match = factory.panel(factory.row(factory.text(_NO_MATCH, "muted", wrap=False), self.show_all, 1))
         self._rows = RunTable(self)
         self._sorted = RunFilter(self._rows, self)
-        self._restored: set[Path] = set()  # runs that are to be chosen when they are listed again
+        self._restored: set[Path] = set()  # restored runs, to select once they are listed
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._stack = QStackedWidget()
         self._empty = factory.caption(_LOOKING)
@@ -64,34 +67,34 @@ class RunsPage(Page):
         self._refresh_table()
 
     def before_show(self) -> None:
-        """Look at the runs' folders again: the command line may have trained."""
+        """List the runs again, since the command line may have added some."""
         self.session.runs.list_runs()
         self.session.run_space.measure_again()
 
     def save_state(self) -> None:
-        """Store the splitters."""
+        """Store the splitter positions. Raises OSError."""
         self.session.settings.set_layout("runs", self._splitter.saveState())
         self.comparison.save_state()
 
     def save_before_close(self) -> None:
-        """Store the notes that were typed last, and the splitters."""
+        """Store half-typed notes and the splitter positions. Raises OSError."""
         self.notes.store_now()
         self.save_state()
 
     def selected(self) -> list[RunSummary]:
-        """The chosen runs, from top to bottom."""
+        """Return the selected runs, from top to bottom."""
         rows = sorted(self.table.selectionModel().selectedRows(), key=QModelIndex.row)
         return [self._rows.at(self._sorted.mapToSource(row).row()) for row in rows]
 
     @Slot()
     def export_model(self) -> bool:
-        """Export the chosen run's best model."""
+        """Open the export dialog for the selected run's best model. Return False if not possible."""
         return self.actions_row.export_model()
 
     def _set_up_table(self) -> None:
         self.table.setModel(self._sorted)
         self.table.setSortingEnabled(True)
-        self.table.sortByColumn(Column.BEGUN, Qt.SortOrder.DescendingOrder)
+        self.table.sortByColumn(Column.STARTED, Qt.SortOrder.DescendingOrder)
         self.table.setItemDelegateForColumn(Column.NAME, NameDelegate(self.table))
         trigger = QAbstractItemView.EditTrigger
         self.table.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)
@@ -104,13 +107,11 @@ class RunsPage(Page):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
-        factory.set_name_and_tip(
-            self.table, "Runs", "Choose one run to see it, or several to lay their curves over one another."
-        )
+        factory.set_name_and_tip(self.table, "Runs", "Select a run to see it, or several to compare.")
         self.filter.setPlaceholderText("Filter")
         self.filter.setClearButtonEnabled(True)
         self.filter.setMaximumWidth(200)
-        about = "Show only runs with these words in a column or in their note; 'tag:boss' finds a tag."
+        about = "Show runs with these words in a column or note; 'tag:boss' finds a tag."
         factory.set_name_and_tip(self.filter, "Filter", about)
         self.starred.setCheckable(True)
 
@@ -153,7 +154,7 @@ class RunsPage(Page):
 
     @Slot()
     def _on_list_timer(self) -> None:
-        """List the runs again while the user sees a run that is being trained."""
+        """List the runs again while a running training is visible."""
         if self.isVisible() and any(run.standing == "training" for run in self.session.runs.runs):
             self.session.runs.list_runs()
 
@@ -176,12 +177,12 @@ class RunsPage(Page):
         self._refresh_disk_use()
 
     def _select_near(self, row: int) -> None:
-        """Where no run is chosen, choose the one in this row, as another has gone from there, or the last one."""
+        """Without a selection, select this row, or the last row if the table is shorter."""
         if not self.selected() and self._sorted.rowCount():
             self.table.selectRow(min(row, self._sorted.rowCount() - 1))
 
     def _select_paths(self, chosen: Collection[Path], current: Path | None) -> None:
-        """Choose these runs where they are now, all at once, and give the keyboard its row back."""
+        """Select these runs at their current rows, and make `current` the current row again."""
         selection, flag = QItemSelection(), QItemSelectionModel.SelectionFlag
         for row in range(self._sorted.rowCount()):
             index = self._sorted.index(row, 0)
@@ -211,7 +212,7 @@ class RunsPage(Page):
     def _on_filter_changed(self) -> None:
         self._sorted.look_for(self.filter.text(), starred=self.starred.isChecked())
         self._select_near(0)
-        self._on_selection_changed()  # rows that go do not say that they are no longer chosen
+        self._on_selection_changed()  # Qt does not report the deselection of removed rows
 
     @Slot()
     def _clear_filter(self) -> None:
@@ -226,7 +227,7 @@ class RunsPage(Page):
 
     @Slot()
     def _toggle_stars(self) -> None:
-        """Give all chosen runs a star, or take it from all where all have one."""
+        """Star all selected runs, or remove the star if all have one."""
         chosen = self.selected()
         starred = not all(run.notes.starred for run in chosen)
         for run in chosen:
@@ -243,7 +244,7 @@ class RunsPage(Page):
 
     @Slot()
     def _refresh_disk_use(self) -> None:
-        """What the runs take, as far as it was measured."""
+        """Show the disk space of the runs measured so far."""
         space, runs = self.session.run_space, self.session.runs.runs
         self._rows.show_uses(space.uses)
         known = any(run.path in space.uses for run in runs)
@@ -258,14 +259,14 @@ class RunsPage(Page):
         self.session.notify(f"{memory(freed.size_bytes)} freed.")
 
     def event(self, event: QEvent) -> bool:
-        """Ctrl+Z is this page's where there is a run to be taken back; else the window's, for the open sprites."""
+        """Claim Ctrl+Z if a deleted run can be restored; otherwise the window undoes the open sprites' last change."""
         if event.type() == QEvent.Type.ShortcutOverride and self._is_undo(event):
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Take a run back from the trash."""
+        """Restore the run deleted last."""
         if self._is_undo(event):
             self.session.runs.undo()
         else:

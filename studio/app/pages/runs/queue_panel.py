@@ -1,4 +1,4 @@
-"""The queue beside the table of runs: what waits, in which order, and whether it is trained."""
+"""The queue beside the table of runs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from studio.app.pages import run_texts
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 
-_START = "Train these runs one after the other; one that fails is passed over."
-_PAUSE = "Begin no other run; the one that trains goes on."
-_EARLIER = "Let the chosen run have its turn earlier. (Alt+Up)"
-_LATER = "Let the chosen run have its turn later. (Alt+Down)"
-_REMOVE = "Take the chosen run out of the queue; it is kept, and Resume trains it."
+_START = "Train these runs in order. Failed runs are skipped."
+_PAUSE = "Don't start another run. The running training continues."
+_EARLIER = "Move the selected run up. (Alt+Up)"
+_LATER = "Move the selected run down. (Alt+Down)"
+_REMOVE = "Remove the selected run from the queue. You can still train it with Resume."
 _WIDTH = 264  # pixels
 
 
 class OrderedList(QListWidget):
-    """A list that is ordered by dragging. dropped: the current row was dragged to where it is now."""
+    """A list sorted by dragging. dropped: the current row was dragged to its new position."""
 
     dropped = Signal()
 
@@ -35,24 +35,22 @@ class OrderedList(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Take the row to its new place, and say so."""
+        """Move the row and emit `dropped`."""
         super().dropEvent(event)
         self.dropped.emit()
 
 
 class QueuePanel(QWidget):
-    """Shown as long as something waits."""
+    """The queue's runs and buttons; hidden for an empty queue."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self.list = OrderedList()
-        factory.set_name_and_tip(
-            self.list, "Queue", "Runs that wait, the next one first: drag them into the order you like."
-        )
+        factory.set_name_and_tip(self.list, "Queue", "Waiting runs, next first. Drag to reorder.")
         self.switch = factory.button("Start queue", _START, "play")
-        self.earlier = factory.tool_button("chevron-up", "Earlier", _EARLIER)
-        self.later = factory.tool_button("chevron-down", "Later", _LATER)
+        self.earlier = factory.tool_button("chevron-up", "Move up", _EARLIER)
+        self.later = factory.tool_button("chevron-down", "Move down", _LATER)
         self.remove = factory.tool_button("close", "Remove", _REMOVE)
         self._state = factory.caption("")
         row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
@@ -72,12 +70,12 @@ class QueuePanel(QWidget):
         self._refresh()
 
     def paths(self) -> list[Path]:
-        """The runs on show, from top to bottom."""
+        """Return the queue's run folders, from top to bottom."""
         return [self.list.item(row).data(Qt.ItemDataRole.UserRole) for row in range(self.list.count())]
 
     @Slot()
     def _refresh(self) -> None:
-        """Bring the list to what waits; the run that was chosen stays chosen."""
+        """Show the queue and keep the chosen run."""
         queue = self._session.queue
         self.setVisible(bool(queue.runs))
         self._state.setText(
@@ -96,7 +94,7 @@ class QueuePanel(QWidget):
             item = QListWidgetItem(text)
             item.setData(Qt.ItemDataRole.UserRole, path)
             item.setToolTip(text)
-            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # between others, not onto one
+            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # drop between rows, not onto a row
             self.list.addItem(item)
             if path == chosen:
                 self.list.setCurrentItem(item)
@@ -108,14 +106,14 @@ class QueuePanel(QWidget):
     @Slot()
     def _refresh_buttons(self) -> None:
         queue, row = self._session.queue, self.list.currentRow()
-        reason = "" if self._session.catalog.devices else "Devices are still being looked for."
+        reason = "" if self._session.catalog.devices else "Searching for devices…"
         factory.set_button_text(self.switch, "Pause queue" if queue.is_on else "Start queue")
         self.switch.setIcon(theme.icon("pause" if queue.is_on else "play"))
         factory.set_enabled(self.switch, reason, _PAUSE if queue.is_on else _START)
-        none = "Choose a run in the queue." if row < 0 else ""
-        factory.set_enabled(self.earlier, none or ("" if row else "It is the first."), _EARLIER)
+        none = "Select a run in the queue." if row < 0 else ""
+        factory.set_enabled(self.earlier, none or ("" if row else "Already the first run."), _EARLIER)
         is_last = row == self.list.count() - 1
-        factory.set_enabled(self.later, none or ("It is the last." if is_last else ""), _LATER)
+        factory.set_enabled(self.later, none or ("Already the last run." if is_last else ""), _LATER)
         factory.set_enabled(self.remove, none, _REMOVE)
 
     @Slot()

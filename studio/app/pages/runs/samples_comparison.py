@@ -1,4 +1,4 @@
-"""Live samples of several runs, each as it was at the same step or after the same time."""
+"""Live samples of several runs at the same step or after the same time."""
 
 from __future__ import annotations
 
@@ -20,28 +20,26 @@ if TYPE_CHECKING:
 
 NO_SAMPLES = "This run has no live samples."
 _NAME_WIDTH = 18 * factory.GRID
-_ALIGNMENTS: dict[str, TimelineAxis] = {"At the same step": "step", "After the same time": "time"}
+_ALIGNMENTS: dict[str, TimelineAxis] = {"Same step": "step", "Same time": "time"}
 
 
 class SamplesComparison(QWidget):
-    """A line of samples for each run; the slider goes as far as all of them have come."""
+    """A row of samples for each run, and a slider up to the shortest run's end."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.alignment = factory.combo(
-            "Compared by", "Compare the runs at the same step, or after the same time of training."
-        )
+        self.alignment = factory.combo("Align by", "Compare at the same step or after the same training time.")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.position = factory.text("–", "muted", wrap=False)
         self.note = factory.caption("")
         self.rows: list[_SamplesRow] = []
         self._runs: Sequence[ComparedRun] = ()
         self._positions: list[float] = []
-        self._note = ""  # what else is to be said under them
-        self._is_last = True  # the last place is on show, and stays so when there are later ones
+        self._note = ""
+        self._is_last = True  # follow the newest samples
         self._rows_box = factory.column(spacing=4)
         self.alignment.addItems(list(_ALIGNMENTS))
-        factory.set_name_and_tip(self.slider, "Place of the samples", "Drag to see what each had learnt earlier.")
+        factory.set_name_and_tip(self.slider, "Step of the samples", "Drag to see earlier samples.")
         self.position.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         below = factory.row(self.alignment, self.position, self.slider)
         below.setStretch(2, 1)
@@ -52,7 +50,7 @@ class SamplesComparison(QWidget):
         self.slider.valueChanged.connect(self._on_slider_moved)
 
     def show_runs(self, runs: Sequence[ComparedRun], note: str = "") -> None:
-        """Show these runs, or newer samples of the same ones: the place on show stays. note: what else to say."""
+        """Show these runs. For unchanged runs, keep the slider's position. note: a text below the samples."""
         same = [run.summary.path for run in runs] == [run.summary.path for run in self._runs]
         shown = self._shown() if same and not self._is_last else None
         self._runs = runs
@@ -63,7 +61,7 @@ class SamplesComparison(QWidget):
         return _ALIGNMENTS[self.alignment.currentText()]
 
     def _shown(self) -> float | None:
-        """The place on show."""
+        """Return the shown step or time; None without samples."""
         return self._positions[self.slider.value()] if self._positions else None
 
     @Slot()
@@ -76,7 +74,7 @@ class SamplesComparison(QWidget):
         self._draw()
 
     def _fit(self, shown: float | None) -> None:
-        """Take the slider as far as all runs have come, at `shown` or at the end."""
+        """Set the slider's range, and move it to `shown` or to the end."""
         self._positions = shared_positions([run.film for run in self._runs], self._by())
         last = max(0, len(self._positions) - 1)
         at = last if shown is None else min(last, max(0, bisect_right(self._positions, shown) - 1))
@@ -103,7 +101,7 @@ class SamplesComparison(QWidget):
         return f"Step {number(int(position))}" if self._by() == "step" else duration(position)
 
     def _say(self) -> None:
-        """Which run ends the way of all."""
+        """Show which run limits the slider."""
         ends = [(run.film.positions(self._by())[-1], run.name) for run in self._runs if run.film.samples]
         end, name = min(ends, default=(0.0, ""))
         limit = ""
@@ -115,7 +113,7 @@ class SamplesComparison(QWidget):
 
 
 class _SamplesRow(QWidget):
-    """A run's name, where its samples are from, and the samples."""
+    """A row: the run's name, the samples' step and time, and the samples."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +127,7 @@ class _SamplesRow(QWidget):
         self.setLayout(line)
 
     def show_run(self, run: ComparedRun, position: float | None, by: TimelineAxis) -> None:
-        """Show what this run has drawn nearest to that place; None: none of the runs has samples."""
+        """Show the run's samples closest to a position; None if all runs lack samples."""
         self.name.show_text(run.name)
         self.view.setAccessibleName(f"Samples of {run.name}")
         film = run.film

@@ -1,4 +1,4 @@
-"""All runs as a table that can be filtered and sorted."""
+"""The table model of all runs, with filtering and sorting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Column(IntEnum):
-    """The columns, from left to right."""
+    """The table's columns, from left to right."""
 
     STAR = 0
     NAME = 1
@@ -35,26 +35,29 @@ class Column(IntEnum):
     STATE = 3
     RECIPE = 4
     SPRITES = 5
-    HELD_OUT = 6
+    VALIDATION = 6
     STEPS = 7
     TIME = 8
-    BEGUN = 9
+    STARTED = 9
     DEVICE = 10
     DISK = 11
 
 
 HEADERS = (
-    "", "Name", "Tags", "State", "Recipe", "Sprites", "Held out", "Steps", "Time", "Begun", "Device", "On disk",
+    "", "Name", "Tags", "Status", "Recipe", "Sprites", "Validation", "Steps", "Time", "Started", "Device", "On disk",
 )  # fmt: skip
 SORT_ROLE = Qt.ItemDataRole.UserRole
-_NUMBERS = (Column.STEPS, Column.HELD_OUT, Column.TIME, Column.DISK)
-_STAR_TIP = "Give this run a star, or take it away. (Ctrl+D)"
+_NUMBERS = (Column.STEPS, Column.VALIDATION, Column.TIME, Column.DISK)
+_STAR_TIP = "Star or unstar this run. (Ctrl+D)"
 _EDITOR_PX = 240
 _Index = QModelIndex | QPersistentModelIndex
 
 
 class RunTable(QAbstractTableModel):
-    """One run a row; `SORT_ROLE` gives what a column sorts by. renamed: (Path, str) the user calls a run that."""
+    """Table model with a run in each row; `SORT_ROLE` returns sort keys.
+
+    renamed: (Path, str) the user renamed a run.
+    """
 
     renamed = Signal(object, str)
 
@@ -66,7 +69,7 @@ class RunTable(QAbstractTableModel):
         self._stars = {True: theme.icon("starred", "accent"), False: theme.icon("star", "muted")}
 
     def show_runs(self, runs: Sequence[RunSummary], recipes: Mapping[str, Recipe]) -> None:
-        """Show these runs. Where they are the ones that are here, their rows stay: only what they say is new."""
+        """Show these runs. If only values have changed, keep the rows and their selection."""
         titles = {name: recipe.title for name, recipe in recipes.items()}
         if runs == self._runs and titles == self._titles:
             return
@@ -80,26 +83,24 @@ class RunTable(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, 0), self.index(len(runs) - 1, len(HEADERS) - 1))
 
     def show_uses(self, uses: Mapping[Path, DiskUse]) -> None:
-        """Show what the runs take on the disk, as far as that is known."""
+        """Show the runs' disk space; runs may be missing."""
         is_new = uses != self._uses
         self._uses = dict(uses)
         if is_new and self._runs:
             self.dataChanged.emit(self.index(0, Column.DISK), self.index(len(self._runs) - 1, Column.DISK))
 
     def at(self, row: int) -> RunSummary:
-        """The run in that row."""
+        """Return the run in this row."""
         return self._runs[row]
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
-        """One row a run."""
         return 0 if parent.isValid() else len(self._runs)
 
     def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
-        """One column for each of `HEADERS`."""
         return 0 if parent.isValid() else len(HEADERS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The name of a column, numbers to the right."""
+        """Return a column's title and alignment."""
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -109,12 +110,12 @@ class RunTable(QAbstractTableModel):
         return HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def flags(self, index: _Index) -> Qt.ItemFlag:
-        """A name can be edited."""
+        """Make the name editable."""
         found = super().flags(index)
         return found | Qt.ItemFlag.ItemIsEditable if index.column() == Column.NAME else found
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Text, star, tool tip, alignment, or what to sort by."""
+        """Return a cell's text, star, tooltip, alignment or sort key."""
         run, column = self._runs[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole or (role == Qt.ItemDataRole.EditRole and column == Column.NAME):
             return self._texts(run)[column]
@@ -125,11 +126,11 @@ class RunTable(QAbstractTableModel):
         if column == Column.STAR and role == Qt.ItemDataRole.DecorationRole:
             return self._stars[run.notes.starred]
         if column == Column.STAR and role == Qt.ItemDataRole.AccessibleTextRole:
-            return "Has a star" if run.notes.starred else "Has no star"
+            return "Starred" if run.notes.starred else "Not starred"
         return self._sortable(run)[column] if role == SORT_ROLE else None
 
     def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """The user has given a run another name; it is shown when it is written."""
+        """Report a new name by `renamed`. The table shows the name once it is stored."""
         run = self._runs[index.row()]
         if role != Qt.ItemDataRole.EditRole or index.column() != Column.NAME or value == run.title:
             return False
@@ -137,7 +138,7 @@ class RunTable(QAbstractTableModel):
         return True
 
     def words_of(self, row: int) -> str:
-        """All that a run is found by: what its row says, its note and where it is."""
+        """Return all searchable text of a run: its row, note and path."""
         run = self._runs[row]
         return " ".join((*self._texts(run), run.notes.note, str(run.path)))
 
@@ -168,15 +169,15 @@ class RunTable(QAbstractTableModel):
         found[Column.NAME] = run.title.casefold()
         progress = run.progress
         found[Column.STEPS] = -1 if progress is None else run.step
-        found[Column.HELD_OUT] = -1.0 if progress is None else next(iter(progress.headline.values()), -1.0)
+        found[Column.VALIDATION] = -1.0 if progress is None else next(iter(progress.headline.values()), -1.0)
         found[Column.TIME] = -1.0 if progress is None else run.elapsed_s
         found[Column.DISK] = self._uses[run.path].size_bytes if run.path in self._uses else -1
-        found[Column.BEGUN] = "" if run.record is None else run.record.created
+        found[Column.STARTED] = "" if run.record is None else run.record.created
         return tuple(found)
 
 
 class RunFilter(QSortFilterProxyModel):
-    """The runs that are looked for: each word is somewhere in what a run says; 'tag:boss' is a tag of it."""
+    """Filter for the table of runs: each word must occur in the run's text; 'tag:boss' matches the start of a tag."""
 
     def __init__(self, rows: RunTable, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -187,12 +188,11 @@ class RunFilter(QSortFilterProxyModel):
         self.setSortRole(SORT_ROLE)
 
     def look_for(self, text: str, *, starred: bool) -> None:
-        """Show only these runs; starred: only those with a star."""
+        """Set the filter text. starred: show only starred runs."""
         self._texts, self._starred = nfc(text).casefold().split(), starred
         self.invalidate()
 
     def filterAcceptsRow(self, row: int, parent: _Index) -> bool:
-        """Whether the run in that row is looked for."""
         notes = self._rows.at(row).notes
         if self._starred and not notes.starred:
             return False
@@ -206,22 +206,22 @@ class RunFilter(QSortFilterProxyModel):
 
 
 class NameDelegate(QStyledItemDelegate):
-    """Edits a name: what is typed stays when the list is read anew meanwhile."""
+    """Editor for run names. Keeps a half-typed name when the list is refreshed."""
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
-        """A field for the name."""
+        """Return a text field for the name."""
         editor = QLineEdit(parent)
         editor.setMaxLength(MAX_NAME_LENGTH)
         editor.setAccessibleName("Name")
         return editor
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: _Index) -> None:
-        """Room for a name, also where those that there are have been short."""
+        """Make the field wide enough for a name, even in a narrow column."""
         super().updateEditorGeometry(editor, option, index)
         editor.resize(max(editor.width(), _EDITOR_PX), editor.height())
 
     def setEditorData(self, editor: QWidget, index: _Index) -> None:
-        """Show the name, unless the user has changed it."""
+        """Show the name, unless the user has changed the text."""
         if not (isinstance(editor, QLineEdit) and editor.isModified()):
             super().setEditorData(editor, index)
 
@@ -236,8 +236,8 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
 
 
 def _day(created: str) -> str:
-    """'2026-11-21T04:03:00+00:00' -> '2026-11-21 04:03' of the clock on the wall."""
+    """Return the local date and time: '2026-11-21T04:03:00+00:00' -> '2026-11-21 04:03'."""
     try:
         return datetime.datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError):  # not a date, or one that no clock shows
+    except (ValueError, OverflowError):  # no date, or out of range for the local time
         return created

@@ -1,4 +1,4 @@
-"""What deserves a look: groups of files and sprites, what that means, and one click to mend it."""
+"""The doctor: a list of problems in files and sprites, with fixes."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from studio.data.import_result import SHEET_GROUPS
 from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2
-_MOST_SHOWN = 2_000  # sprites of a group: to gather more would hold the window up
-_SOUND = "Nothing needs a look: every file could be used, and nothing odd was found."
-_LOOKING = "The sprites are being looked over…"
-_MEND = "Change what is learnt from; the files stay as they are, and Undo takes it back."
-_LEAVE_OUT = "Leave the sprites out that are selected below."
-_UNDO = "Nothing was changed yet."
+_MOST_SHOWN = 2_000  # more sprites would block the window
+_SOUND = "No problems found."
+_LOOKING = "Checking the sprites…"
+_FIX = "Fix the training data. Your files are not changed, and Undo reverts it."
+_LEAVE_OUT = "Exclude the selected sprites from training."
+_UNDO = "Nothing to undo."
 _GROUP = Qt.ItemDataRole.UserRole
 _THRESHOLD = "alpha_threshold"
 
 
 class DoctorView(QWidget):
-    """Groups at the left; beside them the chosen one: a sentence, its fixes, and its sprites or files.
+    """The doctor's findings on the left; on the right advice, fixes, and sprites or files of the chosen finding.
 
-    cut_wanted: the name of a sheet whose cells the user wants to see.
+    slice_requested: the name of a sheet to preview.
     """
 
     slice_requested = Signal(str)
@@ -54,20 +54,21 @@ class DoctorView(QWidget):
         super().__init__()
         self._open_sprites, self._doctor = open_sprites, doctor
         self._finding: Finding | None = None
-        self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
+        self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # the shown sprites before fixing
         self._names: list[str] = []
         self._shown_of: Sprites | None = None
-        self._wanted: tuple[tuple[str, bool], int] = ("", False), 1  # the chosen finding, and its row
+        self._wanted: tuple[tuple[str, bool], int] = (
+            ("", False),
+            1,
+        )  # (group, left_out) of the chosen finding, and its row
         self._is_listing = False
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
         self.groups.setMaximumWidth(216)
         factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
-        self.fixes = tuple(factory.button("Mend them", _MEND) for _ in range(_MOST_FIXES))
-        self.leave_out = factory.button("Leave out the selected", _LEAVE_OUT)
-        self.see_cells = factory.button(
-            "See the cells…", "See the sheet with its cells drawn over it, and cut it by looking."
-        )
+        self.fixes = tuple(factory.button("Fix", _FIX) for _ in range(_MOST_FIXES))
+        self.exclude = factory.button("Exclude selected", _LEAVE_OUT)
+        self.see_cells = factory.button("Preview slicing…", "Preview the sheet's cells and adjust them.")
         self.undo = factory.button("Undo", _UNDO)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), AlphaThreshold()
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
@@ -77,7 +78,7 @@ class DoctorView(QWidget):
         self.groups.currentItemChanged.connect(self._on_finding_chosen)
         self.fixes[0].clicked.connect(self._on_first_fix)
         self.fixes[1].clicked.connect(self._on_second_fix)
-        self.leave_out.clicked.connect(self._on_exclude_clicked)
+        self.exclude.clicked.connect(self._on_exclude_clicked)
         self.see_cells.clicked.connect(self._on_preview_clicked)
         self.files.slice_requested.connect(self.slice_requested)
         self.undo.clicked.connect(open_sprites.undo)
@@ -85,12 +86,12 @@ class DoctorView(QWidget):
         self.grid.selection_changed.connect(self._refresh_buttons)
         self._stale = False
         doctor.changed.connect(self._refresh)
-        for part in (self.threshold, *self.fixes, self.see_cells, self.leave_out):
-            part.hide()  # until something is found that they are for
+        for part in (self.threshold, *self.fixes, self.see_cells, self.exclude):
+            part.hide()  # until a finding needs them
 
     def _lay_out(self) -> None:
         buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (*self.fixes, self.see_cells, self.leave_out):
+        for button in (*self.fixes, self.see_cells, self.exclude):
             buttons.addWidget(button)
         head = factory.row(self._title, self.undo)
         head.setStretch(0, 1)
@@ -104,14 +105,14 @@ class DoctorView(QWidget):
         self.setLayout(factory.column(self._stack, margin=factory.GRID))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Catch up with what was found while hidden."""
+        """Refresh, if the findings changed while hidden."""
         super().showEvent(event)
         if self._stale:
             self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
-        """List the findings again and keep the chosen one; a hidden view waits until it is shown."""
+        """List the findings again and keep the chosen one; a hidden view waits until shown."""
         self._stale = not self.isVisible()
         if self._stale:
             return
@@ -123,7 +124,7 @@ class DoctorView(QWidget):
         for index, finding in enumerate(self._doctor.findings):
             if finding.left_out != heading:
                 heading = finding.left_out
-                self.groups.addItem(factory.list_heading("Left out" if heading else "Worth a look"))
+                self.groups.addItem(factory.list_heading("Skipped" if heading else "Worth a look"))
             item = QListWidgetItem(f"{finding.title.capitalize()} ({number(len(finding.items))})", self.groups)
             item.setData(_GROUP, (finding.group, finding.left_out, index))
         self.groups.blockSignals(False)
@@ -135,7 +136,7 @@ class DoctorView(QWidget):
         self._refresh_undo()
 
     def _row_of_wanted(self) -> int:
-        """Return the row of the chosen finding, the nearest row once that finding is fixed, or -1 without findings."""
+        """Return the chosen finding's row. If it was fixed, return the nearest row; -1 for an empty list."""
         found = {row: data for row in range(self.groups.count()) if (data := self.groups.item(row).data(_GROUP))}
         name, row = self._wanted
         same = next((index for index, data in found.items() if data[:2] == name), None)
@@ -149,14 +150,14 @@ class DoctorView(QWidget):
             return
         if not (
             self._is_listing and self._doctor.is_checking
-        ):  # until the doctor is done, a missing finding may come back
+        ):  # while the doctor works, a missing finding may come back
             self._wanted = data[:2], self.groups.currentRow()
         before, finding = self._finding, self._doctor.findings[data[2]]
         self._finding = finding
         if before is not None and self._shown_of is self._open_sprites.sprites and before.items == finding.items:
             self._refresh_buttons()
-            return  # what is selected, scrolled to and tried out stays
-        cut = f" The first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
+            return  # keep selection, scroll position and preview
+        cut = f" Only the first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
         self._advice.setText(finding.advice + ("" if finding.left_out else cut))
         self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
         self.threshold.reset()
@@ -167,7 +168,10 @@ class DoctorView(QWidget):
         self._refresh_buttons()
 
     def _show_items(self, finding: Finding) -> None:
-        """Each sprite, after the one that it is like where there is such a one; names where some are no sprites."""
+        """Show a finding's sprites, each after its twin if known.
+
+        If some entries are no open sprites, show a table of files instead.
+        """
         sprites = self._shown_of = self._open_sprites.sprites
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]
@@ -182,7 +186,7 @@ class DoctorView(QWidget):
         rows: list[tuple[int, str]] = []
         for item in shown:
             if item.twin in indices_by_name:
-                rows.append((indices_by_name[item.twin], f"what {item.name} is like"))
+                rows.append((indices_by_name[item.twin], f"similar to {item.name}"))
             rows.append((indices_by_name[item.name], item.reason))
         indices = [index for index, _ in rows]
         self._shown = sprites.rgba[indices]
@@ -198,13 +202,15 @@ class DoctorView(QWidget):
             if index < len(fixes):
                 factory.set_button_text(button, fixes[index].title)
         self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
-        self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
-        factory.set_enabled(self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", _LEAVE_OUT)
+        self.exclude.setVisible(self._pages.currentWidget() is self.grid)
+        factory.set_enabled(
+            self.exclude, "" if self.grid.selected_count() else "Select some sprites first.", _LEAVE_OUT
+        )
         self._refresh_undo()
 
     def _refresh_undo(self) -> None:
         last = self._open_sprites.opened.past[-1:]
-        factory.set_enabled(self.undo, "" if last else _UNDO, "".join(f"Take back: {choice.title}" for choice in last))
+        factory.set_enabled(self.undo, "" if last else _UNDO, "".join(f"Undo: {choice.title}" for choice in last))
 
     @Slot(int)
     def _on_threshold_changed(self, threshold: int) -> None:
@@ -227,7 +233,7 @@ class DoctorView(QWidget):
 
     @Slot()
     def _on_preview_clicked(self) -> None:
-        """Of the sheet that is chosen, or of the first one."""
+        """Preview the slicing of the selected sheet, or of the first sheet."""
         if self._pages.currentWidget() is self.grid:
             self.slice_requested.emit(self._names[next(iter(self.grid.selected()), 0)])
         else:
@@ -239,11 +245,11 @@ class DoctorView(QWidget):
 
 
 _HALF, _MOST = 128, 255
-_TIP = "Pixels at least this opaque become solid, all others clear; move it to see what becomes of the sprites."
+_TIP = "Pixels with at least this alpha become opaque, the others transparent."
 
 
 class AlphaThreshold(QWidget):
-    """changed: the threshold to show now, 1 to 255; 0 shows the sprites as they are."""
+    """A slider for the alpha threshold. changed: the threshold to preview, 1 to 255; 0 for no preview."""
 
     changed = Signal(int)
 
@@ -258,9 +264,9 @@ class AlphaThreshold(QWidget):
         self.preview = QCheckBox("Preview")
         self._value = QLabel(f"{_HALF}")
         self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
-        factory.set_name_and_tip(self.slider, "Solid from", _TIP)
-        factory.set_name_and_tip(self.preview, "Preview", "Show the sprites as they would be.")
-        label = factory.text("Solid from alpha", "muted", wrap=False)
+        factory.set_name_and_tip(self.slider, "Alpha threshold", _TIP)
+        factory.set_name_and_tip(self.preview, "Preview", "Preview the result.")
+        label = factory.text("Alpha threshold", "muted", wrap=False)
         label.setBuddy(self.slider)
         flow = FlowLayout(2 * factory.GRID, factory.GRID)
         flow.addWidget(factory.panel(factory.row(label, self.slider, self._value)))
@@ -270,7 +276,7 @@ class AlphaThreshold(QWidget):
         self.preview.toggled.connect(self._emit_threshold)
 
     def reset(self) -> None:
-        """Show the sprites as they are."""
+        """Switch the preview off."""
         self.preview.setChecked(False)
 
     @Slot(int)
@@ -286,12 +292,12 @@ class AlphaThreshold(QWidget):
         self.changed.emit(self.slider.value() if self.preview.isChecked() else 0)
 
 
-_HEADERS = ("File", "What was found")
+_HEADERS = ("File", "Problem")
 _Index = QModelIndex | QPersistentModelIndex
 
 
 class _FileModel(QAbstractTableModel):
-    """Stays fast with a million rows."""
+    """Table model of files. Fast even with a million rows."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -318,9 +324,9 @@ class _FileModel(QAbstractTableModel):
 
 
 class FileTable(QTableView):
-    """A double click opens a sheet to be cut, and shows any other file in its folder.
+    """A table of files with their problems.
 
-    cut_wanted: the name of a sheet.
+    A double click previews a sheet's slicing, or opens another file's folder. slice_requested: the name of a sheet.
     """
 
     slice_requested = Signal(str)
@@ -337,7 +343,7 @@ class FileTable(QTableView):
         self.horizontalHeader().setHighlightSections(False)
         self.setColumnWidth(0, 200)
         factory.set_name_and_tip(
-            self, "Files", "Double-click a sheet to see how it is cut, another file to see its folder."
+            self, "Files", "Double-click a sheet to preview its slicing, or a file to open its folder."
         )
         self.activated.connect(self._on_activated)
 
@@ -349,7 +355,7 @@ class FileTable(QTableView):
 
     @Slot()
     def open_chosen(self) -> None:
-        """What a double click on the chosen file does, or on the first one where none is chosen."""
+        """Open the selected file as by double click, or the first file without a selection."""
         self._on_activated(self.currentIndex() if self.currentIndex().isValid() else self._model.index(0, 0))
 
     @Slot(QModelIndex)

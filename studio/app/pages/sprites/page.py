@@ -1,4 +1,4 @@
-"""The Sprites page: what the model will learn from."""
+"""The Sprites page: open a folder, view the sprites, check them and slice sheets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 
 
 class SpritesPage(Page):
-    """Empty: a place to drop sprites. Then: the sprites, their classes and colours, and what deserves a look."""
+    """The Sprites page.
+
+    Shows a drop zone while empty; otherwise the sprites, their classes and colours, and the doctor's findings.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -54,11 +57,11 @@ class SpritesPage(Page):
         self.before_show()
 
     def before_show(self) -> None:
-        """Offer the folders that are recent now."""
+        """Update the recent folders."""
         self.drop_zone.set_recent(self.session.settings.recent())
 
     def save_state(self) -> None:
-        """Remember where the splitter is, and the zoom."""
+        """Store the splitter position and the zoom."""
         self.session.settings.set_layout("sprites", self._splitter.saveState())
         self.session.settings.set_text("sprites_zoom", str(self.grid.zoom()))
         self.summary.save_state()
@@ -142,7 +145,7 @@ class SpritesPage(Page):
     def _on_doctor_changed(self) -> None:
         found = len(self.session.doctor.findings)
         self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
-        self.tabs.setTabToolTip(1, f"{formatting.count(found, 'kind')} of files and sprites that deserve a look.")
+        self.tabs.setTabToolTip(1, f"{formatting.count(found, 'kind')} of problems found.")
 
     @Slot()
     def _on_slicing_opened(self) -> None:
@@ -155,7 +158,7 @@ class SpritesPage(Page):
 
 
 class Opener(QObject):
-    """Opens what was dropped, chosen or open before."""
+    """Opens dropped, chosen or recent files and folders."""
 
     def __init__(self, session: Session, page: QWidget) -> None:
         super().__init__(page)
@@ -168,29 +171,29 @@ class Opener(QObject):
 
     @Slot(str)
     def open_path(self, path: str) -> None:
-        """Open one file or folder."""
+        """Open a file or folder."""
         self.open_paths([path])
 
     @Slot()
     def browse(self) -> None:
         """Ask for a folder and open it."""
-        path = dialogs.choose_folder(self._page, self._session.settings, "Open a folder of sprites")
+        path = dialogs.choose_folder(self._page, self._session.settings, "Open folder")
         if path is not None:
             self._session.open_sprites.open_paths([path])
 
 
 class ImportProgress(QWidget):
-    """How far the import is, and a way out."""
+    """The import's progress, with a Cancel button."""
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
-        self.cancel = factory.button("Cancel", "Stop reading; what was open before stays.")
+        self.cancel = factory.button("Cancel", "Stop importing and keep the open sprites.")
         self._label = factory.ElidedLabel("heading")
         self._label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(320)
-        factory.set_name_and_tip(self._bar, "Progress", "How many of the files have been read.")
+        factory.set_name_and_tip(self._bar, "Progress", "Files read so far.")
         bar, cancel = factory.row(1, self._bar, 1), factory.row(1, self.cancel, 1)
         self.setLayout(factory.column(1, self._label, bar, cancel, 1, spacing=2 * factory.GRID))
         self.cancel.clicked.connect(open_sprites.cancel)
@@ -211,9 +214,9 @@ class ImportProgress(QWidget):
 
 
 class SelectionBar(QWidget):
-    """A line under a grid of all open sprites: how many are selected, or that they can be.
+    """A line below the grid with the number of selected sprites, and buttons to exclude or edit them.
 
-    edit_wanted: the selected sprite is in the editor now, on the Generate page.
+    edit_requested: the selected sprite was opened in the editor on the Generate page.
     """
 
     edit_requested = Signal()
@@ -221,23 +224,25 @@ class SelectionBar(QWidget):
     def __init__(self, grid: SpriteGrid, session: Session) -> None:
         super().__init__()
         self._grid, self._session = grid, session
-        self.edit = factory.button("Edit", "Vary this sprite, or a part of it, on the Generate page.")
+        self.edit = factory.button("Edit", "Edit this sprite on the Generate page.")
         self._label = factory.text("", "muted", wrap=False)
-        self.leave_out = factory.button("Leave them out", "Don't learn from these (Delete); Ctrl+Z takes it back.")
-        self.setLayout(factory.row(self._label, self.leave_out, self.edit, 1))
+        self.exclude = factory.button(
+            "Exclude", "Exclude the selected sprites from training. Undo with Ctrl+Z. (Delete)"
+        )
+        self.setLayout(factory.row(self._label, self.exclude, self.edit, 1))
         factory.shortcut(QKeySequence.StandardKey.Delete, grid, self._on_exclude)
-        self.leave_out.clicked.connect(self._on_exclude)
+        self.exclude.clicked.connect(self._on_exclude)
         self.edit.clicked.connect(self._on_edit_clicked)
         grid.selection_changed.connect(self._refresh)
-        factory.retain_size_when_hidden(self.leave_out)
+        factory.retain_size_when_hidden(self.exclude)
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         selected = self._grid.selected_count()
-        text = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to leave them out."
+        text = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to exclude them (Delete)"
         self._label.setText(text)
-        self.leave_out.setVisible(selected > 0)
+        self.exclude.setVisible(selected > 0)
         self.edit.setVisible(selected == 1)
 
     @Slot()

@@ -1,4 +1,4 @@
-"""The colours of the open sprites: look at them, filter by one, take them elsewhere."""
+"""The open sprites' palette: view, filter by a colour, save and copy."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from studio.data.colour.palette import Palette, display_order
 from studio.data.sprites import Sprites
 
 _BY_HUE, _BY_USE = "hue", "use"
-_SAVE = "Save these colours as a palette file, of the kind that its name ends in."
-_COPY = "Copy the hex codes of these colours to the clipboard, one a line."
-_NONE_YET = "There are no colours yet."
-_FILTER_TIP = "Click a colour to see the sprites that use it; click it again, or press Escape, to see all."
+_SAVE = "Save a palette file (.gpl, .pal, .hex…)."
+_COPY = "Copy the colours as hex codes."
+_NONE_YET = "No colours yet."
+_FILTER_TIP = "Click a colour to filter the sprites. Click again, or press Escape, to show all."
 
 
 class PaletteView(QWidget):
-    """chosen: (int64 [n], the sprites that use the chosen colour, or None for all)."""
+    """The palette with a colour filter.
+
+    chosen: indices int64 [n] of sprites with the chosen colour, or None for all.
+    """
 
     chosen = Signal(object)
 
@@ -36,20 +39,18 @@ class PaletteView(QWidget):
         self._session = session
         self._sprites: Sprites | None = None
         self._use: ColourCounts | None = None
-        self._order = np.zeros(0, np.int64)  # of the swatches
-        self._wanted: Rgba | None = None  # the chosen colour
+        self._order = np.zeros(0, np.int64)  # palette index of each swatch
+        self._wanted: Rgba | None = None  # the colour to filter by
         self.swatches = Swatches(choosable=True)
         factory.set_name_and_tip(self.swatches, "Colours of the sprites", _FILTER_TIP)
         self.order = QComboBox()
         self.order.addItem("By hue", _BY_HUE)
         self.order.addItem("By use", _BY_USE)
-        factory.set_name_and_tip(
-            self.order, "Order of the colours", "Lay the colours out by hue, or the most used first."
-        )
+        factory.set_name_and_tip(self.order, "Sort colours", "Sort by hue, or by number of uses.")
         self.order.setCurrentIndex(max(0, self.order.findData(session.settings.text("palette_order", _BY_HUE))))
         self.save = factory.button("Save palette…", _SAVE, "save")
         self.copy = factory.button("Copy", _COPY, "copy")
-        self.show_all = factory.button("Show all", "Show all sprites again. (Escape)", role="flat")
+        self.show_all = factory.button("Show all", "Clear the colour filter. (Escape)", role="flat")
         self._title = factory.heading("Colours")
         self._about = factory.caption("")
         self._status = factory.caption("")
@@ -58,19 +59,19 @@ class PaletteView(QWidget):
         self.set_sprites(None)
 
     def set_sprites(self, sprites: Sprites | None) -> None:
-        """Other sprites are open; their colours come a moment later."""
+        """Show other sprites; their palette follows by a signal. None clears the view."""
         self._sprites, self._use = sprites, None
         self._session.palettes.cancel_search()
         self._wanted = None
         self._refresh()
 
     def save_state(self) -> None:
-        """Remember the order."""
+        """Store the order of the colours."""
         self._session.settings.set_text("palette_order", self.order.currentData())
 
     @Slot()
     def clear(self) -> None:
-        """Show all sprites."""
+        """Clear the colour filter."""
         if self._wanted is not None:
             self._session.palettes.cancel_search()
             self._wanted = None
@@ -104,7 +105,7 @@ class PaletteView(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        """Draw the swatches anew, in their order; the chosen one stays chosen."""
+        """Draw the swatches in the chosen order, and mark the chosen colour."""
         use = self._use
         colours: Rgba = use.colours if use is not None else np.zeros((0, 4), np.uint8)
         self._order = display_order(colours) if self.order.currentData() == _BY_HUE else np.arange(len(colours))
@@ -115,7 +116,7 @@ class PaletteView(QWidget):
         reason = "" if len(colours) else _NONE_YET
         factory.set_enabled(self.save, reason, _SAVE)
         factory.set_enabled(self.copy, reason, _COPY)
-        factory.set_enabled(self.order, reason, "Lay the colours out by hue, or the most used first.")
+        factory.set_enabled(self.order, reason, "Sort by hue, or by number of uses.")
         self._show_chosen(self._status.text() if self._wanted is not None else "")
 
     def _show_chosen(self, text: str) -> None:
@@ -128,7 +129,7 @@ class PaletteView(QWidget):
         return self._wanted is not None and np.array_equal(colour, self._wanted)
 
     def _palette(self) -> Rgba:
-        """The colours in the order of the swatches: uint8 [K, 4]."""
+        """Return the colours in swatch order: uint8 [K, 4]."""
         return self._use.colours[self._order] if self._use is not None else np.zeros((0, 4), np.uint8)
 
     @Slot(int)
@@ -138,7 +139,7 @@ class PaletteView(QWidget):
             self.clear()
         elif self._sprites is not None:
             self._wanted = colour
-            self._show_chosen(f"Looking for {hex_code(colour)}…")
+            self._show_chosen(f"Searching for {hex_code(colour)}…")
             self._session.palettes.find(self._sprites, colour)
 
     @Slot(object, object, object)
@@ -173,7 +174,7 @@ def _total(use: ColourCounts | None) -> str:
 
 
 def _about(use: ColourCounts | None) -> str:
-    """What the swatches leave out, and how the numbers came about."""
+    """Return a sentence about left-out colours and estimated counts; '' for exact counts of all colours."""
     if use is None:
         return ""
     parts = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []

@@ -1,4 +1,4 @@
-"""The numbers of a cut: those of a grid or of packed sprites, and what becomes a class."""
+"""Form for slicing a sheet: grid numbers or gaps, and classes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
 _USUAL_TILE = 16
 _LABEL_WIDTH = 96
 _AUTOMATIC = "Detect each sheet's grid."
-_PACKED = "Split the sheet at transparent gaps."
-_ALONE = "Use these numbers for this sheet only. The other sheets keep their settings."
-_IS_ALONE = "Untick 'This sheet alone' first."
-_CLASSES = {"sheet": "Each sheet is a class", "row": "Each row is a class"}
+_IRREGULAR = "Split the sheet at transparent gaps."
+_ALONE = "Use these numbers for this sheet only."
+_IS_ALONE = "Uncheck 'This sheet only' first."
+_CLASSES = {"sheet": "A class per sheet", "row": "A class per row"}
 
 
 class SliceForm(QWidget):
-    """Edits an import's settings for sheets, or the grid of a single sheet. `changed`: by the user."""
+    """Form for the import settings of sheets, or for the grid of a single sheet. changed: the user changed a value."""
 
     changed = Signal()
 
@@ -36,21 +36,19 @@ class SliceForm(QWidget):
         self._has_others = False
         self._showing = False
         self.grid = QRadioButton("Grid")
-        self.packed = QRadioButton("Packed")
-        self.automatic = QCheckBox("Automatic")
-        self.alone = QCheckBox("This sheet alone")
+        self.packed = QRadioButton("Irregular")
+        self.automatic = QCheckBox("Auto")
+        self.alone = QCheckBox("This sheet only")
         self.boxes: dict[str, QSpinBox] = {}
         self.classes = QComboBox()
         self.proposal = factory.caption("")
         self._of_grid = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
         self._of_packed = factory.panel(self._rows(("gap",)))
-        factory.set_name_and_tip(self.grid, "Grid", "Cut the sheet into tiles of one size, in rows and columns.")
-        factory.set_name_and_tip(self.packed, "Packed", _PACKED)
-        factory.set_name_and_tip(self.automatic, "Automatic", _AUTOMATIC)
-        factory.set_name_and_tip(self.alone, "This sheet alone", _ALONE)
-        factory.set_name_and_tip(
-            self.classes, "Classes", "What becomes a class of its own: each sheet, or each of its rows."
-        )
+        factory.set_name_and_tip(self.grid, "Grid", "Slice the sheet into tiles of equal size.")
+        factory.set_name_and_tip(self.packed, "Irregular", _IRREGULAR)
+        factory.set_name_and_tip(self.automatic, "Auto", _AUTOMATIC)
+        factory.set_name_and_tip(self.alone, "This sheet only", _ALONE)
+        factory.set_name_and_tip(self.classes, "Classes", "Make a class from each sheet or from each row.")
         for value, text in _CLASSES.items():
             self.classes.addItem(text, value)
         for name in ("tile", "tile_height"):
@@ -67,7 +65,7 @@ class SliceForm(QWidget):
         self.boxes["gap"].valueChanged.connect(self._on_edited)
 
     def set_options(self, options: ImportOptions, *, has_others: bool = False) -> None:
-        """Show the settings of an import. has_others: whether the settings also cut other sheets."""
+        """Show import settings. has_others: whether the settings also slice other sheets."""
         self._has_others = has_others
         self._show_shared(options)
 
@@ -80,7 +78,7 @@ class SliceForm(QWidget):
             self._show_shared(self._shared)
 
     def own_grid(self) -> SheetGrid | None:
-        """Return the own grid of the sheet on show; None when the sheet has the shared settings."""
+        """Return the shown sheet's own grid; None for a sheet with the shared settings."""
         return None if self._shared is None else grid_from_options(self._numbered(ImportOptions()))
 
     def _show_shared(self, options: ImportOptions) -> None:
@@ -97,7 +95,7 @@ class SliceForm(QWidget):
         self._fold()
 
     def options(self) -> ImportOptions:
-        """Return the shared settings: they cut each sheet without its own grid."""
+        """Return the shared settings, which slice each sheet without its own grid."""
         classes = str(self.classes.currentData())
         if self._shared is not None:
             return self._shared.replace(sheet_classes=classes)
@@ -111,7 +109,7 @@ class SliceForm(QWidget):
         return self._numbered(chosen)
 
     def _numbered(self, chosen: ImportOptions) -> ImportOptions:
-        """Return these settings with the numbers on show."""
+        """Return these settings with the shown numbers."""
         numbers = {name: self.boxes[name].value() for name in _GRID}
         if numbers["tile_height"] == numbers["tile"]:
             numbers["tile_height"] = 0
@@ -120,11 +118,11 @@ class SliceForm(QWidget):
         return chosen.replace(**numbers)
 
     def show_proposal(self, grid: SheetGrid | None) -> None:
-        """Say what grid is seen in the sheet; where it is the one to be taken, show its numbers."""
+        """Show the detected grid. In automatic mode, also show its numbers."""
         if grid is None:
-            self.proposal.setText("No grid is seen in this sheet: give its numbers, or try Packed.")
+            self.proposal.setText("No grid detected. Enter the numbers, or try Irregular.")
             return
-        self.proposal.setText(f"{_grid_text(grid)}. {percent(round(grid.confidence, 2))} sure.")
+        self.proposal.setText(f"{_grid_text(grid)} ({percent(round(grid.confidence, 2))})")
         if self.automatic.isChecked():
             self._showing = True
             self._show_numbers(grid)
@@ -132,7 +130,7 @@ class SliceForm(QWidget):
 
     @Slot(object)
     def set_moved_grid(self, grid: SheetGrid) -> None:
-        """Take the numbers of a grid that the user has moved."""
+        """Show the grid that the user has dragged on the canvas."""
         self._leave_automatic()
         self._showing = True
         self._show_numbers(grid)
@@ -141,9 +139,9 @@ class SliceForm(QWidget):
 
     @Slot(bool)
     def _on_alone_toggled(self, alone: bool) -> None:
-        """Give the sheet on show its own grid, or remove the own grid.
+        """Give the shown sheet its own grid, or remove that grid.
 
-        After that, all sheets share the numbers of the other sheets, or the numbers on show if those are automatic.
+        Afterwards all sheets share the other sheets' numbers, or the shown numbers if those are automatic.
         """
         if self._showing:
             return
@@ -157,13 +155,13 @@ class SliceForm(QWidget):
 
     @Slot(bool)
     def _on_automatic_toggled(self, automatic: bool) -> None:
-        """Detect every sheet's grid, and drop the own grid of the sheet on show."""
+        """Detect each sheet's grid, and drop the shown sheet's own grid."""
         if automatic and self._shared is not None and not self._showing:
             self._show_shared(self._shared)
         self._on_edited()
 
     def _show_alone(self, grid: SheetGrid | None) -> None:
-        """Give the sheet on show its own grid: `grid`, or the numbers on show for None."""
+        """Give the shown sheet its own grid: `grid`, or the shown numbers for None."""
         self._showing = True
         self.grid.setChecked(True)
         self.automatic.setChecked(False)
@@ -174,7 +172,7 @@ class SliceForm(QWidget):
         self._fold()
 
     def _leave_automatic(self) -> None:
-        """Switch Automatic off; next to other sheets, the numbers become the own grid of the sheet on show."""
+        """Switch Auto off. With other sheets open, the numbers become the shown sheet's own grid."""
         if not self.automatic.isChecked():
             return
         if self._has_others:
@@ -197,12 +195,12 @@ class SliceForm(QWidget):
             self._on_edited()
 
     def _fold(self) -> None:
-        """Show what the kind of cut needs."""
+        """Show only the controls for the chosen method."""
         self._of_grid.setVisible(self.grid.isChecked())
         self._of_packed.setVisible(self.packed.isChecked())
         self.alone.setVisible(self._has_others)
         reason = "" if self._shared is None else _IS_ALONE
-        factory.set_enabled(self.packed, reason, _PACKED)
+        factory.set_enabled(self.packed, reason, _IRREGULAR)
         is_found = self._shared is not None and self._shared.uses_detected_grids
         factory.set_enabled(self.automatic, "" if is_found else reason, _AUTOMATIC)
 
@@ -212,7 +210,7 @@ class SliceForm(QWidget):
             self.boxes[name].setValue(value)
 
     def _rows(self, names: tuple[str, ...]) -> QGridLayout:
-        """A box for each of these settings, as they are declared."""
+        """Return a layout with a labelled spin box for each of these settings."""
         rows = QGridLayout()
         rows.setContentsMargins(0, 0, 0, 0)
         rows.setVerticalSpacing(factory.GRID)
@@ -229,12 +227,12 @@ class SliceForm(QWidget):
 
 
 def _grid_text(grid: SheetGrid) -> str:
-    """'Seen: tiles of 16 × 16 pixels, 1 px apart, from 1 px on'."""
-    text = f"Seen: tiles of {grid.tile_width} × {grid.tile_height} pixels"
+    """Return a grid as text: 'Detected 16 × 16, spacing 1, margin 2'."""
+    text = f"Detected {grid.tile_width} × {grid.tile_height}"
     if grid.spacing:
-        text += f", {grid.spacing} px apart"
+        text += f", spacing {grid.spacing}"
     if grid.left == grid.top and grid.left:
-        text += f", from {grid.left} px on"
+        text += f", margin {grid.left}"
     elif grid.left or grid.top:
-        text += f", from {grid.left} px across and {grid.top} px down"
+        text += f", margins {grid.left} and {grid.top}"
     return text

@@ -1,4 +1,4 @@
-"""How users come to see a sheet's cells: by a line that proposes the cut, from what was found, or from the settings."""
+"""Opens the slicing view: from a proposal above the grid, from a finding, or from the import settings."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.options import SheetGrid
 
 _GROUPS = ("looks like a sheet", "cut sheet", "partly described")
-_SEE = "See the sheets with their cells drawn over them, and cut them by looking."
-_NO_SHEETS = "No picture looks like a sheet: select one among the sprites to see its cells."
-_TOO_LARGE = "What was opened is too large for single sprites: see whether these are the cells of a sheet, and cut it."
+_PREVIEW_ALL = "Preview how the sheets are sliced, and adjust the cells."
+_NO_SHEETS = "No image looks like a sheet. Select a sprite to preview its slicing."
+_TOO_LARGE = "These images are too large for sprites. Check the cells, then slice the sheet."
 
 
 class SliceOpener(QObject):
-    """opened: the view shows a sheet, and wants to be shown."""
+    """Opens sheets in the slicing view, from the Sprites page. opened: show the view."""
 
     opened = Signal()
 
@@ -37,8 +37,8 @@ class SliceOpener(QObject):
     ) -> None:
         super().__init__(parent)
         self._open_sprites, self._view, self._grid, self._button = open_sprites, view, grid, button
-        self._names: list[str] = []  # of all pictures that are sheets, cut or not
-        self._grids: dict[str, SheetGrid] = {}  # that were recognised
+        self._names: list[str] = []  # names of all sheets, sliced or not
+        self._grids: dict[str, SheetGrid] = {}  # detected grids by sheet name
         button.clicked.connect(self._on_preview_clicked)
         grid.selection_changed.connect(self._refresh_button)
         open_sprites.imported.connect(self._on_imported)
@@ -46,7 +46,7 @@ class SliceOpener(QObject):
 
     @Slot(str)
     def open_sheet(self, name: str) -> None:
-        """Show the sheet of this name, or the one that this part is of, among the others."""
+        """Open the named sheet, or the sheet of the named part, among all sheets."""
         names = self._names
         known = name if name in names else name.rpartition("#")[0]
         if known in names:
@@ -56,7 +56,7 @@ class SliceOpener(QObject):
 
     @Slot()
     def _on_preview_clicked(self) -> None:
-        """The sheets, or where there are none, the sprites that are selected: they may be small sheets."""
+        """Open all sheets. Without sheets, open the selected sprites, which may be small sheets."""
         sprites = self._open_sprites.sprites
         assert sprites is not None
         self._open(self._names or [sprites.names[index] for index in self._grid.selected()])
@@ -78,8 +78,10 @@ class SliceOpener(QObject):
 
     @Slot()
     def _refresh_button(self) -> None:
-        """Enable the button where there is something to see."""
-        factory.set_enabled(self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _SEE)
+        """Enable the button if the import has sheets or a sprite is selected."""
+        factory.set_enabled(
+            self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _PREVIEW_ALL
+        )
 
     def _open(self, names: list[str], at: int = 0) -> None:
         sprites = self._open_sprites.sprites
@@ -94,10 +96,10 @@ class SliceOpener(QObject):
         self.opened.emit()
 
 
-_CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
-_SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
-_LARGER = f"Import again with a canvas that holds all sprites of up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
-_UNDO = "Take the pictures whole again. (Ctrl+Z)"
+_SLICE = "Slice each image by its detected cells. Your files are not changed; undo with Ctrl+Z."
+_PREVIEW = "Preview the cells before slicing."
+_LARGER = f"Import again with a larger canvas, up to {COMMON_SIZES[-1]} × {COMMON_SIZES[-1]} pixels."
+_UNDO = "Undo the slicing. (Ctrl+Z)"
 
 
 def _cut_sheets(result: SpritesImported) -> list[str]:
@@ -105,23 +107,24 @@ def _cut_sheets(result: SpritesImported) -> list[str]:
 
 
 class SliceProposal(QFrame):
-    """A line that offers to cut the open sheets, or to undo the cut. cells_wanted: (str) show this sheet's cells."""
+    """A line that offers to slice the open sheets, or to undo the slicing.
+
+    cells_requested: (str) preview this sheet.
+    """
 
     cells_requested = Signal(str)
 
     def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
         self._open_sprites = open_sprites
-        self._first = ""  # name of the first sheet
+        self._first = ""
         self._closed_for: Sequence[Path] = ()
         self.text = factory.text("")
-        self.slice_button = factory.button("Slice into sprites", _CUT, role="primary")
-        self.see_cells = factory.button("See the cells…", _SEE_FIRST)
-        self.larger = factory.button("Use the larger canvas", _LARGER)
+        self.slice_button = factory.button("Slice into sprites", _SLICE, role="primary")
+        self.see_cells = factory.button("Preview slicing…", _PREVIEW)
+        self.larger = factory.button("Use larger canvas", _LARGER)
         self.undo = factory.button("Undo", _UNDO)
-        self.close_line = factory.tool_button(
-            "close", "Close", "Close this line; the Doctor still lists these pictures."
-        )
+        self.close_line = factory.tool_button("close", "Close", "Close this line. The Doctor still lists the sheets.")
         theme.set_role(self, "card")
         buttons = FlowLayout(factory.GRID, factory.GRID)
         for button in (self.slice_button, self.larger, self.see_cells, self.undo):
@@ -168,14 +171,14 @@ class SliceProposal(QFrame):
 
     @Slot()
     def _on_larger_clicked(self) -> None:
-        """Enlarge the canvas to fit the left-out sprites."""
+        """Enlarge the canvas to fit the skipped sprites."""
         result, options = self._open_sprites.result, self._open_sprites.latest.options
         if result is not None and (fix := canvas_fix(result)) is not None:
             self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _on_undo_clicked(self) -> None:
-        if self._open_sprites.latest is self._open_sprites.opened:  # else it would take back what was chosen since
+        if self._open_sprites.latest is self._open_sprites.opened:  # otherwise Undo would revert a later change
             self._open_sprites.undo()
 
     @Slot()

@@ -1,4 +1,4 @@
-"""What would come of a cut, in words."""
+"""Texts and numbers for the preview of a slicing."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from studio.data.options import LARGEST_CANVAS, ImportOptions, SheetGrid
 from studio.data.sheets.cells import GridCells
 from studio.data.sheets.slicing import check_sprite_count, fits_canvas
 
-CUT_TITLE = "Cut the sheets"
+SLICE_TITLE = "Slice sheets"
 
 
 @dataclass(frozen=True)
 class SheetsToSlice:
-    """The sheets of an import, by their names in it.
+    """The sheets to show in the slicing view.
 
-    singles: sprites beside them, that stay whole. canvas: pixels, of those. reason: why nobody had to ask for this.
-    grids: those that the import recognised, by the names of their sheets.
+    names: the sheets' names. singles: number of other sprites, which stay whole. canvas: their side in pixels. reason:
+    why the view opened by itself. grids: detected grids by sheet name.
     """
 
     paths: tuple[Path, ...]
@@ -41,7 +41,10 @@ class SheetsToSlice:
 
 @dataclass(frozen=True)
 class SliceOutcome:
-    """sprites: how many, 0 where the sheet would not be cut. words: a short sentence. side: of the largest, pixels."""
+    """The expected result of slicing a sheet.
+
+    sprites: count, 0 if the sheet stays whole. text: a sentence. side: the largest sprite's side in pixels.
+    """
 
     sprites: int
     text: str
@@ -49,32 +52,34 @@ class SliceOutcome:
 
 
 def grid_outcome(cells: GridCells | None, left_over: str = "") -> SliceOutcome:
-    """Describe the cut along a grid. left_over: a sentence about pixels outside the whole cells, or empty."""
+    """Describe slicing along a grid. left_over: a sentence about pixels outside whole cells, or ''."""
     if cells is None:
-        return SliceOutcome(0, "No grid is seen in this sheet: it would stay whole.")
+        return SliceOutcome(0, "No grid detected. The sheet stays whole.")
     if cells.filled.size < 2:
-        return SliceOutcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
+        return SliceOutcome(0, "Fewer than two cells fit. The sheet stays whole.")
     left_out = formatting.count(cells.empty, "empty cell")
-    text = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
+    text = f"{formatting.count(cells.sprites, 'sprite')}, {left_out} skipped" if cells.empty else ""
     if left_over:
         text = f"{text or formatting.count(cells.sprites, 'sprite')}; {left_over}"
     return _outcome(cells.sprites, text, max(cells.grid.tile_width, cells.grid.tile_height))
 
 
 def boxes_outcome(boxes: NDArray[np.int64] | None, trouble: str = "") -> SliceOutcome:
-    """What cutting a packed sheet gives. Without boxes it is not known yet, or `trouble` is why there are none."""
+    """Describe slicing along boxes int64 [n, 4]; None while searching, or if `trouble` says why boxes are missing."""
     if boxes is None:
-        return SliceOutcome(0, trouble or "Looking for the sprites…")
+        return SliceOutcome(0, trouble or "Detecting sprites…")
     if len(boxes) < 2:
-        return SliceOutcome(0, "Nothing parts its sprites: the sheet would stay whole.")
+        return SliceOutcome(0, "No transparent gaps found. The sheet stays whole.")
     return _outcome(len(boxes), "", int((boxes[:, 2:] - boxes[:, :2]).max()))
 
 
 def _outcome(count: int, text: str, side: int) -> SliceOutcome:
     if not count:
-        return SliceOutcome(0, "All cells are empty: the sheet would stay whole.")
+        return SliceOutcome(0, "All cells are empty. The sheet stays whole.")
     if side > LARGEST_CANVAS:
-        text = f"{text or formatting.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
+        text = (
+            f"{text or formatting.count(count, 'sprite')}, up to {side:,} pixels large. The limit is {LARGEST_CANVAS}."
+        )
     try:
         check_sprite_count(count)
     except UnreadableFile as refused:
@@ -83,9 +88,9 @@ def _outcome(count: int, text: str, side: int) -> SliceOutcome:
 
 
 def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: SheetPreview, side: int) -> ImportOptions:
-    """The options with a canvas that holds sprites of `side` pixels and leaves single sprites whole, if that is one."""
+    """Return the options with a canvas for sprites of `side` pixels; single sprites must stay whole."""
     if options.uses_detected_grids and sheets.grids and not 0 < side <= options.size:
-        return options.replace(size=0)  # it knows which pictures are sheets, and fits the canvas to their cells
+        return options.replace(size=0)  # size 0: the import fits the canvas to the sheets' cells
     if not options.size and not sheets.singles:
         return options
     size = options.size or sheets.canvas
@@ -96,27 +101,27 @@ def with_fitting_canvas(options: ImportOptions, sheets: SheetsToSlice, sheet: Sh
 
 
 def describe_effects(options: ImportOptions, sheets: SheetsToSlice, *, alone: bool = False) -> str:
-    """Describe what a cut does to the other sheets and to single sprites.
+    """Describe what slicing does to the other sheets and to single sprites.
 
-    alone: whether the sheet on show has its own grid.
+    alone: whether the shown sheet has its own grid.
     """
     text, automatic, many = [], options.uses_detected_grids, len(sheets.names)
     if alone:
-        others = "along their detected grids" if automatic else "as before"
-        text.append(f"These numbers apply to this sheet only. The other sheets are cut {others}.")
+        others = "by their detected grids" if automatic else "as before"
+        text.append(f"These numbers apply to this sheet only. Other sheets are sliced {others}.")
     elif many > 1:
-        each = f"Each of the {many:,} sheets is cut along its detected grid."
+        each = f"All {many:,} sheets are sliced by their own detected grids."
         text.append(each if automatic else f"These numbers apply to all {many:,} sheets.")
     if automatic and sheets.grids and not options.size:
-        others = f"{_others(sheets)} whole, and the" if sheets.singles else "The"
-        text.append(f"{others} canvas is made to fit.")
+        others = f"{_others(sheets)} whole. The" if sheets.singles else "The"
+        text.append(f"{others} canvas is fitted automatically.")
     elif options.size:
-        single = "Smaller pictures stay"
+        single = "Smaller images stay"
         if sheets.singles:
             single = _others(sheets)
-        text.append(f"{single} whole; the canvas is {options.size} × {options.size} pixels.")
+        text.append(f"{single} whole. Canvas: {options.size} × {options.size} pixels.")
     elif sheets.singles:
-        text.append("Every picture in which cells are seen is cut.")
+        text.append("All images with detected cells are sliced.")
     return " ".join(text)
 
 
@@ -125,33 +130,32 @@ def _others(sheets: SheetsToSlice) -> str:
 
 
 def describe_result(found: SpritesImported) -> str:
-    """Describe a finished cut: number of sheets, of sprites, and of cells left out for each reason."""
+    """Describe a finished slicing: sheets, sprites, and skipped cells by reason."""
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     kept = sum(name.rpartition("#")[0] in sheets for name in found.sprites.names)
-    were = "was" if len(sheets) == 1 else "were"
-    text = f"{formatting.count(len(sheets), 'picture')} {were} cut into {formatting.count(kept, 'sprite')}."
+    text = f"{formatting.count(len(sheets), 'image')} sliced into {formatting.count(kept, 'sprite')}."
     size = found.sprites.size
     left_out = []
     if cells := count_skipped_cells(found, "duplicate"):
         left_out.append(formatting.count(cells, "duplicate"))
     if cells := count_skipped_cells(found, "wrong size"):
         left_out.append(f"{cells:,} larger than the canvas of {size} × {size} pixels")
-    return f"{text} Left out: {', '.join(left_out)}." if left_out else text
+    return f"{text} Skipped: {', '.join(left_out)}." if left_out else text
 
 
 def count_skipped_cells(found: SpritesImported, group: str) -> int:
-    """Count the cells of cut sheets in a quarantine group, such as 'duplicate'."""
+    """Count the sliced sheets' cells in a quarantine group, such as 'duplicate'."""
     sheets = {item.name for item in found.note_groups.get("cut sheet", ())}
     return sum(item.name.rpartition("#")[0] in sheets for item in found.quarantine_groups.get(group, ()))
 
 
 def describe_proposal(sheets: Sequence[DetectedSheet]) -> str:
-    """'44 pictures look like strips or sheets of many sprites: cut them into up to 371 sprites of about 16 × 16?'"""
+    """Return '44 images look like sheets. Slice them into up to 371 sprites of about 16 × 16 pixels?'"""
     sizes: Counter[tuple[int, int]] = Counter()
     for sheet in sheets:
         sizes[sheet.grid.tile_width, sheet.grid.tile_height] += sheet.sprites
     (width, height), _ = sizes.most_common(1)[0]
-    look, them = ("looks like a strip or a sheet", "it") if len(sheets) == 1 else ("look like strips or sheets", "them")
-    pictures, sprites = formatting.count(len(sheets), "picture"), formatting.count(sizes.total(), "sprite")
+    look, them = ("looks like a sheet", "it") if len(sheets) == 1 else ("look like sheets", "them")
+    images, sprites = formatting.count(len(sheets), "image"), formatting.count(sizes.total(), "sprite")
     about = "" if len(sizes) == 1 else "about "
-    return f"{pictures} {look} of many sprites: cut {them} into up to {sprites} of {about}{width} × {height} pixels?"
+    return f"{images} {look}. Slice {them} into up to {sprites} of {about}{width} × {height} pixels?"

@@ -1,4 +1,4 @@
-"""Cutting sheets by looking: the sheet with its cells, and the numbers beside it."""
+"""The slicing view: a sheet with its cells, and the form beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.app.pages.sprites.slice_form import SliceForm
 from studio.app.pages.sprites.slice_texts import (
-    CUT_TITLE,
+    SLICE_TITLE,
     SheetsToSlice,
     SliceOutcome,
     boxes_outcome,
@@ -28,14 +28,17 @@ from studio.data.sheets.cells import find_cells
 from studio.data.sheets.leftover import describe_leftover_cells
 from studio.data.sheets.slicing import grid_from_options
 
-_CUT = "Read the files again and cut all sheets like this; the files stay as they are."
+_SLICE = "Import again and slice all sheets like this. Your files are not changed."
 _READING = "Reading the sheet…"
-_UNSURE = "This picture may be one sprite, so Automatic leaves it whole. Change a number to cut it anyway."
+_UNSURE = "This may be a single sprite, so Auto leaves it whole. Change a number to slice it."
 _PROBLEM, _SHEET = range(2)
 
 
 class SliceView(QWidget):
-    """closed: the user goes back. is_open: the Sprites page shows it, or comes back to it."""
+    """View of a sheet with its cells and a form, to adjust the slicing.
+
+    closed: the user goes back. is_open: the Sprites page shows this view.
+    """
 
     closed = Signal()
 
@@ -44,21 +47,17 @@ class SliceView(QWidget):
         self._open_sprites, self._reader = open_sprites, reader
         self._sheets = SheetsToSlice((), (), ImportOptions())
         self._at = 0
-        self._fresh = False  # no sheet has been shown since it was opened
+        self._fresh = False  # the first sheet is still loading
         self._outcome = SliceOutcome(0, "")
-        self._own: dict[str, SheetGrid] = {}  # own grids of single sheets, by sheet name
+        self._own: dict[str, SheetGrid] = {}  # own grids by sheet name
         self.is_open = False
         self.canvas = SheetCanvas()
         self.form = SliceForm()
         self.count = factory.text("", "heading")
-        self.back = factory.button("Back", "Go back without cutting. (Esc)", "chevron-left")
-        self.slice_button = factory.button("Cut", _CUT, role="primary")
-        self.before = factory.tool_button(
-            "chevron-left", "Previous sheet", "See how the numbers fit the previous sheet. (Ctrl+PgUp)"
-        )
-        self.after = factory.tool_button(
-            "chevron-right", "Next sheet", "See how the numbers fit the next sheet. (Ctrl+PgDown)"
-        )
+        self.back = factory.button("Back", "Go back without slicing. (Esc)", "chevron-left")
+        self.slice_button = factory.button("Slice", _SLICE, role="primary")
+        self.before = factory.tool_button("chevron-left", "Previous sheet", "Show the previous sheet. (Ctrl+PgUp)")
+        self.after = factory.tool_button("chevron-right", "Next sheet", "Show the next sheet. (Ctrl+PgDown)")
         self.before.setShortcut("Ctrl+PgUp")
         self.after.setShortcut("Ctrl+PgDown")
         self.zoom = ZoomBar(self.canvas)
@@ -72,7 +71,7 @@ class SliceView(QWidget):
         self._connect()
 
     def open(self, sheets: SheetsToSlice, at: int = 0) -> None:
-        """Show one of these sheets, with the numbers that the import has."""
+        """Show a sheet with the import's numbers. at: index of the sheet."""
         self.is_open = True
         self._fresh = True
         self._sheets, self._at = sheets, at
@@ -85,14 +84,14 @@ class SliceView(QWidget):
         self._read()
 
     def close_view(self) -> None:
-        """Let go of the sheet."""
+        """Release the sheet."""
         self.is_open = False
         self._reader.forget()
         self.canvas.show_sheet(None)
         self.canvas.show_cells(None)
 
     def options(self) -> ImportOptions:
-        """Return the settings that Cut imports with."""
+        """Return the import settings for slicing."""
         options, sheet = self.form.options(), self._reader.sheet
         if self._own != self._own_before():
             grids = replace_sheet_grids(options.sheet_grids, self._known_names(), self._own)
@@ -105,11 +104,11 @@ class SliceView(QWidget):
         return {*self._sheets.names, *self._sheets.grids}
 
     def _own_before(self) -> dict[str, SheetGrid]:
-        """Return the own grids of single sheets in the import's settings."""
+        """Return the sheets' own grids in the import settings."""
         return match_sheet_grids(self._sheets.options.sheet_grids, self._known_names())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape goes back."""
+        """Close the view on Escape."""
         if event.key() == Qt.Key.Key_Escape:
             self.closed.emit()
         else:
@@ -156,7 +155,7 @@ class SliceView(QWidget):
         self._reader.read(self._sheets.paths, name, recognised)
         if self._fresh:
             self._on_read_failed(_READING, "")
-        else:  # until the new sheet is read, the last sheet stays under its own name, without cells
+        else:  # until the new sheet is read, keep the last sheet, without cells
             self.canvas.show_cells(None)
             self._outcome = SliceOutcome(0, f"Reading {name}…")
             self._refresh_texts()
@@ -189,13 +188,13 @@ class SliceView(QWidget):
             self.canvas.setFocus()
 
     def _grid(self, sheet: SheetPreview) -> SheetGrid | None:
-        """Return the grid that cuts the sheet on show; None for a sheet without a grid."""
+        """Return the grid that slices the shown sheet; None for a sheet without a grid."""
         options = self.form.options()
         return self.form.own_grid() or (grid_from_options(options) if options.tile else sheet.proposed)
 
     @Slot()
     def _on_form_changed(self) -> None:
-        """Store the own grid of the sheet on show, if any, and draw its cells."""
+        """Store the shown sheet's own grid, if set, and redraw the cells."""
         sheet, grid = self._reader.sheet, self.form.own_grid()
         if sheet is None:
             return
@@ -206,7 +205,7 @@ class SliceView(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        """Draw the cells of the current numbers, and say how many sprites they give."""
+        """Draw the cells, and show how many sprites they give."""
         sheet = self._reader.sheet
         if sheet is None:
             return
@@ -229,7 +228,7 @@ class SliceView(QWidget):
 
     @Slot(str, str)
     def _on_read_failed(self, title: str, hint: str) -> None:
-        """In place of a sheet."""
+        """Show an error in place of the sheet."""
         self._title.show_text(self._sheets.names[self._at])
         self.form.proposal.clear()
         self.problem.setText(f"{title}\n\n{hint}".strip())
@@ -240,7 +239,7 @@ class SliceView(QWidget):
     def _refresh_texts(self) -> None:
         self.count.setText(self._outcome.text)
         reason = "" if self._outcome.sprites else self._outcome.text or self.problem.text()
-        factory.set_enabled(self.slice_button, reason, _CUT)
+        factory.set_enabled(self.slice_button, reason, _SLICE)
         alone = self.form.own_grid() is not None
         text = describe_effects(self.options(), self._sheets, alone=alone) if self._outcome.sprites else ""
         self.hint.setText(text)
@@ -251,6 +250,6 @@ class SliceView(QWidget):
         if open_sprites.paths != self._sheets.paths:
             open_sprites.open_paths(self._sheets.paths, options)
         elif open_sprites.options != options:
-            open_sprites.change_options(options, CUT_TITLE)
+            open_sprites.change_options(options, SLICE_TITLE)
         else:
             self.closed.emit()

@@ -1,4 +1,4 @@
-"""What the open sprites are: how many, of which classes and colours, on which canvas."""
+"""Summary of the open sprites: count, classes, import settings, licence, colours."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from studio.data.importing.importing import ImportOptions, SpritesImported, with
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
-_MOST_NUMBERS = 3  # that are named
-_UNCHANGED = "Change a setting above first."
-_APPLY = "Read the files again with these settings; the files stay as they are."
+_MOST_NUMBERS = 3  # names to show
+_UNCHANGED = "No changed settings."
+_APPLY = "Import again with these settings. Your files are not changed."
 
 
 class ImportSummary(QWidget):
     """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`.
 
-    filtered: (int64 [n], the sprites of the chosen class and colour, ascending, or None for all).
+    filtered: the sprites of the chosen class and colour, int64 [n], ascending; None for all.
     """
 
     filtered = Signal(object)
@@ -44,14 +44,14 @@ class ImportSummary(QWidget):
         self.rights = ConfigForm(Rights())
         self.apply = factory.button("Apply", _APPLY)
         factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
-        self.see_cells = factory.button("See the cells…", "See the sheets with their cells drawn over them.")
+        self.see_cells = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
-        self.reopen = factory.button("Open others…", "Open another folder of sprites.", "folder")
+        self.reopen = factory.button("Open another folder…", "Open another folder of sprites.", "folder")
         self._title = factory.elided_title()
         self._facts = factory.caption("")
         self.palette_view = PaletteView(session)
         buttons = factory.row(self.apply, self.see_cells)
-        options = Collapsible("Canvas, classes and sheets", factory.panel(factory.column(self.form, buttons)))
+        options = Collapsible("Import settings", factory.panel(factory.column(self.form, buttons)))
         rights = Collapsible("Licence and credits", self.rights)
         box = factory.column(
             self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
@@ -67,7 +67,7 @@ class ImportSummary(QWidget):
         self.palette_view.chosen.connect(self._on_colour_chosen)
 
     def show_result(self, result: SpritesImported) -> None:
-        """Show what was opened; its colours come a moment later."""
+        """Show an import's sprites. The colours follow by a signal."""
         sprites = result.sprites
         self._title.show_text(sprites.title)
         classes = formatting.count(len(sprites.class_names), "class", "classes")
@@ -83,12 +83,12 @@ class ImportSummary(QWidget):
         factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
 
     def save_state(self) -> None:
-        """Remember how the colours are laid out."""
+        """Store the order of the colours."""
         self.palette_view.save_state()
 
     @Slot()
     def show_all_colours(self) -> None:
-        """Show the sprites of every colour again."""
+        """Clear the colour filter."""
         self.palette_view.clear()
 
     @Slot()
@@ -130,13 +130,13 @@ class ImportSummary(QWidget):
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The numbers that sprites have: 'numbers (price, weight and 3 more)'."""
+    """Return a text for the sprites' numbers: 'numbers (price, weight and 3 more)'."""
     more = f" and {len(names) - _MOST_NUMBERS} more" if len(names) > _MOST_NUMBERS else ""
     return f"{'numbers' if len(names) > 1 else 'a number'} ({', '.join(names[:_MOST_NUMBERS])}{more})"
 
 
 class ClassList(QTreeWidget):
-    """chosen: (indices of the sprites of the chosen class, or None for all)."""
+    """A list of classes with counts. chosen: the chosen class's sprite indices, or None for all."""
 
     chosen = Signal(object)
 
@@ -150,13 +150,11 @@ class ClassList(QTreeWidget):
         self.header().setStretchLastSection(False)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        factory.set_name_and_tip(
-            self, "Classes", "Choose a class to see its sprites; a model learns to draw each class."
-        )
+        factory.set_name_and_tip(self, "Classes", "Select a class to show only its sprites.")
         self.currentItemChanged.connect(self._on_item_changed)
 
     def show_classes(self, sprites: Sprites) -> None:
-        """List the classes of these sprites, all of them chosen."""
+        """List these sprites' classes, and choose 'All classes'."""
         self._labels = sprites.labels
         self.clear()
         everything = self._add("All classes", len(sprites), -1)

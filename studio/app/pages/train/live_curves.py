@@ -1,4 +1,4 @@
-"""The events of a training as curves and marks in its plot."""
+"""Draws a training's events as curves and marks in the plot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _GB = 2**30
 
 
 class LiveCurves(QObject):
-    """Keeps events until it is given a plot, which is made when its library is there."""
+    """The link between a training's events and its plot.
+
+    Holds early events until pyqtgraph is loaded and the plot exists.
+    """
 
     def __init__(self, training: CurrentTraining, parent: QObject) -> None:
         super().__init__(parent)
@@ -34,21 +37,21 @@ class LiveCurves(QObject):
         training.event_received.connect(self.on_event)
 
     def set_plot(self, plot: LossPlot) -> None:
-        """Draw into this plot, first what was heard before it came."""
+        """Draw into this plot, starting with the held events."""
         self.plot = plot
         heard, self._pending = self._pending, []
         for event in heard:
             self.on_event(event)
 
     def clear(self) -> None:
-        """A new run begins."""
+        """Remove all curves and held events, for a new run."""
         self._pending = []
         if self.plot is not None:
             self.plot.clear()
 
     @Slot(object)
     def on_event(self, event: Event) -> None:
-        """Draw what an event says, if it says anything of curves."""
+        """Draw an event, or hold the event while the plot doesn't exist."""
         draw = _DRAW_BY_EVENT.get(type(event))
         if draw is not None and self.plot is not None:
             draw(self.plot, event)
@@ -57,7 +60,7 @@ class LiveCurves(QObject):
 
 
 def _restore_history(plot: LossPlot, event: HistoryRead) -> None:
-    """A run that goes on: its curves so far."""
+    """Draw a resumed run's curves so far."""
     for name, curve in event.history.series.items():
         if name == "loss":
             plot.append(curve.steps, curve.values)
@@ -101,32 +104,34 @@ def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
 
 
 def _mark_rollback(plot: LossPlot, event: RolledBack) -> None:
-    """Where the curve goes on at a lower rate."""
-    plot.add_mark(event.step, "incident", f"Back from step {formatting.number(event.failed_step)}, at half the rate")
+    """Mark the step where training continues with a lower learning rate after a rollback."""
+    plot.add_mark(
+        event.step, "incident", f"Rolled back from step {formatting.number(event.failed_step)}, half the learning rate"
+    )
 
 
 def _mark_best(plot: LossPlot, event: Advised) -> None:
-    """Where to stop, or would have been best to."""
+    """Mark the best checkpoint, once the advice is to stop."""
     if event.verdict != "improving":
         plot.add_mark(event.best_step, "best")
 
 
 def _refresh(plot: LossPlot, event: JobPaused | JobEnded) -> None:
-    """Nothing more will come: the curves end where the readings say."""
+    """Redraw, so that the curves end at the last reading."""
     plot.refresh()
 
 
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
-    """The loss goes to the losses; other figures have a tab of their own."""
+    """Add validation values: the loss beside the training loss, other figures in a tab."""
     if name == LOSS.name:
         for step, loss in zip(steps, values, strict=True):
             plot.append_validation(int(step), float(loss))
     else:
-        plot.append_series(f"Held-out {metric_title(name)}", steps, values, dots=True)
+        plot.append_series(f"Validation {metric_title(name)}", steps, values, dots=True)
 
 
 def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
-    """Next to the losses: no other series says as much."""
+    """Add a quality figure in a tab next to the losses."""
     if name in run_texts.QUALITY:
         position = 1 + list(run_texts.QUALITY).index(name)
         plot.append_series(run_texts.QUALITY[name], steps, values, position=position, dots=True)

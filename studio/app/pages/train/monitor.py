@@ -1,4 +1,4 @@
-"""The right side of the Train page: what the training is doing, with a line of readings."""
+"""The Train page's right side: readings, curves, live samples, confusion matrix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Monitor(QWidget):
-    """Readings, curves, live samples with their history, and what is taken for what or how far off numbers are."""
+    """Panel with a training's readings, curves, live samples and validation results."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -46,12 +46,12 @@ class Monitor(QWidget):
         self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
-        self.spacing = factory.text("", "muted", wrap=False)  # interval of live samples, shown if longer than set
+        self.spacing = factory.text(
+            "", "muted", wrap=False
+        )  # interval between live samples, if longer than the setting
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
-        self.scatter: ScatterPlot | None = (
-            None  # made when there is something to show: it needs the library of the plots
-        )
+        self.scatter: ScatterPlot | None = None  # made for the first result: needs pyqtgraph
         self._scatter_box = factory.column()
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
@@ -71,11 +71,11 @@ class Monitor(QWidget):
         session.training.state_changed.connect(self._on_state_changed)
 
     def _lay_out(self) -> None:
-        self.filmstrip.view.set_placeholder("Samples appear here as the model learns, from before its first step.")
+        self.filmstrip.view.set_placeholder("Samples appear here during the training.")
         for name in run_texts.READINGS:
             self.readings.set_reading(name, "–", run_texts.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
-        self.tabs.addTab(self.confusion, "Which class for which")
+        self.tabs.addTab(self.confusion, "Confusion matrix")
         both = factory.row(self._scatter_box, self.numbers)
         both.setStretch(1, 1)
         self.tabs.addTab(factory.panel(both), "Predicted and true")
@@ -83,8 +83,8 @@ class Monitor(QWidget):
         plot = factory.panel(self._plot_box)
         plot.setMinimumHeight(220)
         self.tabs.setMinimumHeight(200)
-        # What it would like decides nothing: it takes the room there is, and the page scrolls below its minimum, which
-        # has to be said, as a layout takes an ignored one for 0.
+        # The splitter fills the room; below its minimum, the page scrolls. The minimum must be set, since a layout
+        # takes an ignored size as 0.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.splitter.setMinimumHeight(plot.minimumHeight() + self.splitter.handleWidth() + self.tabs.minimumHeight())
         factory.fill_splitter(self.splitter, (plot, self.tabs), (360, 340), self._session.settings.layout("monitor"))
@@ -93,16 +93,16 @@ class Monitor(QWidget):
         self.setLayout(box)
 
     def save_state(self) -> None:
-        """Remember the splitter."""
+        """Store the splitter position. Raises OSError."""
         self._session.settings.set_layout("monitor", self.splitter.saveState())
 
     @property
     def plot(self) -> LossPlot | None:
-        """The plot, once it is made."""
+        """The loss plot; None until pyqtgraph is loaded."""
         return self.curves.plot
 
     def set_plot(self, plot: LossPlot) -> None:
-        """Take the plot, which is made when its library is there."""
+        """Take the plot, which is created once pyqtgraph is loaded."""
         self._update_redraw_interval(plot)
         self.curves.set_plot(plot)
         self._plot_box.addWidget(plot)
@@ -117,7 +117,7 @@ class Monitor(QWidget):
 
     @Slot()
     def _on_state_changed(self) -> None:
-        """A new run begins with empty curves."""
+        """Clear everything when a new run starts."""
         training = self._session.training
         if training.state != "training":
             self.spacing.clear()
@@ -142,7 +142,7 @@ class Monitor(QWidget):
         self._class_names, self._target_names = event.record.class_names, event.record.target_names
 
     def _restore_history(self, event: HistoryRead) -> None:
-        """A run that goes on: its curves and samples so far."""
+        """Show a resumed run's earlier samples and curves."""
         for samples in event.samples:
             self._add_samples(samples)
         if self._session.training.advice is not None:
@@ -161,15 +161,15 @@ class Monitor(QWidget):
                 self.tabs.setCurrentIndex(2)
 
     def _show_spacing(self, event: SamplesSpaced) -> None:
-        """Show the actual interval of live samples where drawing is too slow for the interval in the settings."""
+        """Show the actual interval between live samples, if slow drawing makes it longer than the setting."""
         is_slower = event.actual_s > 1.1 * event.asked_s
         self.spacing.setText(f"Every {formatting.duration(event.actual_s)}" if is_slower else "")
         cost = f"Drawing samples takes {formatting.duration(event.drawing_s)}"
-        drawing = f"{cost}; drawing gets at most 4 % of the training time."
-        self.spacing.setToolTip(f"{drawing} 'Samples now' draws at the next step." if is_slower else "")
+        drawing = f"{cost}, at most 4 % of the training time."
+        self.spacing.setToolTip(f"{drawing} Press 'Samples now' to draw at the next step." if is_slower else "")
 
     def _hide_tabs(self) -> None:
-        """Only samples are there in every run."""
+        """Hide the tabs that only some recipes need."""
         for place in (1, 2):
             self.tabs.setTabVisible(place, False)
 
@@ -198,7 +198,7 @@ _DASH = "–"
 
 
 class Readings(QWidget):
-    """Label and value pairs in a line that wraps where it is narrow."""
+    """A line of labels and values that wraps."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -207,19 +207,19 @@ class Readings(QWidget):
         self.setLayout(self._layout)
 
     def set_reading(self, label: str, value: str, tip: str = "") -> None:
-        """Show `value` under `label`; a new label is added at the end. Widths do not jump with the digits."""
+        """Set a value; add an unknown label at the end. Widths only grow, so that the line doesn't jump."""
         shown = self._values.get(label) or self._add(label)
         if shown.text() != value:
             shown.setText(value)
-            shown.setAccessibleName(f"{label}: {value}")  # a screen reader says both
+            shown.setAccessibleName(f"{label}: {value}")  # so that a screen reader says both
             width = shown.fontMetrics().horizontalAdvance(value)
-            if width > shown.minimumWidth():  # grow, never shrink: the line must not dance
+            if width > shown.minimumWidth():
                 shown.setMinimumWidth(width)
         if tip:
             shown.setToolTip(tip)
 
     def value(self, label: str) -> str:
-        """What is shown under `label`."""
+        """Return the text under a label."""
         return self._values[label].text()
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""The Train page: settings at the left, the training at the right, one large Start that becomes Pause and Stop."""
+"""The Train page: settings on the left, the current training on the right, and the Start, Pause and Stop buttons."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from studio.engine.control.watcher import TrainingSeen
 from studio.engine.runs.history import HistoryRead
 
 _SHEET_COLUMNS = 8
-_GENERATE = "Draw new sprites with this run's model."
-_PREDICT = "Predict from sprites with this run's model."
+_GENERATE = "Generate sprites with this run's model."
+_PREDICT = "Predict classes or numbers with this run's model."
 
 
 class TrainPage(Page):
-    """Left: the settings of the next training. Right: the current training.
+    """The Train page.
 
-    model_wanted: (Path, str) use the model of this run, from the named checkpoint or, for '', from the default one.
+    Left: the next training's settings. Right: the current training. model_requested: (Path, str) use this run's model,
+    from the named checkpoint or, for '', from the default checkpoint.
     """
 
     model_requested = Signal(object, str)
@@ -41,11 +42,11 @@ class TrainPage(Page):
         self.monitor = Monitor(session)
         self._title = factory.elided_title("Train")
         self._state = factory.caption("")
-        self.open = factory.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
-        self.sample = factory.tool_button("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
+        self.open = factory.button("Open sprites…", "Go to the Sprites page to open a folder.", "folder")
+        self.sample = factory.tool_button("refresh", "Samples now", "Draw samples at the next step.")
         self.generate = factory.button("Generate", _GENERATE, "generate")
-        self.save = factory.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save", "flat")
-        self.export = factory.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
+        self.save = factory.button("Save…", "Save the shown samples as one image. (Ctrl+S)", "save", "flat")
+        self.export = factory.button("Export…", "Export the model for other programs. (Ctrl+E)", "export")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
         session.setup.changed.connect(self._refresh)
@@ -66,20 +67,20 @@ class TrainPage(Page):
 
     @Slot()
     def start(self) -> None:
-        """Start training with what is chosen, if that is possible."""
+        """Start training with the current settings, if possible."""
         self.session.setup.start()
         if self.session.training.is_busy():
             self.controls.pause.setFocus()
 
     def save_state(self) -> None:
-        """Remember what is chosen, and the splitters."""
+        """Store the settings and the splitter positions. Raises OSError."""
         self.session.setup.store()
         self.session.settings.set_layout("train", self._splitter.saveState())
         self.monitor.save_state()
 
     @Slot()
     def save_samples(self) -> bool:
-        """Save the samples on show as a sheet."""
+        """Ask for a path and save the shown samples as a sheet. Return False without samples."""
         strip = self.monitor.filmstrip
         sprites = strip.sprites_at(strip.shown_step())
         if sprites is None:
@@ -100,11 +101,14 @@ class TrainPage(Page):
 
     @Slot()
     def export_model(self) -> bool:
-        """Export the live model, that of the run which is watched, or the one that was trained last."""
+        """Open the export dialog for the live or watched model, or else the last trained model.
+
+        Return False without a model.
+        """
         training = self.session.training
         model, recipe = training.model(), training.record.recipe if training.record is not None else ""
         device = self.session.catalog.device(training.device.id) if training.device is not None else None
-        device = device or self.session.device_choice.device  # it may be one of another machine
+        device = device or self.session.device_choice.device  # the training's device may belong to another machine
         if model is None or device is None:
             return False
         ExportDialog(self.session, model, training.title, recipe, device, self).open()
@@ -125,7 +129,7 @@ class TrainPage(Page):
         for button in (self.open, self.generate, self.export):
             buttons.addWidget(button)
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.monitor.spacing, self.sample, self.save)))
-        below = factory.row(self._state, buttons)  # the title has a line of its own for a long name
+        below = factory.row(self._state, buttons)  # separate lines, since the title may be long
         below.setStretch(0, 1)
         text = factory.column(self._title, below, spacing=factory.GRID // 2)
         right = factory.column(text, self.monitor, spacing=2 * factory.GRID)
@@ -140,11 +144,11 @@ class TrainPage(Page):
         training, sprites = self.session.training, self.session.open_sprites.sprites
         problem = self.session.setup.problem()
         self.controls.set_problem(problem)
-        self.controls.set_target(
-            f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else ""
-        )
+        self.controls.set_target(f"Will train on {sprites.title} ({count(len(sprites), 'sprite')})" if sprites else "")
         self.setup.set_locked(training.owns_run())
-        is_on_show = training.is_busy() or training.path is not None  # hides a run that failed before its creation
+        is_on_show = (
+            training.is_busy() or training.path is not None
+        )  # False for a run that failed before it had a folder
         title = training.title if is_on_show else ""
         self._title.show_text(title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
@@ -154,7 +158,7 @@ class TrainPage(Page):
     def _show_state(self) -> None:
         problem = self.session.setup.problem()
         text = run_texts.state(self.session.training)
-        self._state.setText(text or problem or "Press Start and watch it learn.")
+        self._state.setText(text or problem or "Press Start to train.")
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -169,21 +173,21 @@ class TrainPage(Page):
     @Slot()
     def _refresh_buttons(self) -> None:
         training = self.session.training
-        none_yet = "The run has no checkpoint yet." if training.watched else "There is no model yet: press Start."
+        none_yet = "The run has no checkpoint yet." if training.watched else "No model yet. Press Start."
         if training.path is not None and not training.path.is_dir():
-            none_yet = "The run's folder was moved or removed."
+            none_yet = "The run's folder was moved or deleted."
         reason = "" if training.model() is not None else none_yet
         predicts = training.record is not None and self._predicts(training.record.recipe)
         factory.set_button_text(self.generate, "Predict…" if predicts else "Generate")
         factory.set_enabled(self.generate, reason, _PREDICT if predicts else _GENERATE)
-        factory.set_enabled(self.export, reason, "Write the model for use in other programs. (Ctrl+E)")
-        trains = "" if training.state == "training" else "Samples are drawn while a model trains."
-        factory.set_enabled(self.sample, trains, "Draw samples at the next step instead of waiting.")
-        samples = "" if training.samples is not None else "There are no samples yet: press Start."
-        factory.set_enabled(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
+        factory.set_enabled(self.export, reason, "Export the model for other programs. (Ctrl+E)")
+        trains = "" if training.state == "training" else "Start a training first."
+        factory.set_enabled(self.sample, trains, "Draw samples at the next step.")
+        samples = "" if training.samples is not None else "No samples yet. Press Start."
+        factory.set_enabled(self.save, samples, "Save the shown samples as one image. (Ctrl+S)")
 
     def _predicts(self, name: str) -> bool:
-        """Return whether models of this recipe predict from sprites instead of drawing sprites."""
+        """Return whether this recipe's models predict classes or numbers instead of drawing sprites."""
         recipe = self.session.catalog.recipes.get(name)
         return recipe is not None and recipe.makes != "sprites"
 
@@ -217,19 +221,19 @@ class TrainPage(Page):
 
 
 _START = "Start training with these settings. (Ctrl+R)"
-_PAUSE = "Hold the training; the model stays ready to be used. (Space)"
-_GO_ON = "Go on with the training. (Space)"
-_STOP = "End the training and keep its work; it can be resumed later. (Ctrl+.)"
-_NEXT = "What you change here is for another run."
-_LET_GO = "Show this run no more; it goes on. Starting a run of your own does the same."
-_NEXT_HERE = "What you change here is for a run of your own: stop watching to start it."
-_QUEUE = "Keep these sprites and settings as a run that waits; the Runs page trains all that wait, one after the other."
+_PAUSE = "Pause the training. You can use the model meanwhile. (Space)"
+_RESUME = "Resume the training. (Space)"
+_STOP = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
+_NEXT = "Changes apply to the next run."
+_LET_GO = "Stop watching this run; the training continues."
+_NEXT_HERE = "Changes apply to your next run. Stop watching to start."
+_QUEUE = "Add a run with these sprites and settings to the queue on the Runs page."
 
 
 class TrainingButtons(QWidget):
-    """Start, Pause and Stop, and what puts a training into the queue.
+    """The Start, Pause and Stop buttons, and Add to queue.
 
-    start_wanted, queue_wanted: the user pressed that button, which was possible.
+    start_requested, queue_requested: the user pressed the enabled button.
     """
 
     start_requested = Signal()
@@ -266,37 +270,37 @@ class TrainingButtons(QWidget):
         self.refresh()
 
     def set_problem(self, problem: str) -> None:
-        """Say why Start is not possible; empty when it is."""
+        """Set why Start is impossible; '' if possible."""
         self._problem = problem
         self.refresh()
 
     def set_target(self, text: str) -> None:
-        """Say what Start would train on, whatever run is on show."""
+        """Set the sentence about the sprites that Start would train on."""
         self._aim = text
         self.refresh()
 
     def set_queue_text(self, text: str) -> None:
-        """Say what waits; nothing where the words are empty."""
+        """Set the line about waiting runs; '' hides the line."""
         self._queued.setText(text)
         self._queued.setVisible(bool(text))
 
     @Slot()
     def refresh(self) -> None:
-        """Show the buttons that fit the state."""
+        """Show and enable the buttons for the training's state."""
         training, state = self._training, self._training.state
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
-        watched = training.watched  # processes that are being started are not let go: nothing would go on yet
+        watched = training.watched  # while processes start, the training can't go on by itself
         self.let_go.setVisible(watched is not None and (watched.live is not None or not watched.processes))
         factory.set_enabled(self.start, self._problem, _START)
         factory.set_enabled(self.queue, self._problem, _QUEUE)
         about_next = _NEXT if training.owns_run() else _NEXT_HERE
-        about_next = "" if self._problem else about_next  # with a problem there is no other run yet
+        about_next = "" if self._problem else about_next  # with a problem, no other run can start
         self._reason.setText(self._problem or self._aim if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
-        factory.set_button_text(self.pause, "Go on" if paused else "Pausing…" if state == "pausing" else "Pause")
+        factory.set_button_text(self.pause, "Resume" if paused else "Pausing…" if state == "pausing" else "Pause")
         self.pause.setIcon(theme.icon("play" if paused else "pause", "on_accent"))
-        factory.set_enabled(self.pause, training.why_no_pause(), _GO_ON if paused else _PAUSE)
+        factory.set_enabled(self.pause, training.why_no_pause(), _RESUME if paused else _PAUSE)
         factory.set_enabled(self.stop, training.why_no_stop(), _STOP)
         factory.set_button_text(self.stop, "Saving…" if state == "stopping" else "Stop")
 

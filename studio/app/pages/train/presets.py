@@ -1,4 +1,4 @@
-"""A recipe's presets, side by side."""
+"""Buttons for a recipe's presets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PresetButtons(QWidget):
-    """chosen: the title of a preset."""
+    """A row of preset buttons. chosen: the preset's title."""
 
     chosen = Signal(str)
 
@@ -32,9 +32,7 @@ class PresetButtons(QWidget):
         self._group.idClicked.connect(self._on_preset_clicked)
 
     def show_presets(self, presets: Sequence[tuple[Preset, TrainingConfig]], marked: str, others: str) -> None:
-        """Offer these; `marked` is the title of the one whose settings are on show. others: what is said where it is
-        none of them.
-        """
+        """Show a button for each preset. marked: the active preset's title. others: help text if none is active."""
         if presets != self._presets:
             self._presets = presets
             self._make_buttons()
@@ -49,7 +47,7 @@ class PresetButtons(QWidget):
         for button in self._buttons:
             self._group.removeButton(button)
             self._row.removeWidget(button)
-            button.hide()  # it lives on until Qt gets to delete it
+            button.hide()  # else visible until Qt deletes the button
             button.deleteLater()
         made = []
         for index, (preset, config) in enumerate(self._presets):

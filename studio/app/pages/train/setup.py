@@ -1,4 +1,4 @@
-"""The left side of the Train page: recipe, preset, device, and the settings of the recipe that is chosen."""
+"""The Train page's left side: recipe, start weights, preset, device, settings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from studio.core.config import TrainingConfig
 from studio.engine.devices.types import ParentSource
 
 _ALL_CARDS = (
-    "Start and Resume have each card take a part of every batch, in processes that outlive the window; a run in the "
-    "queue is trained by one card."
+    "Split each batch across all cards, in processes that continue after the window closes. Queued runs use one card."
 )
 
 
 class SetupPanel(QWidget):
-    """Shows what the session has chosen for the next training, and tells it what the user chooses."""
+    """Form for the next training: shows the session's choices and passes on the user's changes."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self.recipes = QComboBox()
-        factory.set_name_and_tip(self.recipes, "Recipe", "What kind of model to train.")
-        self._summary = factory.caption("Recipes arrive with the engine, in a moment.")
-        self.parents = factory.combo("Start from", "The weights that the training begins with.")
+        factory.set_name_and_tip(self.recipes, "Recipe", "The kind of model to train.")
+        self._summary = factory.caption("Loading PyTorch…")
+        self.parents = factory.combo("Start from", "The model weights to start from.")
         self._parent_summary = factory.caption("")
         self.presets = PresetButtons()
         self.picker = DevicePicker()
@@ -44,8 +43,8 @@ class SetupPanel(QWidget):
         heading = factory.heading
         self.setLayout(
             factory.column(
-                heading("What to train"), self.recipes, self._summary, heading("Start from"), self.parents,
-                self._parent_summary, heading("How long"), self.presets,
+                heading("Recipe"), self.recipes, self._summary, heading("Start from"), self.parents,
+                self._parent_summary, heading("Length"), self.presets,
                 self._estimate, heading("Device"), self.cards, self.picker, self.settings, 1,
             )
         )  # fmt: skip
@@ -69,7 +68,7 @@ class SetupPanel(QWidget):
         setup.changed.connect(self._refresh)
 
     def set_locked(self, locked: bool) -> None:
-        """While a run trains, another one can be set up for the queue, on the device that is chosen."""
+        """Lock the device while a run trains. The other settings stay editable, for a queued run."""
         self.picker.set_locked(locked)
         self.cards.setEnabled(not locked)
 
@@ -93,7 +92,7 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _refresh(self) -> None:
-        """Bring all controls to what is chosen."""
+        """Show the session's choices in all controls."""
         setup, devices = self._session.setup, self._session.device_choice
         if devices.device is not None:
             self.picker.select(devices.device.id)
@@ -109,7 +108,7 @@ class SetupPanel(QWidget):
             count = len(self._session.open_sprites.sprites or ())
             summary = run_texts.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
             self._parent_summary.setText(summary)
-            others = "The settings of this run." if setup.shows_run else "Your own settings."
+            others = "This run's settings." if setup.shows_run else "Custom settings."
             self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self.forms.set_locked(parent is not None, setup.recipe.fixed_by_weights)
@@ -124,8 +123,8 @@ class SetupPanel(QWidget):
         blocked.unblock()
 
     def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
-        """What the recipe can start from. A box that lists the same is left alone: it may be open."""
-        sources = offered if chosen in offered else [*offered, chosen]  # it has gone while it is trained from
+        """Fill the box with the possible start weights. Leave an unchanged box alone: the list may be open."""
+        sources = offered if chosen in offered else [*offered, chosen]  # the parent run was deleted meanwhile
         titles = {run.path: run.title for run in self._session.runs.runs}
         items = [(run_texts.parent(source, titles), source) for source in sources]
         blocked, box = QSignalBlocker(self.parents), self.parents
@@ -137,17 +136,17 @@ class SetupPanel(QWidget):
         blocked.unblock()
 
     def _show_estimate(self, config: TrainingConfig) -> None:
-        """How long it takes and how much is seen, as far as that is known."""
+        """Show how long the training takes and how many sprites it sees, if the device was measured."""
         sprites, devices = self._session.open_sprites.sprites, self._session.device_choice
         speed = devices.measurements.speed(devices.device, config.precision)
         if not speed or sprites is None:
-            self._estimate.setText("Measure the devices to see how much is learnt in that time.")
+            self._estimate.setText("Measure the devices to estimate the training time.")
             return
         steps = config.budget_steps(round(len(sprites) * (1 - config.holdout)))
         seen = steps * config.batch_size or int(60 * config.minutes * speed)
         each = formatting.count(round(seen / max(1, len(sprites))), "time")
         length = formatting.duration(seen / speed)
-        self._estimate.setText(f"About {length} here: {formatting.number(seen)} sprites, each of yours {each}.")
+        self._estimate.setText(f"About {length}: {formatting.number(seen)} sprites seen, {each} each.")
 
     @Slot()
     def _on_recipe_chosen(self) -> None:
@@ -168,7 +167,7 @@ class SetupPanel(QWidget):
     @Slot()
     def _on_measure_requested(self) -> None:
         if self._session.open_sprites.sprites is None:
-            self._estimate.setText("Open sprites first: their size decides how fast a device is.")
+            self._estimate.setText("Open sprites first: speed depends on their size.")
         elif self._session.setup.problem():
             self._estimate.setText(self._session.setup.problem())
         else:
@@ -176,7 +175,7 @@ class SetupPanel(QWidget):
 
 
 class RecipeForms(QWidget):
-    """A form for each recipe, one of them on show. changed: its user changed a setting."""
+    """A settings form for each recipe; shows one form at a time. changed: the user changed a setting."""
 
     changed = Signal()
 
@@ -188,7 +187,7 @@ class RecipeForms(QWidget):
         self.setLayout(self._box)
 
     def show_config(self, recipe: str, config: TrainingConfig, *, is_typed: bool) -> None:
-        """Show the settings of the recipe of that name; where something wrong `is_typed`, that stays."""
+        """Show a recipe's settings. is_typed: the user is typing an invalid value, which stays in its field."""
         if recipe not in self._forms:
             form = ConfigForm(config)
             form.changed.connect(self.changed)
@@ -201,15 +200,15 @@ class RecipeForms(QWidget):
             self._forms[recipe].set_config(config)
 
     def set_locked(self, locked: bool, names: Collection[str]) -> None:
-        """Whether these settings of the recipe on show are another model's to say."""
+        """Lock or unlock the settings that the start weights fix."""
         self._forms[self._shown].set_locked(locked, names)
 
     def config(self) -> TrainingConfig:
-        """The settings on show. Raises UsageError."""
+        """Return the shown settings. Raises UsageError for an invalid value."""
         config = self._forms[self._shown].config()
         assert isinstance(config, TrainingConfig)
         return config
 
     def problem(self) -> str:
-        """What is wrong with the settings on show; empty when nothing is."""
+        """Return the error in the shown settings; '' for valid settings."""
         return self._forms[self._shown].problem()

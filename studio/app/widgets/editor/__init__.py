@@ -1,1 +1,1 @@
-"""The sprite editor: canvas, tools and previews. Start with editor.py."""
+"""The pixel editor: tools and swatches (editor.py), the canvas, and previews. Start with editor.py."""

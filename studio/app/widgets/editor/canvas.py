@@ -1,4 +1,4 @@
-"""A sprite at whole-number zoom, with what is hidden of it hatched over, and strokes on its pixels."""
+"""The editor's canvas: a sprite at whole-number zoom, with a hatched selection."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.data.pixels.editing import EditedSprite, Point
 
-_LARGEST_ZOOM = 64  # device pixels a pixel
-_GRID_FROM = 8  # device pixels a pixel: smaller ones need no lines between them
-_NOTCH = 120  # what one click of a wheel turns
-_HATCH = 8  # device pixels from line to line
-_VEIL = 0.55  # how much of a hidden pixel is covered
+_LARGEST_ZOOM = 64  # device pixels for a sprite pixel
+_GRID_FROM = 8  # smallest zoom with grid lines
+_NOTCH = 120  # angle delta of a wheel notch
+_HATCH = 8  # device pixels between lines
+_VEIL = 0.55  # opacity of the veil over selected pixels
 _SMALLEST = QSize(160, 120)
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
@@ -39,10 +39,12 @@ _LEFT, _RIGHT, _MIDDLE = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, 
 
 
 class PixelCanvas(QWidget):
-    """Places are pixels of the sprite, and may lie outside of it during a stroke.
+    """Canvas for a sprite that reports strokes on its pixels.
 
-    pressed: a place, whether by the right button, and whether with Alt: a stroke begins. dragged: a place. released:
-    the stroke ends.
+    Positions are sprite pixels (x, y), which may lie outside the sprite during a stroke.
+
+    pressed: start of a stroke: pixel, whether with the right button, whether with Alt. dragged: the next pixel.
+    released: end of the stroke.
     """
 
     pressed = Signal(tuple, bool, bool)
@@ -52,10 +54,10 @@ class PixelCanvas(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._edit = EditedSprite.of(np.zeros((1, 1, 4), np.uint8))
-        self._zoom = 0  # device pixels a pixel; 0 fits the sprite into the canvas
-        self._moved = QPoint()  # of the sprite's middle from that of the canvas, in device pixels
+        self._zoom = 0  # device pixels for a sprite pixel; 0 fits the canvas
+        self._moved = QPoint()  # offset of the sprite from the canvas centre in device pixels
         self._cursor: Point | None = None
-        self._grabbed: QPoint | None = None  # where the middle button went down, in device pixels
+        self._grabbed: QPoint | None = None  # start of a middle-button drag in device pixels
         self._stroke = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -66,7 +68,7 @@ class PixelCanvas(QWidget):
         self.setAccessibleDescription(about)
 
     def set_edit(self, edit: EditedSprite, changed: QRect | None = None) -> None:
-        """Show an edit; changed: the part of its pixels that may differ from what was on show."""
+        """Show an edit. changed: the pixels that may differ from the last edit; None for all."""
         same_size = edit.sprite.shape == self._edit.sprite.shape
         self._edit = EditedSprite(np.ascontiguousarray(edit.sprite), np.ascontiguousarray(edit.keep))
         if not same_size:
@@ -78,42 +80,40 @@ class PixelCanvas(QWidget):
             self.update(self._box(changed))
 
     def zoom(self) -> int:
-        """Device pixels a pixel of the sprite."""
+        """Return the zoom: device pixels for a sprite pixel."""
         return self._zoom or self._fitting()
 
     @Slot()
     def fit(self) -> None:
-        """Show all of the sprite, as large as there is room."""
+        """Zoom so that the whole sprite fits."""
         self._zoom, self._moved = 0, QPoint()
         self.update()
 
     @Slot()
     def zoom_in(self) -> None:
-        """One step larger."""
         self._zoom_to(self.zoom() + max(1, self.zoom() // 4), self.rect().center())
 
     @Slot()
     def zoom_out(self) -> None:
-        """One step smaller."""
         self._zoom_to(self.zoom() - max(1, self.zoom() // 5), self.rect().center())
 
     def place(self, point: QPoint) -> Point:
-        """The pixel of the sprite under a point of the canvas."""
+        """Return the sprite pixel at a canvas position."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
         return int((point.x() * ratio - origin.x()) // zoom), int((point.y() * ratio - origin.y()) // zoom)
 
     def point(self, place: Point) -> QPoint:
-        """The middle of a pixel of the sprite, on the canvas."""
+        """Return the canvas position of a sprite pixel's centre."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
         x, y = ((start + (c + 0.5) * zoom) / ratio for c, start in zip(place, origin.toTuple(), strict=True))
         return QPoint(int(x), int(y))
 
     def is_inside(self, place: Point) -> bool:
-        """Whether there is such a pixel."""
+        """Return whether the pixel lies inside the sprite."""
         return all(0 <= c < len(self._edit.sprite) for c in place)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the part that is to be drawn anew."""
+        """Draw the invalid part only."""
         ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
         size = len(self._edit.sprite)
         painter = QPainter(self)
@@ -135,7 +135,7 @@ class PixelCanvas(QWidget):
             _draw_cursor(painter, QRect(QPoint(*self._cursor) * zoom + origin, QSize(zoom, zoom)))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom; what is under the mouse stays there."""
+        """Zoom at the mouse position."""
         turned = event.angleDelta().y()
         if turned:
             step = max(1, self.zoom() // 4) * (1 if turned > 0 else -1)
@@ -143,7 +143,7 @@ class PixelCanvas(QWidget):
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin a stroke, or to move the sprite."""
+        """Start a stroke, or pan with the middle button."""
         if event.button() == _MIDDLE:
             self._grabbed = self._device_point(event) - self._moved
         elif event.button() in (_LEFT, _RIGHT) and not self._stroke:
@@ -152,7 +152,7 @@ class PixelCanvas(QWidget):
             self.pressed.emit(self.place(event.position().toPoint()), event.button() == _RIGHT, alt)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Go on with a stroke, or move the sprite."""
+        """Continue a stroke, or pan."""
         if self._grabbed is not None:
             self._moved = self._device_point(event) - self._grabbed
             self._zoom = self.zoom()
@@ -173,7 +173,7 @@ class PixelCanvas(QWidget):
             self.released.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrow keys move the cursor, with Shift by eight; Enter is a click there."""
+        """Move the cursor with the arrow keys, by 8 pixels with Shift; Enter clicks."""
         step = _STEPS.get(Qt.Key(event.key()))
         if step is not None:
             times = 8 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
@@ -189,13 +189,13 @@ class PixelCanvas(QWidget):
             super().keyPressEvent(event)
 
     def leaveEvent(self, event: QEvent) -> None:
-        """The mouse is elsewhere."""
+        """Hide the cursor, unless the keyboard moves it."""
         super().leaveEvent(event)
         if not self.hasFocus():
             self._set_cursor(None)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A sprite that fits goes on to fit."""
+        """Redraw, since the fitting zoom may change."""
         super().resizeEvent(event)
         self.update()
 
@@ -204,19 +204,19 @@ class PixelCanvas(QWidget):
         return max(1, min(int(room) // len(self._edit.sprite), _LARGEST_ZOOM))
 
     def _origin(self) -> QPoint:
-        """The upper left corner of the sprite, in device pixels."""
+        """Return the sprite's top left corner in device pixels."""
         side, ratio = len(self._edit.sprite) * self.zoom(), self.devicePixelRatioF()
         across, down = ((round(c * ratio) - side) // 2 for c in (self.width(), self.height()))
         return QPoint(across, down) + self._moved
 
     def _box(self, part: QRect) -> QRect:
-        """The points of the canvas that some pixels of the sprite cover."""
+        """Return the canvas rectangle that covers these sprite pixels, in logical pixels."""
         ratio, zoom = self.devicePixelRatioF(), self.zoom()
         box = QRectF(part.topLeft() * zoom + self._origin(), part.size() * zoom)
         return QRectF(box.topLeft() / ratio, box.size() / ratio).toAlignedRect().adjusted(-1, -1, 1, 1)
 
     def _zoom_to(self, zoom: int, about: QPoint) -> None:
-        """Set the zoom; what is under the point stays there."""
+        """Set the zoom; the pixel under the point stays in place."""
         zoom = min(max(zoom, 1), _LARGEST_ZOOM)
         fixed, before = about * self.devicePixelRatioF(), self._origin()
         across, down = ((c - o) / self.zoom() for c, o in zip(fixed.toTuple(), before.toTuple(), strict=True))
@@ -235,7 +235,7 @@ class PixelCanvas(QWidget):
         self._cursor = place
 
     def _draw_hidden(self, painter: QPainter, target: QRect, part: QRect) -> None:
-        """Veil and hatch the pixels that are to be drawn anew."""
+        """Draw a veil and hatching over the selected pixels."""
         hidden = ~self._edit.keep[part.top() : part.bottom() + 1, part.left() : part.right() + 1]
         if not hidden.any():
             return
@@ -256,7 +256,7 @@ class PixelCanvas(QWidget):
 
 
 def _hatch(colour: str) -> QImage:
-    """A field of slanting lines, to be repeated; in device pixels."""
+    """Return a tile of slanted lines, in device pixels."""
     tile = QImage(_HATCH, _HATCH, QImage.Format.Format_ARGB32_Premultiplied)
     tile.fill(Qt.GlobalColor.transparent)
     for step in range(_HATCH):
@@ -266,7 +266,7 @@ def _hatch(colour: str) -> QImage:
 
 
 def _draw_grid(painter: QPainter, target: QRect, zoom: int) -> None:
-    """Thin lines between the pixels, seen on light and dark ones."""
+    """Draw thin grey lines between pixels, visible on light and dark colours."""
     painter.setPen(QPen(QColor(128, 128, 128, 70), 1))
     for x in range(target.left(), target.right() + 2, zoom):
         painter.drawLine(x, target.top(), x, target.bottom())
@@ -275,7 +275,7 @@ def _draw_grid(painter: QPainter, target: QRect, zoom: int) -> None:
 
 
 def _draw_cursor(painter: QPainter, box: QRect) -> None:
-    """A light frame around a dark one: one of them is seen on every colour."""
+    """Draw a light and a dark frame, visible on all colours."""
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(QColor(0, 0, 0, 200), 1))
     painter.drawRect(box.adjusted(0, 0, -1, -1))

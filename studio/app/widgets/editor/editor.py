@@ -1,4 +1,4 @@
-"""The editor of a sprite: tools and previews at its left, what is set at its right, undo and redo."""
+"""The pixel editor: tools, selection, painting, undo and redo."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ from studio.core.arrays import Rgba
 from studio.data.colour.palette import display_order, extract_palette, farthest_colours
 from studio.data.pixels.editing import EditedSprite, EditHistory, Mask, Point, SavedEdit, Stroke, Tool
 
-Layer = Literal["mark", "paint"]
+Layer = Literal["mark", "paint"]  # select pixels, or paint pixels
 
 _TOOLS: dict[Tool | Literal["eyedropper"], tuple[str, str, str]] = {
-    "pencil": ("Pencil", "Single pixels, or many with a wider brush", "B"),
-    "rectangle": ("Rectangle", "A rectangle", "M"),
-    "bucket": ("Bucket", "The area of one colour that hangs together", "G"),
-    "wand": ("By colour", "All pixels of one colour", "W"),
-    "eyedropper": ("Eyedropper", "Take the colour of a pixel to paint with; Alt and a click do, too", "I"),
+    "pencil": ("Pencil", "Draw pixels", "B"),
+    "rectangle": ("Rectangle", "Fill a rectangle", "M"),
+    "bucket": ("Bucket", "Fill a connected area of a colour", "G"),
+    "wand": ("By colour", "All pixels of a colour", "W"),
+    "eyedropper": ("Eyedropper", "Pick a colour; Alt+click works with all tools", "I"),
 }
 _LAYERS: dict[Layer, tuple[str, str]] = {
-    "mark": ("Mark", "Mark what is to be redrawn; the right button takes marks away. (Q)"),
-    "paint": ("Paint", "Paint colours into the sprite, roughly; the right button erases. (Q)"),
+    "mark": ("Select", "Select pixels to redraw; the right button deselects. (Q)"),
+    "paint": ("Paint", "Paint rough colours; the right button erases. (Q)"),
 }
-_UNDO = "Undo the last step, such as opening another sprite. (Ctrl+Z)"
+_UNDO = "Undo the last step. (Ctrl+Z)"
 _REDO = "Redo the undone step. (Ctrl+Y)"
 _WIDEST_BRUSH = 8
 _MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
-_OWN, _OF_MODEL = "in this sprite", "the model's"
-_LEFT, _RIGHT = 104, 200  # logical pixels, of what is beside the canvas
-_BAR = 16  # at the right of what is scrolled, in logical pixels
+_OWN, _OF_MODEL = "in this sprite", "model palette"
+_LEFT, _RIGHT = 104, 200  # logical pixels, widths of the columns beside the canvas
+_BAR = 16  # width of a scroll bar in logical pixels
 _CLEAR = np.zeros(4, np.uint8)
 _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
 
 
 class PaintColours(Swatches):
-    """The colours to paint with, of which one is taken: a sprite's own, then some that stand for all of the model's."""
+    """The colours to paint with: the sprite's colours, then a sample of the model's palette."""
 
     def __init__(self) -> None:
         super().__init__(choosable=True)
         self.colour: NDArray[np.uint8] = _FIRST_COLOUR
-        self._own: Rgba = np.zeros((0, 4), np.uint8)  # of the sprite
+        self._own: Rgba = np.zeros((0, 4), np.uint8)  # the sprite's colours
         self._model: Rgba = np.zeros((0, 4), np.uint8)
         self.colour_pressed.connect(self._on_colour_pressed)
         self._refresh()
 
     def set_sprite(self, sprite: Rgba) -> None:
-        """Offer the colours of uint8 [S, S, 4]."""
+        """Show the colours of uint8 [S, S, 4]."""
         self._own = _laid_out(farthest_colours(extract_palette(sprite[None])[0], _MOST_OWN))
         self._refresh()
 
     def set_palette_of_model(self, colours: NDArray[np.uint8]) -> None:
-        """Offer these colours, uint8 [K, 3], beside the sprite's own."""
+        """Add these colours, uint8 [K, 3], after the sprite's colours."""
         opaque = np.concatenate([colours, np.full((len(colours), 1), 255, np.uint8)], 1)
         self._model = _laid_out(farthest_colours(opaque, _MOST_OF_MODEL))
         self._refresh()
 
     def pick_colour(self, colour: NDArray[np.uint8]) -> None:
-        """Paint with uint8 [4], opaque, from now on; nothing that can't be seen is taken."""
+        """Paint with this colour, uint8 [4], from now on, as opaque. Ignore a transparent colour."""
         if colour[3]:
             self.colour = np.array([*colour[:3], 255], np.uint8)
             self._refresh()
 
     def offered(self) -> Rgba:
-        """The colours to paint with, each once: uint8 [K, 4]."""
+        """Return the colours to paint with, without duplicates: uint8 [K, 4]."""
         colours = np.concatenate([self._own, self._model, self.colour[None]])
         return colours[np.sort(np.unique(colours, axis=0, return_index=True)[1])]
 
@@ -90,21 +90,21 @@ class PaintColours(Swatches):
 
 
 class SpriteEditor(QWidget):
-    """A sprite and which of its pixels are marked, to be painted on. changed: a step was made, undone or redone.
+    """An editor for a sprite and a selection of its pixels. changed: a step was made, undone or redone.
 
-    The keys are those of Aseprite, where it has any.
+    Keys are the same as in Aseprite where possible.
     """
 
     changed = Signal()
 
     def __init__(self, options: QWidget | None = None, foot: QWidget | None = None) -> None:
-        """options and foot: what is to be set and to be done beside, at the right of the canvas."""
+        """Build the editor. options, foot: more widgets for the right side, above and at its bottom."""
         super().__init__()
         self._history = EditHistory(SavedEdit(EditedSprite.of(np.zeros((1, 1, 4), np.uint8)), ""))
-        self._of = self._history.now  # whose colours are offered
+        self._of = self._history.now  # the sprite whose colours are offered
         self._tool: Tool | Literal["eyedropper"] = "pencil"
         self._layer: Layer = "mark"
-        self._stroke: Stroke | None = None  # that is being drawn
+        self._stroke: Stroke | None = None  # the unfinished stroke
         self._erases = False
         self.canvas = PixelCanvas()
         self.tools = QButtonGroup(self)
@@ -113,17 +113,15 @@ class SpriteEditor(QWidget):
         self.swatches = PaintColours()
         self.undo = factory.tool_button("undo", "Undo", _UNDO)
         self.redo = factory.tool_button("redo", "Redo", _REDO)
-        self.invert = factory.tool_button(
-            "invert", "Invert", "Mark what is not marked, and unmark the rest. (Ctrl+Shift+I)"
-        )
-        self.mark_all = factory.button("Mark all", "Mark every pixel: all of the sprite is redrawn.")
-        self.clear_marks = factory.button("Clear marks", "Take all marks away.")
+        self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)")
+        self.mark_all = factory.button("Select all", "Select all pixels to redraw the whole sprite.")
+        self.clear_marks = factory.button("Deselect", "Clear the selection.")
         self.zooms = (
             factory.tool_button(
-                "zoom-in", "Zoom in", "Larger: the wheel up, or +. The middle button moves the sprite."
+                "zoom-in", "Zoom in", "Zoom in. (+, or mouse wheel) Drag with the middle button to pan."
             ),
-            factory.tool_button("zoom-out", "Zoom out", "Smaller: the wheel down, or -."),
-            factory.tool_button("fit", "Fit", "All of the sprite, as large as there is room. (0)"),
+            factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-, or mouse wheel)"),
+            factory.tool_button("fit", "Fit to window", "Fit to window. (0)"),
         )
         self._actual, self._tiled = actual_size(), tiled()
         self._left = factory.scroll_area(QWidget())
@@ -135,7 +133,7 @@ class SpriteEditor(QWidget):
         self.refresh()
 
     def set_history(self, history: EditHistory) -> None:
-        """Edit the sprite at the end of these steps, and add to them."""
+        """Edit the last sprite of this history, and append new steps."""
         if history is not self._history:
             self._history = history
             self._stroke = None
@@ -143,7 +141,7 @@ class SpriteEditor(QWidget):
 
     @Slot()
     def refresh(self) -> None:
-        """Show how things are."""
+        """Show the current sprite and colours."""
         now = self._history.now
         if self._of is not now and not now.is_same_sprite(self._of):
             self.swatches.set_sprite(now.edit.sprite)
@@ -156,19 +154,19 @@ class SpriteEditor(QWidget):
         factory.set_enabled(self.redo, "" if self._history.redo_state() is not None else "Nothing to redo.", _REDO)
 
     def choose_layer(self, layer: Layer) -> None:
-        """Mark, or paint."""
+        """Switch to selecting or to painting."""
         self._on_layer_clicked(list(_LAYERS).index(layer))
 
     def edit(self) -> EditedSprite:
-        """The sprite as it is now."""
+        """Return the current sprite with its selection."""
         return self._history.now.edit
 
     def replace(self, edit: EditedSprite) -> None:
-        """Go on from this; undo brings back what was there before."""
+        """Replace the sprite as an undoable step."""
         self._push(edit)
 
     def event(self, event: QEvent) -> bool:
-        """Keys of the editor are not the window's, whose undo is for the sprites that are open."""
+        """Handle the editor's keys before the window does, whose Undo is for the open sprites."""
         if event.type() == QEvent.Type.ShortcutOverride:
             assert isinstance(event, QKeyEvent)
             if self._command(event) is not None:
@@ -177,7 +175,7 @@ class SpriteEditor(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """What is not for the canvas."""
+        """Run the key's command; leave other keys to Qt."""
         command = self._command(event)
         if command is None:
             super().keyPressEvent(event)
@@ -185,11 +183,11 @@ class SpriteEditor(QWidget):
             command()
 
     def _command(self, event: QKeyEvent) -> Callable[[], object] | None:
-        """What a key stands for."""
+        """Return a key's command; None without a command."""
         return self._keys.get(QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText))
 
     def _commands(self) -> dict[str, Callable[[], object]]:
-        """By the keys that stand for them."""
+        """Return the commands by key."""
         zoom_in, zoom_out = self.canvas.zoom_in, self.canvas.zoom_out
         return {
             **{key: self.tools.button(number).click for number, (_, _, key) in enumerate(_TOOLS.values())},
@@ -207,7 +205,7 @@ class SpriteEditor(QWidget):
         self.brush.setRange(1, _WIDEST_BRUSH)
         self.brush.setSuffix(" px")
         factory.pad_spin_box(self.brush)
-        factory.set_name_and_tip(self.brush, "Brush", "How wide the pencil is. ([ and ])")
+        factory.set_name_and_tip(self.brush, "Brush", "Brush size. ([ and ])")
         for number, (name, (title, tip, key)) in enumerate(_TOOLS.items()):
             button = factory.tool_button(name, title, f"{tip}. ({key})")
             button.setCheckable(True)
@@ -223,14 +221,14 @@ class SpriteEditor(QWidget):
         tools, caption = FlowLayout(step, step), factory.caption
         for each in (*self.tools.buttons(), *self.zooms):
             tools.addWidget(each)
-        seen = factory.column(caption("True size"), self._actual, caption("Tiled"), self._tiled, spacing=0)
+        seen = factory.column(caption("Actual size"), self._actual, caption("Tiled"), self._tiled, spacing=0)
         self._left.setWidget(factory.panel(factory.column(tools, seen, 1, spacing=step)))
         modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=step)
         brush = factory.row(factory.text("Brush", "muted", wrap=False), self.brush, self.invert, 1)
         set_here = factory.column(modes, brush, self._marking, self.swatches)
         if options is not None:
             set_here.addWidget(options)
-        set_here.addWidget(caption("The wheel zooms, the middle button moves the sprite."))
+        set_here.addWidget(caption("Scroll to zoom, middle button to pan."))
         set_here.addStretch(1)
         side = factory.column(factory.scroll_area(factory.panel(set_here)))
         if foot is not None:
@@ -280,13 +278,13 @@ class SpriteEditor(QWidget):
             self._push(self._with(stroke))
 
     def _with(self, stroke: Stroke) -> EditedSprite:
-        """The sprite with the stroke as far as it has come."""
+        """Return the sprite with the unfinished stroke."""
         if self._layer == "mark":
             return self.edit().with_keep(stroke.covered, stays=self._erases)
         return self.edit().paint(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
 
     def _preview(self, stroke: Stroke, differs: Mask) -> None:
-        """Show the stroke before it ends."""
+        """Draw the unfinished stroke."""
         rows, columns = np.flatnonzero(differs.any(1)), np.flatnonzero(differs.any(0))
         if len(rows):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
@@ -337,5 +335,5 @@ class SpriteEditor(QWidget):
 
 
 def _laid_out(colours: Rgba) -> Rgba:
-    """uint8 [K, 4], for the eye."""
+    """Return colours uint8 [K, 4] in display order."""
     return colours[display_order(colours)]

@@ -1,4 +1,4 @@
-"""An edited sprite as it will be seen: at its true size, and tiled."""
+"""Previews of the edited sprite: at actual size, and tiled."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _TILES, _FEWEST_TILES = 3, 2
 
 
 class Preview(QWidget):
-    """A sprite, or 3 x 3 of it, at the largest whole zoom up to `zoom` that fits into `side` logical pixels.
+    """A sprite, or 3 x 3 copies, at the largest whole zoom up to `zoom` that fits `side` logical pixels.
 
-    Where 3 x 3 don't fit, it is 2 x 2; what doesn't fit even so is made smaller. `tiles` are always whole.
+    If 3 x 3 don't fit, 2 x 2 are shown; larger sprites are scaled down. Copies are never cropped.
     """
 
     def __init__(self, name: str, tip: str, *, tiles: int = 1, zoom: int = 1, side: int = _SIDE) -> None:
@@ -37,7 +37,6 @@ class Preview(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the tiles."""
         ratio = self.devicePixelRatioF()
         tiles, each = self._tiles(ratio), self._drawn(ratio)
         painter = QPainter(self)
@@ -49,13 +48,13 @@ class Preview(QWidget):
             painter.drawImage(QRect(column * each, row * each, each, each), image)
 
     def _tiles(self, ratio: float) -> int:
-        """How many side by side."""
+        """Return the number of copies in a row."""
         room = int(self._side * ratio)
         fits = self._most_tiles * len(self._sprite) <= room
         return self._most_tiles if fits else min(self._most_tiles, _FEWEST_TILES)
 
     def _drawn(self, ratio: float) -> int:
-        """How large each is, in device pixels."""
+        """Return a copy's side in device pixels."""
         size, room = len(self._sprite), int(self._side * ratio) // self._tiles(ratio)
         zoom = min(room // size, round(self._zoom * max(1.0, ratio)))
         return size * zoom or room
@@ -67,10 +66,10 @@ class Preview(QWidget):
 
 
 def actual_size() -> Preview:
-    """A sprite at its true size."""
-    return Preview("True size", "The sprite at its true size: one pixel of it is one of the screen.", side=_WIDEST)
+    """Return a preview at actual size."""
+    return Preview("Actual size", "The sprite at actual size.", side=_WIDEST)
 
 
 def tiled() -> Preview:
-    """Several of a sprite side by side."""
-    return Preview("Tiled", "Several of it side by side, to see whether its borders meet.", tiles=_TILES, zoom=2)
+    """Return a preview of a tiled sprite."""
+    return Preview("Tiled", "The sprite tiled, to check its seams.", tiles=_TILES, zoom=2)

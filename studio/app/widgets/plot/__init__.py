@@ -1,1 +1,1 @@
-"""Plots on pyqtgraph: the loss plot, curves over time, scatter plots. canvas.py is their common base."""
+"""Plots drawn with pyqtgraph: curves over steps (time_plot.py), scatter and XY plots. Start with time_plot.py."""

@@ -1,4 +1,4 @@
-"""What pyqtgraph draws of a plot: axes, lines, marks and the crosshair, in the colours of the theme."""
+"""The pyqtgraph part of a plot: axes, lines, marks and crosshair, in the theme's colours."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from studio.core.curves import Range, Values
 Ticks = list[tuple[float, Sequence[float]]]
 
 _ORDER: dict[LineKind, int] = {"raw": 1, "thin": 2, "bold": 3, "dots": 4}
-_WIDTHS: dict[LineKind, float] = {"raw": 0, "thin": 1, "bold": 2, "dots": 1}  # 0 is one pixel, on every screen
+_WIDTHS: dict[LineKind, float] = {"raw": 0, "thin": 1, "bold": 2, "dots": 1}  # in logical pixels; 0 is a device pixel
 _AXIS_WIDTH = 52
-_DOT_ROOM = 7  # pixels; dots that lie closer are left out
-_WIDE = 8.0  # a logarithmic axis over a smaller ratio has its ticks at round numbers, not at powers of ten
+_DOT_ROOM = 7  # pixels; denser dots are hidden
+_WIDE = 8.0  # log axes with a smaller ratio get ticks at round numbers
 
 
 class ThemedPlot(QWidget):
@@ -43,10 +43,10 @@ class ThemedPlot(QWidget):
 
 
 class PlotCanvas(ThemedPlot):
-    """Draws lines between two steps, thinned to its width.
+    """Plot area with lines over steps, thinned to its width.
 
-    view_changed: another part is visible, through the user or a resize. moved_by_user: whether the steps and whether
-    the values have been moved.
+    view_changed: the visible range or the size changed. moved_by_user: whether the user moved the steps, and the
+    values.
     """
 
     view_changed = Signal()
@@ -57,7 +57,7 @@ class PlotCanvas(ThemedPlot):
         self.widget = bare_plot({"bottom": StepAxis("bottom"), "left": ValueAxis("left")})
         self._item: Any = self.widget.getPlotItem()
         self._box: Any = self._item.getViewBox()
-        self._lines: list[tuple[PlotLine, Any, Any]] = []  # with pyqtgraph's items: the curve, and its dots
+        self._lines: list[tuple[PlotLine, Any, Any]] = []  # line, pyqtgraph curve, pyqtgraph dots
         self._marks: dict[str, Any] = {}
         self._cross: Any = pg.InfiniteLine(angle=90, movable=False)
         self._note: Any = pg.TextItem(anchor=(0, 0))
@@ -68,23 +68,23 @@ class PlotCanvas(ThemedPlot):
         self.restyle()
 
     def columns(self) -> int:
-        """How many pixels wide the curves are."""
+        """Return the width of the curves in device pixels."""
         return max(16, int(self._box.width() * self.devicePixelRatioF()))
 
     def ranges(self) -> tuple[Range, Range]:
-        """The visible steps and values."""
+        """Return the visible range of steps and of values."""
         (left, right), (low, high) = self._box.viewRange()
         return (left, right), (low, high)
 
     def set_ranges(self, steps: Range, values: Range) -> None:
-        """Show this part."""
+        """Show these ranges of steps and values."""
         self._set = (steps, values)
         if self._set != self.ranges():
             self._box.setRange(xRange=steps, yRange=values, padding=0, disableAutoRange=True)
             self._set = self.ranges()
 
     def set_lines(self, lines: Sequence[PlotLine]) -> None:
-        """Draw these from now on."""
+        """Draw these lines from now on."""
         for _, curve, dots in self._lines:
             self._item.removeItem(curve)
             self._item.removeItem(dots)
@@ -106,7 +106,7 @@ class PlotCanvas(ThemedPlot):
     def draw(self, steps: Range, *, fit_values: bool, detail: int = 1) -> None:
         """Draw the lines between two steps, with `detail` points for each pixel.
 
-        fit_values: make all of their values visible there, else the visible values stay.
+        fit_values: fit the value range to the lines; otherwise keep the range.
         """
         drawn = [line.points(*steps, self.columns() * detail, log=self._log) for line, _, _ in self._lines]
         self.set_ranges(steps, self._fitting(drawn, steps) if fit_values else self.ranges()[1])
@@ -118,11 +118,11 @@ class PlotCanvas(ThemedPlot):
                 dots.setData(xs if few else [], values if few else [])
 
     def draw_marks(self, kind: str, steps: Values) -> None:
-        """Draw vertical lines over the visible height; short ones where they are dense."""
+        """Draw vertical lines at these steps; short lines if dense."""
         curve = self._marks.get(kind)
         if curve is None:
             curve = self._marks[kind] = pg.PlotCurveItem(connect="pairs", skipFiniteCheck=True)
-            curve.setZValue(0 if kind == "checkpoint" else 2.5)  # what matters more lies over the raw curve
+            curve.setZValue(0 if kind == "checkpoint" else 2.5)  # important marks lie over the raw curve
             self._item.addItem(curve, ignoreBounds=True)
             self.restyle()
         (left, right), (low, high) = self.ranges()
@@ -131,7 +131,7 @@ class PlotCanvas(ThemedPlot):
         curve.setData(np.repeat(seen, 2), np.tile([low, top], len(seen)), connect="pairs", skipFiniteCheck=True)
 
     def set_cross(self, step: float | None, note: str = "") -> None:
-        """Move the crosshair with a short text beside it, or hide both."""
+        """Move the crosshair to a step, with a note beside it; None hides both."""
         self._cross.setVisible(step is not None)
         self._note.setVisible(bool(note) and step is not None)
         if step is None:
@@ -144,18 +144,18 @@ class PlotCanvas(ThemedPlot):
             self._note.setPos(step, high)
 
     def at(self, position: QPointF) -> tuple[float | None, float]:
-        """The step (None beside the curves) and the value, in log mode its logarithm, at a place on the canvas."""
+        """Return the step (None outside the curves) and the value (its logarithm in log mode) at a canvas position."""
         scene = self.widget.mapToScene(position.toPoint())
         point = self._box.mapSceneToView(scene)
         inside = self._box.sceneBoundingRect().contains(scene)
         return (float(point.x()) if inside else None), float(point.y())
 
     def restyle(self, scale: float = 1.0) -> None:
-        """Take the colours of the theme, and lines `scale` times as wide: pens know only the pixels of the device."""
+        """Use the theme's colours. scale: factor on line widths, since pens count device pixels."""
         colours, scale = theme.colours(), scale * self.devicePixelRatioF()
         restyle_plot(self.widget, {"bottom": "Step"})
         self._item.getAxis("bottom").setTickPen(pen(colours.border))
-        self._item.getAxis("left").setGrid(30)  # none for the steps: marks are vertical, and a grid costs a millisecond
+        self._item.getAxis("left").setGrid(30)  # no vertical grid: it looks like marks and costs 1 ms
         for line, curve, dots in self._lines:
             curve.setPen(pen(line.style.colour(), scale * _WIDTHS[line.style.kind]))
             dots.setPen(None)
@@ -167,18 +167,18 @@ class PlotCanvas(ThemedPlot):
         self._note.fill.setColor(QColor(colours.surface))
 
     def _fitting(self, drawn: Sequence[tuple[Values, Values]], steps: Range) -> Range:
-        # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
+        # Fit raw curves only: smoothed curves lie within them, and stretch outliers over many steps.
         kinds = [line.style.kind for line, _, _ in self._lines]
         rough = [points for kind, points in zip(kinds, drawn, strict=True) if kind != "bold"]
         few = all(kind == "dots" for kind in kinds)
-        smooth = not rough  # a smoothed curve has no outliers to skip
+        smooth = not rough
         skip_early = not (self._log or few or smooth)
         return curves.values_range(
             rough or drawn, steps, self.ranges()[1], skip_early=skip_early, skip_outliers=not smooth
         )
 
     def _prepare(self) -> None:
-        """Thinning and ranges are ours: pyqtgraph's own cost several times as much on a million points."""
+        """Switch off pyqtgraph's thinning and auto range, which take several times as long for a million points."""
         item, box = self._item, self._box
         item.setDownsampling(auto=False)
         item.setClipToView(False)
@@ -205,19 +205,19 @@ class PlotCanvas(ThemedPlot):
 
 
 class StepAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """Steps are whole numbers with thousands separators."""
+    """An axis of whole steps with thousands separators."""
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        """10000.0 -> '10,000', 0.5 -> ''."""
+        """Return labels: 10000.0 -> '10,000', 0.5 -> ''."""
         return [f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else "" for value in values]
 
 
 class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """Values, or in log mode their logarithms: then labelled at 1, 2 and 5, so that labels don't overlap."""
+    """An axis of values. In log mode, only 1, 2 and 5 are labelled, so that labels don't overlap."""
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:  # noqa: N803
-        """Where ticks are, as logarithms in log mode."""
-        if not self.logMode or maxVal - minVal > 12:  # decades; pyqtgraph thins out so many by itself
+        """Return tick positions, as logarithms in log mode."""
+        if not self.logMode or maxVal - minVal > 12:  # over 12 decades, pyqtgraph thins ticks well
             ticks: Ticks = super().tickValues(minVal, maxVal, size)
             return ticks
         low, high = 10.0**minVal, 10.0**maxVal
@@ -230,7 +230,7 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         return [(1.0, labelled), (0.1, [position for digit, position in seen if digit not in (1, 2, 5)])]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        """0.05 -> '0.05'; the ticks between 1, 2 and 5 have no label."""
+        """Return labels: 0.05 -> '0.05'; '' for ticks between 1, 2 and 5."""
         if not self.logMode:
             texts: list[str] = super().tickStrings(values, scale, spacing)
             return texts
@@ -238,7 +238,7 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 
 def bare_plot(axes: Mapping[str, pg.AxisItem]) -> pg.PlotWidget:
-    """A pyqtgraph widget with these axes ('bottom', 'left'), and without menu, buttons and frame."""
+    """Return a pyqtgraph widget with these axes ('bottom', 'left') and without menu, buttons or frame."""
     widget = pg.PlotWidget(axisItems=axes)
     widget.setFrameShape(pg.PlotWidget.Shape.NoFrame)
     item = widget.getPlotItem()
@@ -253,7 +253,7 @@ def bare_plot(axes: Mapping[str, pg.AxisItem]) -> pg.PlotWidget:
 
 
 def restyle_plot(widget: pg.PlotWidget, labels: Mapping[str, str]) -> None:
-    """Give background and axes the colours of the theme, and axes their labels."""
+    """Apply the theme's colours to background and axes, and set axis labels."""
     colours = theme.colours()
     widget.setBackground(colours.surface)
     points = f"{_small_font().pointSizeF():.1f}pt"
@@ -267,7 +267,7 @@ def restyle_plot(widget: pg.PlotWidget, labels: Mapping[str, str]) -> None:
 
 
 def pen(colour: str, width: float = 1) -> QPen:
-    """A pen of whole pixels of the device."""
+    """Return a pen of a whole number of device pixels."""
     pen: QPen = pg.mkPen(colour, width=max(1, round(width)))
     return pen
 
@@ -279,7 +279,7 @@ def _small_font() -> QFont:
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
-    """Some four to nine multiples of 1, 2 or 5 times a power of ten."""
+    """Return four to nine round numbers (1, 2 or 5 times a power of ten) between two values."""
     power = 10.0 ** math.floor(math.log10((high - low) / 4))
     step = max(factor for factor in (1, 2, 5) if factor * power * 4 <= high - low or factor == 1) * power
     first = math.ceil(low / step)

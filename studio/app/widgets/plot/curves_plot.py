@@ -1,4 +1,4 @@
-"""Curves of several runs over one another. Importing this module imports pyqtgraph (0.4 s)."""
+"""The plot that compares runs. Importing the module imports pyqtgraph (0.4 s)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.core.curves import SMOOTHING_STEPS
 
 
 class Points(Protocol):
-    """A curve as it comes: values at rising steps."""
+    """Values at rising steps."""
 
     @property
     def steps(self) -> Numbers: ...
@@ -23,32 +23,32 @@ class Points(Protocol):
 
 
 class FigureTab(PlotTab):
-    """One figure of all runs, each with its label and one of the theme's curve colours."""
+    """A figure of all runs, each with a label and a colour of the theme."""
 
     def __init__(self, smoothing: float = 0.0) -> None:
         super().__init__(smoothing)
         self._runs: list[tuple[str, int, Series]] = []
 
     def clear(self) -> None:
-        """Forget all runs."""
+        """Remove all runs."""
         self._runs, self.smoothed = [], []
 
     def add(self, label: str, tint: int, curve: Points) -> None:
-        """Add a run."""
+        """Add a run's curve. tint: index into the theme's curve colours."""
         series = Series()
         series.append(curve.steps, curve.values)
         self._runs.append((label, tint, series))
         self.smoothed.append(Smoothed(series, self.smoothing))
 
     def lines(self) -> list[PlotLine]:
-        """Only the smoothed curves, if they are: the raw ones would hide each other."""
+        """Return the smoothed curves if smoothing is on, else the raw curves."""
         pairs = zip(self._runs, self.smoothed, strict=True)
         if self.smoothing > 0:
             return [PlotLine(label, mean, LineStyle("bold", tint)) for (label, tint, _), mean in pairs]
         return [PlotLine(label, raw, LineStyle("thin", tint)) for label, tint, raw in self._runs]
 
     def columns(self) -> list[tuple[str, PlotCurve]]:
-        """Raw and smoothed values of each run."""
+        """Return each run's raw and smoothed values."""
         columns: list[tuple[str, PlotCurve]] = []
         for (label, _, series), smoothed in zip(self._runs, self.smoothed, strict=True):
             columns += [(label, series), (f"{label}, smoothed", smoothed)]
@@ -56,17 +56,17 @@ class FigureTab(PlotTab):
 
 
 class CurvesPlot(TimePlot):
-    """Runs to compare, a tab for each figure, with a legend."""
+    """The plot that compares runs, with a tab for each figure."""
 
     def __init__(self) -> None:
         figures = {LOSS: FigureTab(SMOOTHING_STEPS)}
-        super().__init__("Curves of the chosen runs", figures, long_legend=True)
+        super().__init__("Curves of the selected runs", figures, long_legend=True)
         self._figures = figures
 
     def set_curves(self, runs: Sequence[tuple[str, Mapping[str, Points]]], *, keep_view: bool = False) -> None:
-        """Show (label, its curves by figure) of each run, in the order of the theme's curve colours.
+        """Show runs: (label, curves by figure) each, in the order of the theme's curve colours.
 
-        keep_view: they are the same runs with newer curves, and what the user looks at stays.
+        keep_view: keep the visible range, because the same runs have newer curves.
         """
         before = self.tab()
         for figure in self._figures.values():
@@ -81,7 +81,7 @@ class CurvesPlot(TimePlot):
             self._on_tab_changed()
 
     def _show_tabs(self, names: list[str]) -> None:
-        """Have a tab for each of these; the one on show stays if it is among them."""
+        """Show these tabs, and keep the current tab if possible."""
         kept = self.bar.tabText(self.bar.currentIndex())
         with QSignalBlocker(self.bar):
             while self.bar.count():

@@ -1,4 +1,4 @@
-"""The legend of a plot, and the crosshair whose values are read in it."""
+"""The plot's legend and the crosshair, whose values the legend shows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SWATCH = 18
 _GAP = 6
 _BETWEEN = 16
 _LONGEST_LABEL = 150
-_WIDEST_VALUE = "0.08888"  # "1.234e-05" reaches into the gap to the next part
+_WIDEST_VALUE = "0.08888"  # "1.234e-05" extends into the gap before the next entry
 _WIDEST_STEP = "8,888,888"
-_NEAR = 5  # pixels between the crosshair and a mark that it names
+_NEAR = 5  # pixels; a mark this close to the crosshair is named
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """One part of the legend: a curve, its style and the unit of its values. Without a style it shows the step."""
+    """A legend entry: a curve with its style and unit; without a style, the step."""
 
     label: str
     style: LineStyle | None = None
@@ -36,7 +36,7 @@ STEP = LegendEntry("Step")
 
 
 class PlotLegend(QWidget):
-    """Parts of fixed width in rows that wrap: nothing moves when values change."""
+    """A legend in wrapping rows. Entries have a fixed width, so that changing values don't move them."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +48,7 @@ class PlotLegend(QWidget):
         self.setAccessibleName("Values under the crosshair")
 
     def set_entries(self, entries: Sequence[LegendEntry]) -> None:
-        """Show these parts, their values not known yet."""
+        """Show these entries, without values."""
         if tuple(entries) != self._entries:
             self._entries = tuple(entries)
             self._values = ("",) * len(entries)
@@ -56,37 +56,33 @@ class PlotLegend(QWidget):
             self.update()
 
     def set_values(self, values: Sequence[str]) -> None:
-        """Show a value for each part."""
+        """Show a value for each entry."""
         if tuple(values) != self._values:
             self._values = tuple(values)
             self.update()
 
     def values(self) -> dict[str, str]:
-        """What is shown, by label."""
+        """Return the shown values by label."""
         return {entry.label: value for entry, value in zip(self._entries, self._values, strict=True)}
 
     def heightForWidth(self, width: int) -> int:
-        """So many rows as the parts need."""
         rects = self._rects(width)
         return (rects[-1].bottom() + 1 if rects else self._row()) + 2
 
     def sizeHint(self) -> QSize:
-        """One row."""
         return QSize(320, self.heightForWidth(max(320, self.width())))
 
     def minimumSizeHint(self) -> QSize:
-        """It may be as narrow as its widest part."""
+        """Return the widest entry's width and a row's height."""
         widths = [self._width(entry) for entry in self._entries]
         return QSize(max(widths, default=80), self._row())
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another font needs other widths."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self.updateGeometry()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Swatch, label, value."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for entry, value, rect in zip(self._entries, self._values, self._rects(self.width()), strict=True):
@@ -129,7 +125,11 @@ class PlotLegend(QWidget):
 
 
 class Crosshair(QObject):
-    """Shows the values at a step in the legend, the newest without a step, and names the mark near it."""
+    """A vertical line that follows the mouse; the legend shows the values at its step.
+
+    Without a crosshair, the legend shows the newest values. step_hovered: the crosshair's step. hover_ended: the
+    crosshair is hidden.
+    """
 
     step_hovered = Signal(int)
     hover_ended = Signal()
@@ -143,18 +143,18 @@ class Crosshair(QObject):
         self._step: float | None = None
 
     def set_lines(self, lines: Sequence[PlotLine]) -> None:
-        """Read these curves; their steps are those of the longest."""
+        """Read these curves; the longest curve provides the steps."""
         self._lines = tuple(lines)
         self._legend.set_entries([STEP, *(LegendEntry(line.label, line.style, line.unit) for line in lines)])
         self.refresh()
 
     def step(self) -> float | None:
-        """The step under the crosshair."""
+        """Return the crosshair's step; None while hidden."""
         return self._step
 
     @Slot(float)
     def hover(self, near: float) -> None:
-        """Go to the nearest step that has a value."""
+        """Move to the nearest step with a value."""
         longest = max(self._lines, key=_length, default=None)
         step = longest.nearest_step(near) if longest else None
         if step is None or step == self._step:
@@ -165,7 +165,7 @@ class Crosshair(QObject):
 
     @Slot()
     def leave(self) -> None:
-        """Hide; the legend shows the newest values."""
+        """Hide the crosshair and show the newest values."""
         if self._step is not None:
             self._step = None
             self.refresh()
@@ -173,7 +173,7 @@ class Crosshair(QObject):
 
     @Slot(int)
     def walk(self, columns: int) -> None:
-        """Go on by some pixels, but at least to the next step."""
+        """Move by some pixels, and at least to the next step."""
         (left, right), _ = self._canvas.ranges()
         steps = max((line.curve.steps for line in self._lines), key=len, default=None)
         if steps is None or not len(steps):
@@ -185,7 +185,7 @@ class Crosshair(QObject):
         self.hover(max(here + ahead, next_step) if columns > 0 else min(here + ahead, next_step))
 
     def refresh(self) -> None:
-        """Read the values anew: the data or the view have changed."""
+        """Update the values, because the data or the view has changed."""
         newest = max((float(line.curve.steps[-1]) for line in self._lines if len(line.curve.steps)), default=None)
         shown = self._step if self._step is not None else newest
         texts = [formatting.number(int(shown)) if shown is not None else "–"]
@@ -206,7 +206,7 @@ class Crosshair(QObject):
 
 
 def _paint_swatch(painter: QPainter, style: LineStyle, rect: QRectF) -> None:
-    """A piece of the curve."""
+    """Draw a short piece of the curve."""
     middle = rect.center().y()
     painter.setPen(QPen(QColor(style.colour()), 2.5 if style.kind == "bold" else 1.5))
     painter.drawLine(QPointF(rect.left(), middle), QPointF(rect.right(), middle))

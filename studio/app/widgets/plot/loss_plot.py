@@ -1,4 +1,4 @@
-"""The plot of one run: its losses and, a tab away, other series. Importing this module imports pyqtgraph (0.4 s)."""
+"""The plot of a run: losses and other series. Importing the module imports pyqtgraph (0.4 s)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARK_NAMES: dict[MarkKind, str] = {"checkpoint": "Checkpoint", "incident": "Inc
 
 
 class SeriesTab(PlotTab):
-    """A series and its smoothed curve. validation: beside it, points of held-out sprites. dots: show each value."""
+    """A series with its smoothed curve. validation: points to draw beside it. dots: draw each value as a dot."""
 
     def __init__(
         self, name: str, unit: str = "", smoothing: float = 0.0, validation: Series | None = None, *, dots: bool = False
@@ -25,7 +25,7 @@ class SeriesTab(PlotTab):
         self.smoothed = [Smoothed(self.raw, smoothing)]
 
     def lines(self) -> list[PlotLine]:
-        """Raw and smoothed, or raw alone but in full colour; then the points of the held-out sprites."""
+        """Return raw and smoothed curve, or only the raw curve in full colour, and the validation points."""
         if self.smoothing > 0:
             lines = [
                 PlotLine(self._name, self.raw, LineStyle("raw"), self._unit),
@@ -34,11 +34,11 @@ class SeriesTab(PlotTab):
         else:
             lines = [PlotLine(self._name, self.raw, LineStyle("dots" if self._dots else "thin"), self._unit)]
         if self.validation is not None:
-            lines.append(PlotLine("Held out", self.validation, LineStyle("dots", 1)))
+            lines.append(PlotLine("Validation", self.validation, LineStyle("dots", 1)))
         return lines
 
     def columns(self) -> list[tuple[str, PlotCurve]]:
-        """Raw and smoothed values, and those of the held-out sprites."""
+        """Return raw, smoothed and validation values."""
         columns: list[tuple[str, PlotCurve]] = [(self._name.lower(), self.raw), ("smoothed", self.smoothed[0])]
         if self.validation is not None:
             columns.append(("validation", self.validation))
@@ -46,40 +46,40 @@ class SeriesTab(PlotTab):
 
 
 class LossPlot(TimePlot):
-    """One run: loss (raw, smoothed, validation) and, a tab away, other series over the same steps."""
+    """The plot of a run: loss (raw, smoothed, validation), and other series in tabs."""
 
     def __init__(self) -> None:
         validation = Series()
         tabs = {LOSS: SeriesTab(LOSS, smoothing=SMOOTHING_STEPS, validation=validation)}
         super().__init__("Loss over steps", tabs)
         self.validation, self.tabs = validation, tabs
-        self.bar.setTabToolTip(0, "Show how wrong the model is; lower is better.")
+        self.bar.setTabToolTip(0, "Show the loss; lower is better.")
 
     def append(self, steps: Numbers, losses: Numbers) -> None:
-        """Append losses at rising `steps`; of a resumed run, they replace all that came after its first step."""
+        """Append losses at rising `steps`. In a resumed run, they replace later losses."""
         if self.tabs[LOSS].raw.append(steps, losses):
             first = int(steps[0])
             for name, tab in self.tabs.items():
                 if name != LOSS:
                     tab.raw.cut(first)
-            self.validation.cut(first + 1)  # a figure after `first` steps was measured before step `first` was taken
+            self.validation.cut(first + 1)  # the validation after `first` steps precedes step `first`
             self.marks[:] = [mark for mark in self.marks if mark.step <= first]
         self.data_changed()
 
     def append_validation(self, step: int, loss: float) -> None:
-        """Append a point of the validation line."""
+        """Append a validation loss."""
         self.validation.append([step], [loss])
         self.data_changed()
 
     def append_series(
         self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, position: int = -1, dots: bool = False
     ) -> None:
-        """Append to another series ('Learning rate'); the first call with a name adds its tab, at `position` or last.
+        """Append to a named series ('Learning rate'). The first call adds a tab, at `position` or last.
 
-        dots: show each value, as they are few.
+        dots: draw each value as a dot, for sparse values.
         """
         if name not in self.tabs:
-            noisy = len(steps) > 1 and steps[1] - steps[0] == 1  # a value for each step, like the losses
+            noisy = len(steps) > 1 and steps[1] - steps[0] == 1  # a value for each step
             self.tabs[name] = SeriesTab(name, unit, SMOOTHING_STEPS if noisy else 0.0, dots=dots)
             index = self.bar.insertTab(position, name)
             self.bar.setTabToolTip(index, f"Show '{name}' over the same steps.")
@@ -88,14 +88,14 @@ class LossPlot(TimePlot):
             self.data_changed()
 
     def add_mark(self, step: int, kind: MarkKind, text: str = "") -> None:
-        """Mark a step on every tab; there is one 'best', and one mark of a kind at a step."""
+        """Mark a step on all tabs. There is one 'best' mark, and one mark of a kind at a step."""
         text = f"{text or _MARK_NAMES[kind]}, step {formatting.number(step)}"
         others = [mark for mark in self.marks if mark.kind != kind or (kind != "best" and mark.step != step)]
         self.marks[:] = [*others, StepMark(step, kind, text)]
         self.data_changed()
 
     def clear(self) -> None:
-        """Forget all data: a new run begins."""
+        """Remove all data, for a new run."""
         self.bar.setCurrentIndex(0)
         while self.bar.count() > 1:
             self.bar.removeTab(1)

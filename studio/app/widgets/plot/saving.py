@@ -1,4 +1,4 @@
-"""A plot as a file: PNG, SVG, or its numbers as CSV."""
+"""Saves a plot as PNG, SVG or CSV."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from studio.core.files import atomic_path, write_atomic
 
 Column = tuple[str, PlotCurve]
 
-SCALE = 2  # pixels of a PNG to one on the screen
+SCALE = 2  # PNG pixels for a logical pixel
 
 _MARGIN = 12
 
 
 def save(legend: QWidget, canvas: PlotCanvas, columns: Sequence[Column], path: Path) -> None:
-    """Write a plot as it is on show, or `columns` as a table. Raises OSError, or UsageError for another suffix."""
+    """Save the plot as shown (.png, .svg), or its columns (.csv). Raises OSError, or UsageError for another suffix."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
         write_atomic(path, table(columns).encode())
         return
     if suffix not in (".png", ".svg"):
-        raise UsageError(f"A plot can't be saved as '{suffix}'.", "Choose a name that ends in .png, .svg or .csv.")
+        raise UsageError(f"Plots can't be saved as '{suffix}'.", "Use a name with .png, .svg or .csv.")
     with atomic_path(path) as temporary:
         (_write_png if suffix == ".png" else _write_svg)(legend, canvas, temporary)
 
 
 def table(columns: Sequence[Column]) -> str:
-    """One line for every step of any column; a field is empty where a column has no value."""
+    """Return CSV with a row for each step; cells without a value stay empty."""
     steps = np.unique(np.concatenate([np.zeros(0), *(curve.steps for _, curve in columns)]))
     fields = [[f"{step:.0f}" for step in steps.tolist()]]
     for _, curve in columns:
         texts = [""] * len(steps)
         rows = np.searchsorted(steps, curve.steps)
         for area, value in zip(rows.tolist(), curve.values.tolist(), strict=True):
-            texts[area] = f"{value:.9g}"  # as much as a float32 holds
+            texts[area] = f"{value:.9g}"  # float32 precision
         fields.append(texts)
     head = io.StringIO()
     csv.writer(head, lineterminator="\n").writerow(["step", *(name for name, _ in columns)])
@@ -66,7 +66,7 @@ def _write_png(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
 
 
 def _write_svg(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
-    """pyqtgraph's own exporter fails with current versions of Qt."""
+    """Write SVG with Qt, because pyqtgraph's exporter fails with Qt 6.11 ('not enough values to unpack')."""
     size = _area(legend, canvas).size()
     generator = QSvgGenerator()
     generator.setFileName(str(path))
@@ -81,7 +81,7 @@ def _write_svg(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
 
 
 def _paint(painter: QPainter, legend: QWidget, canvas: PlotCanvas) -> None:
-    """Legend and curves on the background of the curves, without the page around them."""
+    """Draw the legend and the curves on the plot's background."""
     area = _area(legend, canvas)
     painter.fillRect(QRect(QPoint(), area.size()), QColor(theme.colours().surface))
     for part in (legend, canvas):
@@ -89,5 +89,5 @@ def _paint(painter: QPainter, legend: QWidget, canvas: PlotCanvas) -> None:
 
 
 def _area(legend: QWidget, canvas: PlotCanvas) -> QRect:
-    """Where the two are in their parent, with a margin."""
+    """Return the rectangle of legend and canvas in their parent, with a margin."""
     return legend.geometry().united(canvas.geometry()).adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN)

@@ -1,4 +1,4 @@
-"""A scatter plot of predicted against true numbers of held-out sprites. Importing it imports pyqtgraph (0.4 s)."""
+"""A scatter plot of predicted against true numbers. Importing the module imports pyqtgraph (0.4 s)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from studio.app.widgets import factory
 from studio.app.widgets.plot.canvas import ThemedPlot, ValueAxis, bare_plot, pen, restyle_plot
 from studio.core import formatting
 
-_DOT, _DOT_SEEN = 7, 10  # pixels across: a dot, and the one that is pointed at
+_DOT, _DOT_SEEN = 7, 10  # diameters in pixels: a dot, and the hovered dot
 _SMALLEST = 160  # logical pixels
-_MARGIN = 0.05  # share of the range that is left free around the dots
+_MARGIN = 0.05  # free share of the range around the dots
 
 
 class ScatterDots(ThemedPlot):
-    """A dot a sprite: to the right what is true, upwards what is predicted; on the diagonal both are the same."""
+    """A dot for each sprite: x is the true, y the predicted number. Perfect predictions lie on the diagonal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class ScatterDots(ThemedPlot):
         self.restyle()
 
     def set_points(self, points: NDArray[np.float32]) -> None:
-        """Show float32 [2, N], predicted and true; those whose true number is not known are left out."""
+        """Show float32 [2, N], predicted and true. Sprites with an unknown true number are skipped."""
         predicted, true = points[:, np.isfinite(points).all(0)].astype(np.float64)
         self.points.setData(x=true, y=predicted)
         low, high = (
@@ -44,27 +44,25 @@ class ScatterDots(ThemedPlot):
         )
         low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
         self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
-        self.setAccessibleDescription(f"{formatting.count(len(predicted), 'sprite')}, one dot each.")
+        self.setAccessibleDescription(f"{formatting.count(len(predicted), 'sprite')}, a dot each.")
 
     def sizeHint(self) -> QSize:
         return QSize(2 * _SMALLEST, 2 * _SMALLEST)
 
     def minimumSizeHint(self) -> QSize:
-        """Below it the dots would say nothing."""
         return QSize(_SMALLEST, _SMALLEST)
 
     def restyle(self) -> None:
-        """Take the colours of the theme."""
         colours = theme.colours()
         restyle_plot(self.widget, {"bottom": "True", "left": "Predicted"})
         self._diagonal.setPen(pen(colours.muted, self.devicePixelRatioF()))
         dots = QColor(colours.accent)
         self.points.opts.update(hoverBrush=pg.mkBrush(dots), hoverPen=pen(colours.text), hoverSize=_DOT_SEEN)
-        dots.setAlphaF(0.55)  # where many lie over one another it is darker
+        dots.setAlphaF(0.55)  # overlapping dots look darker
         self.points.setBrush(pg.mkBrush(dots))
 
     def _prepare(self) -> None:
-        """A picture to look at and to point at: nothing is dragged or zoomed, and both axes have one scale."""
+        """Disable zoom and pan, and use the same scale on both axes."""
         item = self._item
         item.setMouseEnabled(x=False, y=False)
         item.setAspectLocked(True)
@@ -84,19 +82,19 @@ def _tip(x: float, y: float, data: object) -> str:
 
 
 class ScatterPlot(QWidget):
-    """The dots of one number, and where there are several a choice of which."""
+    """A scatter plot with a combo box that chooses the number."""
 
     def __init__(self) -> None:
         super().__init__()
         self._pairs: NDArray[np.float32] = np.zeros((2, 0, 0), np.float32)
         self.choice = QComboBox()
         self.dots = ScatterDots()
-        factory.set_name_and_tip(self.choice, "Number", "Which of the numbers the dots show.")
+        factory.set_name_and_tip(self.choice, "Number", "The number to plot.")
         self.setLayout(factory.column(self.choice, self.dots, spacing=factory.GRID // 2))
         self.choice.currentIndexChanged.connect(self._on_number_chosen)
 
     def set_pairs(self, pairs: NDArray[np.float32], names: Sequence[str]) -> None:
-        """Show float32 [2, N, T], what is predicted and what is true of N sprites, of T numbers with these names."""
+        """Show float32 [2, N, T], predicted and true values of N sprites and T numbers with these names."""
         self._pairs = pairs
         if [self.choice.itemText(index) for index in range(self.choice.count())] != list(names):
             with QSignalBlocker(self.choice):

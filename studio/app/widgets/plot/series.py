@@ -1,4 +1,4 @@
-"""Values over steps that grow at the end, smoothed as they grow, and the lines that are drawn of them."""
+"""Growing series of values over steps, their smoothing, and lines to draw."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DASH = "–"
 
 
 class GrowingArray:
-    """A float64 array that grows at the end without copying all of it each time."""
+    """A float64 array that grows at the end in amortized constant time."""
 
     def __init__(self) -> None:
         self._room = np.empty(256)
@@ -31,15 +31,15 @@ class GrowingArray:
         return self._count
 
     def view(self) -> Values:
-        """What is in it, not copied."""
+        """Return the values, not copied."""
         return self._room[: self._count]
 
     def truncate(self, count: int) -> None:
-        """Forget all but the first `count`."""
+        """Keep only the first `count` values."""
         self._count = min(self._count, count)
 
     def extend(self, values: Values) -> None:
-        """Append."""
+        """Append values."""
         end = self._count + len(values)
         if end > len(self._room):
             larger = np.empty(max(end, 2 * len(self._room)))
@@ -50,7 +50,7 @@ class GrowingArray:
 
 
 class PlotCurve(Protocol):
-    """What a plot draws."""
+    """Steps and values of a curve to draw."""
 
     @property
     def steps(self) -> Values: ...
@@ -59,7 +59,7 @@ class PlotCurve(Protocol):
 
 
 class Series:
-    """Values at rising steps, as float64; what is not finite is kept as not a number."""
+    """Values at rising steps, as float64. Infinite values are stored as NaN."""
 
     def __init__(self) -> None:
         self._steps = GrowingArray()
@@ -71,7 +71,7 @@ class Series:
 
     @property
     def steps(self) -> Values:
-        """The steps; whole numbers."""
+        """The steps, whole numbers."""
         return self._steps.view()
 
     @property
@@ -80,7 +80,7 @@ class Series:
         return self._values.view()
 
     def append(self, steps: Numbers, values: Numbers) -> bool:
-        """Append; what was known from steps[0] on is replaced. Returns whether something was."""
+        """Append values. Earlier values from steps[0] on are replaced. Return whether any were replaced."""
         new_steps = np.asarray(steps, dtype=np.float64)
         new_values = np.array(values, dtype=np.float64)
         if not len(new_steps):
@@ -92,7 +92,7 @@ class Series:
         return replaced
 
     def cut(self, step: float) -> bool:
-        """Forget everything from `step` on. Returns whether there was something."""
+        """Remove all values from `step` on. Return whether any were removed."""
         if not len(self) or self.steps[-1] < step:
             return False
         count = int(np.searchsorted(self.steps, step))
@@ -102,15 +102,15 @@ class Series:
         return True
 
     def take_first_changed(self) -> int:
-        """The first index whose value may be another than at the last call."""
+        """Return the first index whose value may have changed since the last call."""
         changed, self._first_changed = self._first_changed, len(self)
         return changed
 
 
 class Smoothed:
-    """The exponential mean of a series as `curves.smooth_curve` has it; each value is computed once.
+    """The exponential mean of a series, as in `curves.smooth`. Computes each value once.
 
-    Only one `Smoothed` may follow a series.
+    A series supports only one `Smoothed`.
     """
 
     def __init__(self, source: Series, constant: float = 0.0) -> None:
@@ -125,6 +125,7 @@ class Smoothed:
 
     @constant.setter
     def constant(self, steps: float) -> None:
+        """The time constant in steps; 0 for no smoothing."""
         if steps != self._constant:
             self._constant = steps
             self._values.truncate(0)
@@ -146,13 +147,13 @@ class Smoothed:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """How a line is drawn: its kind, and which of the theme's curve colours it has."""
+    """A line's kind, and its index into the theme's curve colours."""
 
     kind: LineKind
     tint: int = 0
 
     def colour(self) -> str:
-        """Its colour in the current theme."""
+        """Return the colour in the current theme."""
         colours = theme.colours()
         full = colours.curves[self.tint % len(colours.curves)]
         return theme.mix(colours.surface, full, 0.42) if self.kind == "raw" else full
@@ -160,7 +161,7 @@ class LineStyle:
 
 @dataclass(frozen=True, eq=False)
 class PlotLine:
-    """A curve with its label, its style and the unit of its values."""
+    """A curve with label, style and unit."""
 
     label: str
     curve: PlotCurve
@@ -168,7 +169,7 @@ class PlotLine:
     unit: str = ""
 
     def points(self, low: float, high: float, columns: int, *, log: bool) -> tuple[Values, Values]:
-        """What to draw between two steps: all peaks of a rough curve, some points of a smooth one."""
+        """Return steps and values to draw between two steps: all peaks of a rough curve, samples of a smooth curve."""
         thin = curves.decimate if self.style.kind == "bold" else curves.envelope
         steps, values = thin(self.curve.steps, self.curve.values, low, high, columns)
         if log:
@@ -176,7 +177,7 @@ class PlotLine:
         return steps, values
 
     def value_at(self, step: float) -> float | None:
-        """The newest value at `step`; None before the curve begins and, dots aside, after it has ended."""
+        """Return the newest value at `step`; None before the curve's start and, except for dots, after its end."""
         steps = self.curve.steps
         index = int(np.searchsorted(steps, step, side="right")) - 1
         if index < 0 or (self.style.kind != "dots" and step > steps[-1]):
@@ -184,14 +185,14 @@ class PlotLine:
         return float(self.curve.values[index])
 
     def reading(self, step: float | None) -> str:
-        """That value in words; without a step, the newest."""
+        """Return the value at a step as text; without a step, the newest value."""
         value = self.value_at(step if step is not None else self._last())
         if value is None:
             return _DASH
         return f"{formatting.decimal(value)} {self.unit}".rstrip()
 
     def nearest_step(self, step: float) -> float | None:
-        """The step of the curve's own that is nearest; None while it is empty."""
+        """Return the curve's step nearest to `step`; None for an empty curve."""
         steps = self.curve.steps
         if not len(steps):
             return None
@@ -206,7 +207,7 @@ class PlotLine:
 
 @dataclass(frozen=True)
 class StepMark:
-    """A mark at a step, with words for whoever points at it."""
+    """A mark at a step. text: shown at the crosshair."""
 
     step: int
     kind: MarkKind

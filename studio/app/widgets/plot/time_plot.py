@@ -1,4 +1,4 @@
-"""A plot over steps, in tabs, that redraws only what has changed and is visible."""
+"""A plot of curves over steps, with tabs; redraws only visible changes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from studio.app.widgets.plot.series import PlotCurve, PlotLine, Smoothed, StepMa
 from studio.app.widgets.plot.view import PlotInput, PlotView
 from studio.core import formatting
 
-_PROMPT_MS = 15  # after what the user does; new data wait for the interval
-_TIP = "Drag to move, turn the wheel to zoom (with Ctrl: the values), double-click or press 0 to show all."
+_PROMPT_MS = 15  # delay after user input; new data wait for the interval
+_TIP = "Drag to pan, scroll to zoom, Ctrl+scroll: Y axis. Double-click or 0: show all."
 _PER_DECADE = 10
 _LAST = 4 * _PER_DECADE  # 10,000 steps
 _SLIDER_WIDTH = 88
 
 
 class PlotTab(ABC):
-    """What one tab shows, and how. smoothing: the time constant of its smoothed curves in steps, or 0 for none."""
+    """The content of a tab. smoothing: time constant of smoothed curves in steps; 0 for no smoothing."""
 
     def __init__(self, smoothing: float = 0.0) -> None:
         self.log = False
@@ -36,24 +36,24 @@ class PlotTab(ABC):
         self.smoothed: list[Smoothed] = []
 
     def set_smoothing(self, steps: float) -> None:
-        """Smooth all its curves with this time constant."""
+        """Smooth all curves with this time constant in steps."""
         self.smoothing = steps
         for curve in self.smoothed:
             curve.constant = steps
 
     @abstractmethod
     def lines(self) -> list[PlotLine]:
-        """What to draw."""
+        """Return the lines to draw."""
 
     @abstractmethod
     def columns(self) -> list[tuple[str, PlotCurve]]:
-        """The same as columns of a table."""
+        """Return the curves as table columns."""
 
 
 class TimePlot(QWidget):
-    """Tabs, legend, curves and controls. A subclass appends to the data of the tabs and calls `data_changed`.
+    """A plot with tabs, legend, curves and controls. Subclasses append to the tabs' data and call `data_changed`.
 
-    step_hovered: the step under the crosshair. hover_ended: the mouse has left. redrawn: it has been drawn anew.
+    step_hovered: the crosshair's step. hover_ended: the crosshair is hidden. redrawn: the plot was redrawn.
     save_requested: the Save button; the owner asks for a path and calls `save`.
     """
 
@@ -63,7 +63,7 @@ class TimePlot(QWidget):
     save_requested = Signal()
 
     def __init__(self, name: str, tabs: Mapping[str, PlotTab], *, long_legend: bool = False) -> None:
-        """long_legend: the smoothing has its place beside the tabs, not beside the legend."""
+        """Build the plot. long_legend: place the smoothing slider beside the tabs, not beside the legend."""
         super().__init__()
         self.marks: list[StepMark] = []
         self.bar = _tab_bar(tabs)
@@ -85,12 +85,12 @@ class TimePlot(QWidget):
         self.show_lines()
 
     def tab(self) -> PlotTab:
-        """The tab on show."""
+        """Return the current tab."""
         return self._tabs[self.bar.tabText(self.bar.currentIndex())]
 
     @Slot()
     def show_lines(self, *, set_values: bool = False) -> None:
-        """Show the lines of the tab; the visible steps stay, the values are fitted unless they are to stay too."""
+        """Show the current tab's lines and keep the visible steps. keep_values: keep the value range too."""
         tab = self.tab()
         with QSignalBlocker(self._log):
             self._log.setChecked(tab.log)
@@ -103,44 +103,44 @@ class TimePlot(QWidget):
 
     @Slot(bool)
     def set_log(self, log: bool) -> None:
-        """Logarithmic or linear axis of values for the tab on show."""
+        """Use a logarithmic or linear value axis for the current tab."""
         self.tab().log = log
         self.show_lines()
 
     @Slot(float)
     def set_smoothing(self, steps: float) -> None:
-        """Time constant of the smoothed curves of the tab on show, in steps; 0 switches them off."""
+        """Smooth the current tab's curves with this time constant in steps; 0 for no smoothing."""
         self.tab().set_smoothing(steps)
         self.show_lines()
 
     def set_redraw_interval_ms(self, interval_ms: int) -> None:
-        """Shortest time between redraws for new data: every redraw slows a training beside it."""
+        """Set the shortest time between redraws for new data, since redraws slow a training down."""
         self._interval_ms = interval_ms
 
     @Slot()
     def data_changed(self) -> None:
-        """Redraw soon, if visible; else when shown again."""
+        """Redraw soon, or when shown again."""
         self._schedule_redraw(self._interval_ms)
 
     @Slot()
     def auto_range(self) -> None:
-        """Fit the axes to the data, and follow new data again."""
+        """Fit the axes to the data and follow new data."""
         self._view.fit()
 
     @Slot()
     def refresh(self, detail: int = 1) -> None:
-        """Redraw now, with so many points for each pixel."""
+        """Redraw now. detail: points for each pixel."""
         self.canvas.draw(self._view.steps(), fit_values=self._view.fits, detail=detail)
         for kind in ("checkpoint", "incident", "best"):
             steps = np.array([mark.step for mark in self.marks if mark.kind == kind], dtype=float)
             self.canvas.draw_marks(kind, steps)
         self.crosshair.refresh()
-        self._dirty = False  # with that, also for our own change of the ranges
+        self._dirty = False  # set here, since set_ranges also marks the plot dirty
         self._timer.stop()
         self.redrawn.emit()
 
     def save(self, path: Path) -> None:
-        """Write the tab on show as .png, .svg or .csv. Raises OSError, or UsageError for another suffix."""
+        """Save the current tab as .png, .svg or .csv. Raises OSError, or UsageError for another suffix."""
         self.refresh(saving.SCALE)
         try:
             saving.save(self.legend, self.canvas, self.tab().columns(), path)
@@ -148,19 +148,15 @@ class TimePlot(QWidget):
             self.refresh()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Catch up with what came while hidden."""
+        """Redraw if the data changed while hidden."""
         super().showEvent(event)
         if self._dirty:
             self._schedule_redraw(0)
 
     def _lay_out(self, *, long_legend: bool) -> None:
-        factory.set_name_and_tip(
-            self._log, "Logarithmic axis", "Show the values on a logarithmic axis, where small ones stay apart."
-        )
-        fit = factory.tool_button(
-            "fit", "Show all", "Fit the axes to the data and follow it again, as a double-click does."
-        )
-        save = factory.tool_button("save", "Save plot", "Save this plot as a picture (PNG, SVG) or as a table (CSV).")
+        factory.set_name_and_tip(self._log, "Logarithmic axis", "Use a logarithmic Y axis.")
+        fit = factory.tool_button("fit", "Show all", "Fit the axes to the data and follow new data. (Double-click)")
+        save = factory.tool_button("save", "Save plot", "Save this plot as PNG, SVG or CSV.")
         fit.clicked.connect(self.auto_range)
         save.clicked.connect(self.save_requested)
         head = factory.row(self.bar, self._log, fit, save)
@@ -205,7 +201,7 @@ class TimePlot(QWidget):
 
 
 class SmoothingSlider(QWidget):
-    """A time constant from 1 to 10,000 steps, or none. changed: by the user."""
+    """A slider for a time constant from 1 to 10,000 steps, or off. changed: the user moved the slider."""
 
     changed = Signal(float)
 
@@ -215,9 +211,7 @@ class SmoothingSlider(QWidget):
         self.slider.setRange(0, _LAST)
         self.slider.setPageStep(_PER_DECADE // 2)
         self.slider.setFixedWidth(_SLIDER_WIDTH)
-        factory.set_name_and_tip(
-            self.slider, "Smoothing", "Over how many steps the bold curve is averaged; at the left, none."
-        )
+        factory.set_name_and_tip(self.slider, "Smoothing", "Steps to average the bold curve over; leftmost: off.")
         self._words = QLabel()
         self._words.setToolTip(self.slider.toolTip())
         self._words.setMinimumWidth(self._words.fontMetrics().horizontalAdvance("10,000 steps") + 4)
@@ -233,7 +227,7 @@ class SmoothingSlider(QWidget):
 
     @Slot(int)
     def _moved(self, value: int) -> None:
-        # Two digits are enough: 1259 -> 1300.
+        # Round to two digits: 1259 -> 1300.
         steps = float(f"{10 ** (value / _PER_DECADE):.2g}") if value else 0.0
         self._say(steps)
         self.changed.emit(steps)
@@ -243,7 +237,7 @@ class SmoothingSlider(QWidget):
 
 
 def _tab_bar(names: Mapping[str, PlotTab]) -> QTabBar:
-    """A bar that chooses what a plot shows; it shrinks where there is little room."""
+    """Return a tab bar that shrinks if there is little room."""
     bar = QTabBar()
     bar.setAccessibleName("Curves")
     bar.setDrawBase(False)
@@ -253,5 +247,5 @@ def _tab_bar(names: Mapping[str, PlotTab]) -> QTabBar:
     for name in names:
         bar.addTab(name)
     for arrow in bar.findChildren(QToolButton):
-        arrow.setToolTip("Show the tabs further on.")
+        arrow.setToolTip("Scroll the tabs.")
     return bar

@@ -1,4 +1,4 @@
-"""Which part of its data a plot shows, and how mouse and keyboard move it."""
+"""The visible range of a plot, and its control by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from studio.app.widgets.plot.series import PlotLine
 from studio.core import curves
 from studio.core.curves import Range
 
-_EMPTY = (0.0, 100.0)  # steps, before there are any
-_NOTCH = 120  # eighths of a degree
-_FACTOR = 0.8  # of a notch
+_EMPTY = (0.0, 100.0)  # range of steps for an empty plot
+_NOTCH = 120  # wheel angle of a notch, in eighths of a degree
+_FACTOR = 0.8  # zoom factor of a notch
 _WALKS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -20, Qt.Key.Key_PageDown: 20}
 _ZOOMS = {Qt.Key.Key_Plus: _FACTOR, Qt.Key.Key_Equal: _FACTOR, Qt.Key.Key_Minus: 1 / _FACTOR}
 _FITS = (Qt.Key.Key_0, Qt.Key.Key_Home)
 
 
 class PlotView(QObject):
-    """Follows the data until the user moves the view. The values fit what is visible until the user moves those.
+    """The visible range of a plot.
 
-    changed: another part is to be drawn, and soon, since the user waits for it.
+    Follows new data until the user moves the steps, and fits the values until the user moves the values.
+
+    changed: redraw soon, since the user waits.
     """
 
     changed = Signal()
 
     def __init__(self, canvas: PlotCanvas, crosshair: Crosshair) -> None:
         super().__init__(canvas)
-        self.fits = True  # the values, what is visible
+        self.fits = True  # fit the value range to the visible steps
         self._canvas = canvas
         self._crosshair = crosshair
         self._lines: tuple[PlotLine, ...] = ()
@@ -41,24 +43,24 @@ class PlotView(QObject):
         canvas.view_changed.connect(self.changed)
 
     def set_lines(self, lines: Sequence[PlotLine], *, set_values: bool) -> None:
-        """Show these; the visible steps stay, the values are fitted unless they are to stay too."""
+        """Show these lines and keep the visible steps. keep_values: keep the value range too."""
         self._lines = tuple(lines)
         self.fits = self.fits or not set_values
         self.changed.emit()
 
     def steps(self) -> Range:
-        """The steps to draw now."""
+        """Return the range of steps to draw."""
         return self._all_steps() if self._follows else self._canvas.ranges()[0]
 
     @Slot()
     def fit(self) -> None:
-        """Show everything, and follow new data again."""
+        """Show everything and follow new data."""
         self._follows = self.fits = True
         self.changed.emit()
 
     @Slot(float, float, bool)
     def zoom(self, factor: float, about: float, values: bool) -> None:
-        """Zoom steps or values about a point that stays; not a number stands for the crosshair or the middle."""
+        """Zoom steps or values about a fixed point; NaN stands for the crosshair or else the middle."""
         steps, shown = self._canvas.ranges()
         low, high = shown if values else steps
         if math.isnan(about):
@@ -70,13 +72,13 @@ class PlotView(QObject):
             self._canvas.set_ranges(steps, zoomed)
         else:
             whole = self._all_steps()
-            self._follows = zoomed[0] <= whole[0] and zoomed[1] >= whole[1]  # nothing more to see
+            self._follows = zoomed[0] <= whole[0] and zoomed[1] >= whole[1]  # zoomed out to everything
             self._canvas.set_ranges(zoomed, shown)
         self.changed.emit()
 
     @Slot(float)
     def pan(self, share: float) -> None:
-        """Move sideways by a share of the width."""
+        """Pan sideways by a share of the width."""
         (left, right), values = self._canvas.ranges()
         self._follows = False
         self._canvas.set_ranges((left + share * (right - left), right + share * (right - left)), values)
@@ -96,10 +98,10 @@ class PlotView(QObject):
 
 
 class PlotInput(QObject):
-    """Watches the canvas of a plot.
+    """Mouse and key input of a plot, as signals.
 
-    zoomed: factor, the point that stays (a step or a value; not a number: the crosshair), and whether it is the values
-    that are zoomed. panned: by which share of the width. walked: by how many pixels. fitted: all is to be shown.
+    hovered: the step under the mouse. left: the mouse has left. zoomed: factor, fixed point (step or value; NaN for the
+    crosshair), whether to zoom the values. panned: share of the width. walked: pixels. fitted: show everything.
     """
 
     hovered = Signal(float)
@@ -116,7 +118,7 @@ class PlotInput(QObject):
         canvas.widget.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take wheel and keys, look at the rest."""
+        """Handle wheel and keys, and watch mouse moves."""
         if isinstance(event, QWheelEvent):
             self._wheel(event)
             return True
@@ -138,7 +140,7 @@ class PlotInput(QObject):
             self.hovered.emit(step)
 
     def _wheel(self, event: QWheelEvent) -> None:
-        """Over the curves the steps are zoomed, over the axis of values or with Ctrl the values; sideways pans."""
+        """Zoom the steps; over the value axis or with Ctrl, zoom the values; pan for a sideways wheel."""
         turn = event.angleDelta()
         if abs(turn.x()) > abs(turn.y()):
             self.panned.emit(-0.1 * turn.x() / _NOTCH)

@@ -1,4 +1,4 @@
-"""A plot of an experiment: curves over a quantity, with marks. Importing it imports pyqtgraph (0.4 s)."""
+"""A plot for experiments: curves over a quantity, with marks. Importing the module imports pyqtgraph (0.4 s)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from studio.core.formatting import number
 from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
-_MOST_DECADES = 3  # with names between the powers of ten
-_MOST_BELOW_EACH_OTHER, _LEGEND_COLUMNS = 3, 3  # more names would hide the curves
-_ROOM_FOR_NAMES = 0.35  # of the curves' height
+_MOST_DECADES = 3  # more decades get ticks at powers of ten only
+_MOST_BELOW_EACH_OTHER, _LEGEND_COLUMNS = 3, 3  # a taller legend would hide the curves
+_ROOM_FOR_NAMES = 0.35  # share of the curves' height for the legend
 _DOT = 6
 _MARGIN = 0.04
 
 
 class _PlaceAxis(ValueAxis):
-    """An axis that names the places of few points instead of round numbers, and of many decades the powers of ten."""
+    """An axis with ticks at the data points if few, and at powers of ten over many decades."""
 
     def __init__(self, side: str) -> None:
         super().__init__(side)
         self.places: list[float] = []
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:  # noqa: N803
-        """Where the points are, if they are few."""
+        """Return tick positions."""
         if self.places:
             return [(1.0, _scaled(self.places, self.logMode))]
         if self.logMode and maxVal - minVal > _MOST_DECADES:
@@ -45,7 +45,7 @@ class _PlaceAxis(ValueAxis):
         return ticks
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        """1024.0 -> '1,024', or without places as other plots do."""
+        """Return labels: 1024.0 -> '1,024'."""
         if not self.places:
             texts: list[str] = super().tickStrings(values, scale, spacing)
             return [text.replace("e-0", "e-") for text in texts]
@@ -53,7 +53,7 @@ class _PlaceAxis(ValueAxis):
 
 
 class XYPlot(ThemedPlot):
-    """Shows a `Plot`; nothing in it is dragged or zoomed."""
+    """Widget for a `Plot`, without zoom or pan."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class XYPlot(ThemedPlot):
         self._bottom = _PlaceAxis("bottom")
         self.widget = bare_plot({"bottom": self._bottom, "left": _PlaceAxis("left")})
         self._item: Any = self.widget.getPlotItem()
-        self._legend: Any = self._item.addLegend(offset=(12, 8), verSpacing=-4)  # where curves that rise leave room
+        self._legend: Any = self._item.addLegend(offset=(12, 8), verSpacing=-4)  # top left, free for rising curves
         self.title = factory.text("", "heading", wrap=False)
         self.setLayout(factory.column(self.title, self.widget, spacing=4))
         self._item.setMouseEnabled(x=False, y=False)
@@ -73,7 +73,7 @@ class XYPlot(ThemedPlot):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_plot(self, plot: Plot, compared: tuple[Line, ...] = ()) -> None:
-        """Draw this. compared: lines of another result, dashed."""
+        """Draw a plot. compared: another result's lines, drawn dashed."""
         self._plot, self._compared = plot, compared
         self.title.setText(plot.title)
         self.setAccessibleName(plot.title)
@@ -115,7 +115,7 @@ class XYPlot(ThemedPlot):
         (left, right), _ = self._item.getViewBox().viewRange()
         for mark in self._plot.marks:
             (x,) = _scaled([mark.x], self._plot.x.log)
-            side = 1 if x > left + 0.8 * (right - left) else 0  # of the line, where there is room
+            side = 1 if x > left + 0.8 * (right - left) else 0  # side of the line with more room
             label = {"position": 0.95, "color": colours.text, "anchors": [(side, 0), (side, 0)]}
             ink = _line_pen(colours.muted, 1, dashed=True)
             line = pg.InfiniteLine(x, 90, ink, False, label=mark.words, labelOpts=label)
@@ -138,7 +138,7 @@ def _scaled(values: Sequence[float], log: bool) -> list[float]:
 
 
 def _wide(low: float, high: float) -> tuple[float, float]:
-    """A range that is one."""
+    """Return a range with low < high."""
     return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 

@@ -1,1 +1,1 @@
-"""A sprite sheet with the lines along which it is sliced. Start with area.py."""
+"""A sprite sheet with its slicing grid. Start with area.py."""

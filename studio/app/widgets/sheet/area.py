@@ -1,4 +1,4 @@
-"""A large picture at whole-number zoom, to be scrolled by mouse and keyboard: only what is visible is drawn."""
+"""A scroll area for a large image at whole-number zoom; draws only the visible part."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from studio.core.arrays import Rgba
 
 _NO_SHEET: Rgba = np.zeros((0, 0, 4), np.uint8)
 ZOOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-_ROOM = 24  # logical pixels around the sheet, in which handles at its edges can be seen
-_EASY = 32  # logical pixels: cells that are smaller are hard to take at a corner
-_STEP = 48  # device pixels that a third of a notch of the wheel scrolls by
-_NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
+_ROOM = 24  # logical pixels around the sheet, for handles at its edges
+_EASY = 32  # logical pixels; smaller cells are hard to grab
+_STEP = 48  # device pixels for a third of a wheel notch
+_NOTCH = 120  # angle of a wheel notch; touchpads send smaller angles
 _ARROW_STEP = 32  # logical pixels
 _ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_Underscore: -1}
 _SCROLLS = {
@@ -31,9 +31,10 @@ _SCROLLS = {
 
 
 class SheetArea(QAbstractScrollArea):
-    """Scroll bars and places count device pixels, so that all pixels of the sheet are of one size on the screen.
+    """Scroll area for a sheet at whole-number zoom.
 
-    zoom_changed: in whatever way.
+    Scroll bars count device pixels, so that all sprite pixels have the same size on screen. zoom_changed: the zoom
+    changed.
     """
 
     zoom_changed = Signal()
@@ -43,15 +44,16 @@ class SheetArea(QAbstractScrollArea):
         self._rgba: Rgba = _NO_SHEET
         self._zoom = 1
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        factory.set_name_and_tip(
-            self, "Sheet", "The sheet with its cells; drag to scroll, Ctrl and the mouse wheel zoom."
-        )
+        factory.set_name_and_tip(self, "Sheet", "The sheet with its cells. Drag to pan, Ctrl+scroll to zoom.")
         turned = SheetInput(self)
         turned.zoomed.connect(self.step_zoom)
         turned.scrolled.connect(self.scroll_by)
 
     def show_sheet(self, rgba: Rgba | None) -> None:
-        """Show uint8 [H, W, 4] (not copied: must not change) from its top left corner on; None shows none."""
+        """Show uint8 [H, W, 4] from its top left corner; None shows an empty area.
+
+        The array is not copied, so don't change it.
+        """
         self._rgba = _NO_SHEET if rgba is None else np.ascontiguousarray(rgba)
         self._fit_bars()
         for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
@@ -59,11 +61,11 @@ class SheetArea(QAbstractScrollArea):
         self.refresh()
 
     def zoom(self) -> int:
-        """Device pixels a pixel of the sheet."""
+        """Return the zoom: device pixels for a sheet pixel."""
         return self._zoom
 
     def set_zoom(self, zoom: int, about: QPoint | None = None) -> None:
-        """Set the zoom, one of ZOOMS; what is under `about` in the viewport stays there, else what is in the middle."""
+        """Set the zoom, a value of ZOOMS. The sheet point at `about` in the viewport, or the centre, stays in place."""
         about = self.viewport().rect().center() if about is None else about
         ratio, origin = self.devicePixelRatioF(), self._origin()
         across, down = ((c * ratio - o) / self._zoom for c, o in zip(about.toTuple(), origin.toTuple(), strict=True))
@@ -75,12 +77,12 @@ class SheetArea(QAbstractScrollArea):
 
     @Slot(int, object)
     def step_zoom(self, steps: int, about: QPoint | None = None) -> None:
-        """So many steps larger, or smaller."""
+        """Zoom by this many steps of ZOOMS."""
         index = ZOOMS.index(self._zoom) + steps
         self.set_zoom(ZOOMS[min(max(index, 0), len(ZOOMS) - 1)], about)
 
     def point(self, across: float, down: float) -> QPoint:
-        """Where a place on the sheet, in its pixels, is in the viewport."""
+        """Return the viewport position of a sheet position in sheet pixels."""
         ratio, origin = self.devicePixelRatioF(), self._origin()
         return QPoint(
             round((across * self._zoom + origin.x()) / ratio), round((down * self._zoom + origin.y()) / ratio)
@@ -94,10 +96,10 @@ class SheetArea(QAbstractScrollArea):
             bar.setValue(bar.value() + round(by * ratio))
 
     def paint_over(self, painter: QPainter, place: QRect, part: SheetPart) -> None:
-        """Draw on top of the sheet, in device pixels."""
+        """Draw over the sheet, in device pixels. Subclasses override."""
 
     def refresh(self) -> None:
-        """Draw anew: something has moved."""
+        """Redraw the visible part."""
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -121,23 +123,21 @@ class SheetArea(QAbstractScrollArea):
         self.paint_over(painter, part.translated(origin), SheetPart(part, zoom, line))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep the scroll bars right."""
         super().resizeEvent(event)
         self._fit_bars()
         self.refresh()
 
     def scrollContentsBy(self, across: int, down: int) -> None:
-        """A scroll bar has moved."""
         self.refresh()
 
     def _axes(self) -> Iterator[tuple[QScrollBar, int, int]]:
-        """Across and down: the scroll bar, the room in the viewport and the length of the sheet, in device pixels."""
+        """Yield for x and y: scroll bar, viewport size and sheet size in device pixels."""
         size, (height, width) = self.viewport().size() * self.devicePixelRatioF(), self._rgba.shape[:2]
         yield self.horizontalScrollBar(), size.width(), width * self._zoom
         yield self.verticalScrollBar(), size.height(), height * self._zoom
 
     def _origin(self) -> QPoint:
-        """Where the sheet begins, in device pixels of the viewport: so that it is in the middle where all is seen."""
+        """Return the sheet's top left corner in device pixels of the viewport; a small sheet is centred."""
         margin = round(_ROOM * self.devicePixelRatioF())
         whole_or_part = (
             (room - length) // 2 if not bar.maximum() else margin - bar.value() for bar, room, length in self._axes()
@@ -153,9 +153,9 @@ class SheetArea(QAbstractScrollArea):
 
 
 def fitting_zoom(area: SheetArea, width: int, height: int, cell: int) -> int:
-    """The zoom that shows the whole sheet as large as it goes, or a larger one at which its cells can be taken.
+    """Return the largest zoom that shows the whole sheet, or a larger zoom if its cells would be hard to grab.
 
-    width, height, cell: of the sheet and of the smaller side of its cells, in pixels.
+    width, height, cell: sizes of the sheet and of the shorter side of a cell, in sheet pixels.
     """
     ratio, room = area.devicePixelRatioF(), area.viewport().size()
     most = min((room.width() - 2 * _ROOM) * ratio / width, (room.height() - 2 * _ROOM) * ratio / height)
@@ -164,7 +164,10 @@ def fitting_zoom(area: SheetArea, width: int, height: int, cell: int) -> int:
 
 
 class SheetInput(QObject):
-    """Watches a scroll area. zoomed: steps, and the place that stays (None: the middle). scrolled: logical pixels."""
+    """Mouse and key input of a sheet's scroll area, as signals.
+
+    zoomed: steps, and the fixed point (None for the centre). scrolled: logical pixels.
+    """
 
     zoomed = Signal(int, object)
     scrolled = Signal(QPoint)
@@ -172,12 +175,12 @@ class SheetInput(QObject):
     def __init__(self, area: QAbstractScrollArea) -> None:
         super().__init__(area)
         self._turned = 0
-        self._held: QPoint | None = None  # where the mouse holds the sheet
+        self._held: QPoint | None = None  # last mouse position of a drag
         area.installEventFilter(self)
         area.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take what zooms or scrolls, leave the rest."""
+        """Handle zooming and scrolling keys, Ctrl+wheel and drags."""
         kind = event.type()
         if isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress:
             return self._key(event)
@@ -213,13 +216,13 @@ class SheetInput(QObject):
 
 
 class ZoomBar(QWidget):
-    """The zoom of one sheet."""
+    """Buttons for a sheet's zoom."""
 
     def __init__(self, area: SheetArea) -> None:
         super().__init__()
         self._area = area
-        self.smaller = factory.tool_button("zoom-out", "Smaller", "Show the sheet smaller. (-)")
-        self.larger = factory.tool_button("zoom-in", "Larger", "Show the sheet larger. (+)")
+        self.smaller = factory.tool_button("zoom-out", "Zoom out", "Zoom out. (-)")
+        self.larger = factory.tool_button("zoom-in", "Zoom in", "Zoom in. (+)")
         self._words = factory.text("", "muted", wrap=False)
         self.setLayout(factory.row(self.smaller, self._words, self.larger, spacing=4))
         self.smaller.clicked.connect(self._on_smaller_clicked)

@@ -1,4 +1,4 @@
-"""A sheet with its cells drawn over it, and the handles that move them, by mouse or arrow keys."""
+"""A sheet with its cells and draggable handles."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import LARGEST_CANVAS, SheetGrid
 from studio.data.sheets.cells import GridCells
 
-_IN_SIGHT = 12  # logical pixels between a handle that is used and the edges
+_IN_SIGHT = 12  # logical pixels between a focused handle and the edges
 Kind = Literal["margin", "tile", "spacing"]
-KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # the order in which Tab goes through them
+KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # tab order
 
-_SIDE = 19  # logical pixels that take the mouse
-_MARK = 11  # of them are drawn
+_SIDE = 19  # logical pixels that react to the mouse
+_MARK = 11  # logical pixels that are drawn
 _TEXTS = {
-    "margin": ("Margin: where the grid begins", "Drag it, or use the arrow keys, to change the margins."),
-    "spacing": ("Spacing: the second cell's near edge", "Drag it, or use the arrow keys, to change the spacing."),
-    "tile": ("Tile size: the first cell's corner", "Drag it, or use the arrow keys, to change the size of the tiles."),
+    "margin": ("Margin: the grid's start", "Drag, or use the arrow keys, to change the margins."),
+    "spacing": ("Spacing: the second cell's near edge", "Drag, or use the arrow keys, to change the spacing."),
+    "tile": ("Tile size: the first cell's corner", "Drag, or use the arrow keys, to change the tile size."),
 }
 _CURSORS = {
     "margin": Qt.CursorShape.SizeAllCursor,
@@ -43,7 +43,10 @@ _STEPS = {
 
 
 class SheetCanvas(SheetArea):
-    """grid_moved: (Grid) a handle was moved; the owner answers with `show_cells`."""
+    """A sheet with its cells and handles.
+
+    grid_moved: (SheetGrid) the user moved a handle; the owner answers with `show_cells`.
+    """
 
     grid_moved = Signal(object)
 
@@ -51,7 +54,7 @@ class SheetCanvas(SheetArea):
         super().__init__(parent)
         self._cells: GridCells | None = None
         self._boxes: NDArray[np.int64] | None = None
-        self._start: SheetGrid | None = None  # when the drag of a handle began
+        self._start: SheetGrid | None = None  # the grid at the start of a drag
         self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
         for handle in self.handles.values():
             handle.pressed.connect(self._on_handle_pressed)
@@ -60,26 +63,25 @@ class SheetCanvas(SheetArea):
             handle.focused.connect(self._on_handle_focused)
 
     def show_cells(self, cells: GridCells | None) -> None:
-        """Draw the cells of a grid, with its handles; None draws none."""
+        """Draw a grid's cells and handles; None removes them."""
         self._cells, self._boxes = cells, None
         self.refresh()
 
     def show_boxes(self, boxes: NDArray[np.int64] | None) -> None:
-        """Draw boxes: int [n, 4], left, top, right and bottom, the last two excluded; None draws none."""
+        """Draw boxes int [n, 4]: left, top, right, bottom, the last two exclusive; None removes them."""
         self._cells, self._boxes = None, boxes
         self.refresh()
 
     def paint_over(self, painter: QPainter, target: QRect, part: SheetPart) -> None:
-        """Draw the cells or boxes."""
         if self._cells is not None:
             draw_cells(painter, target, part, self._cells)
         elif self._boxes is not None:
             draw_boxes(painter, target, part, self._boxes)
 
     def refresh(self) -> None:
-        """Put the handles where they belong, and draw anew."""
+        """Move the handles to their positions and redraw."""
         if self._cells is None and any(handle.hasFocus() for handle in self.handles.values()):
-            self.setFocus()  # which would go anywhere
+            self.setFocus()  # before the focused handle is hidden
         for kind, handle in self.handles.items():
             handle.setVisible(self._cells is not None)
             if self._cells is not None:
@@ -104,7 +106,7 @@ class SheetCanvas(SheetArea):
 
     @Slot(str)
     def _on_handle_focused(self, kind: Kind) -> None:
-        """Scroll to where the handle can be seen."""
+        """Scroll until the handle is visible."""
         middle = self.handles[kind].geometry().center()
         seen = self.viewport().rect().adjusted(_IN_SIGHT, _IN_SIGHT, -_IN_SIGHT, -_IN_SIGHT)
         across = min(max(middle.x(), seen.left()), seen.right())
@@ -113,7 +115,7 @@ class SheetCanvas(SheetArea):
 
 
 def handle_position(kind: Kind, grid: SheetGrid) -> tuple[int, int]:
-    """Where a handle lies on the sheet, in pixels: at the first cell's corners, at the second's near edge."""
+    """Return a handle's position on the sheet in pixels: corners of the first cell, or the second cell's left edge."""
     if kind == "margin":
         return grid.left, grid.top
     if kind == "tile":
@@ -122,7 +124,7 @@ def handle_position(kind: Kind, grid: SheetGrid) -> tuple[int, int]:
 
 
 def moved(grid: SheetGrid, kind: Kind, across: int, down: int) -> SheetGrid:
-    """The grid with one of its handles moved by whole pixels; the margins change with the first cell's corner."""
+    """Return the grid with a handle moved by whole pixels. The margin handle also moves the margins."""
     if kind == "tile":
         width, height = (_bounded(size + by, 1) for size, by in ((grid.tile_width, across), (grid.tile_height, down)))
         return replace(grid, tile_width=width, tile_height=height)
@@ -136,10 +138,10 @@ def _bounded(value: int, low: int) -> int:
 
 
 class Handle(QWidget):
-    """One handle. Its owner places it.
+    """A square to drag a grid's margin, tile size or spacing; its owner positions it.
 
-    pressed: its kind; a drag begins. dragged: its kind and by how many logical pixels since then. nudged: its kind and
-    by how many pixels of the sheet. focused: its kind.
+    pressed: its kind, at the start of a drag. dragged: its kind, and the distance since then in logical pixels. nudged:
+    its kind, and the distance in sheet pixels. focused: its kind.
     """
 
     pressed = Signal(str)
@@ -158,22 +160,22 @@ class Handle(QWidget):
         self.hide()
 
     def move_to(self, point: QPoint) -> None:
-        """Place its middle, in its parent's coordinates."""
+        """Move the handle's centre to a point of the parent."""
         self.move(point - QPoint(_SIDE // 2, _SIDE // 2))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin to drag."""
+        """Start a drag."""
         if event.button() == Qt.MouseButton.LeftButton:
             self._from = event.globalPosition().toPoint()
             self.pressed.emit(self.kind)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Drag. Global positions, as the handle moves under the mouse."""
+        """Report the drag in global positions, since the handle moves under the mouse."""
         if event.buttons() & Qt.MouseButton.LeftButton:
             self.dragged.emit(self.kind, event.globalPosition().toPoint() - self._from)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """An arrow key moves by one pixel of the sheet, with Shift by eight."""
+        """Move by a sheet pixel with an arrow key, by eight with Shift."""
         step = _STEPS.get(Qt.Key(event.key()))
         if step is None:
             super().keyPressEvent(event)
@@ -182,12 +184,11 @@ class Handle(QWidget):
         self.nudged.emit(self.kind, times * step[0], times * step[1])
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Be seen."""
         super().focusInEvent(event)
         self.focused.emit(self.kind)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A light mark with a dark rim and the accent inside, which is seen on all colours; round for the spacing."""
+        """Draw a light square (round for spacing) with a dark rim and accent centre, visible on all colours."""
         colours = theme.colours()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,6 +1,6 @@
-"""Drawing over a sheet that is to be cut: the lines of its cells, and a veil over what is left out.
+"""Drawing over a sheet: cell lines, and a veil over pixels outside the cells.
 
-All in device pixels, for the visible part alone and by whole arrays, so that a million cells cost no more than ten.
+Uses whole arrays in device pixels, for the visible part only, so that a million cells are as fast as ten.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from studio.app import theme
 from studio.data.sheets.cells import GridCells
 
 _CLEAR, _VEIL, _HATCH, _DARK, _LIGHT = range(5)
-_DASH = 4  # lines wide: of two lightnesses by turns, they are seen on all colours
-_HATCHING = 7  # lines wide: from one line over an empty cell to the next
-_NARROWEST = 4  # lines wide: cells that are smaller are drawn without lines, which would hide them
+_DASH = 4  # dash length in line widths; dark and light dashes are visible on all colours
+_HATCHING = 7  # distance of hatching lines in line widths
+_NARROWEST = 4  # in line widths; smaller cells are drawn without lines
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
@@ -29,9 +29,9 @@ S = TypeVar("S", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class SheetPart:
-    """The part of an enlarged sheet that is drawn.
+    """The part of an enlarged sheet to draw.
 
-    box: where it is on the enlarged sheet. zoom: device pixels a pixel. line: width of a line.
+    box: its rectangle on the enlarged sheet in device pixels. zoom: device pixels for a sheet pixel. line: line width.
     """
 
     box: QRect
@@ -40,7 +40,7 @@ class SheetPart:
 
 
 def draw_cells(painter: QPainter, target: QRect, part: SheetPart, cells: GridCells) -> None:
-    """The cells of a grid, the empty ones hatched, at `target`."""
+    """Draw a grid's cells at `target`, with empty cells hatched."""
     codes = _veiled(part, cells)
     if min(cells.grid.tile_width, cells.grid.tile_height) * part.zoom >= _NARROWEST * part.line and cells.filled.size:
         dashes = _dashes(part)
@@ -57,7 +57,7 @@ def draw_cells(painter: QPainter, target: QRect, part: SheetPart, cells: GridCel
 
 
 def draw_boxes(painter: QPainter, target: QRect, part: SheetPart, boxes: Ints) -> None:
-    """Boxes: int [n, 4], left, top, right and bottom, the last two excluded. The rest is veiled."""
+    """Draw boxes int [n, 4] (left, top, right, bottom, the last two exclusive), and a veil over the rest."""
     box, line = part.box, part.line
     codes = np.full((box.height(), box.width()), _VEIL, np.uint8)
     places = boxes * part.zoom - np.array([box.x(), box.y()] * 2)
@@ -79,8 +79,10 @@ def draw_boxes(painter: QPainter, target: QRect, part: SheetPart, boxes: Ints) -
 
 
 def _veiled(part: SheetPart, cells: GridCells) -> Codes:
-    """uint8 [h, w]: clear over sprites, hatched over empty cells, veiled between cells and outside of them."""
-    kind = np.full((cells.filled.shape[0] + 1, cells.filled.shape[1] + 1), _VEIL, np.uint8)  # the last: outside
+    """Return codes uint8 [h, w]: clear over sprites, hatched over empty cells, veiled elsewhere."""
+    kind = np.full(
+        (cells.filled.shape[0] + 1, cells.filled.shape[1] + 1), _VEIL, np.uint8
+    )  # last row and column: outside
     kind[:-1, :-1] = np.where(cells.filled, _CLEAR, _HATCH)
     box = part.box
     columns = _which(cells.lefts, cells.grid.tile_width, box.x(), box.width(), part.zoom)
@@ -93,7 +95,7 @@ def _veiled(part: SheetPart, cells: GridCells) -> Codes:
 
 
 def _which(starts: Ints, size: int, first: int, count: int, zoom: int) -> Ints:
-    """The cell that each of `count` device pixels from `first` on lies in; -1 outside."""
+    """Return the cell index of each of `count` device pixels from `first` on; -1 outside the cells."""
     pixels = np.arange(first, first + count) // zoom
     cell = np.searchsorted(starts, pixels, "right") - 1
     if len(starts):
@@ -111,19 +113,19 @@ def _range(first: int, count: int, start: int, end: int) -> slice:
 
 
 def _dashes(part: SheetPart) -> Codes:
-    """uint8 [h, w]: dark and light by turns, fixed to the sheet, so that scrolling does not let them crawl."""
+    """Return codes uint8 [h, w]: dark and light dashes, fixed to the sheet so that they don't move while scrolling."""
     turns = _diagonals(part) // (_DASH * part.line) % 2
     return _across(part, np.where(turns, _LIGHT, _DARK).astype(np.uint8))
 
 
 def _diagonals(part: SheetPart) -> Ints:
-    """int [h + w - 1]: the sums of both coordinates that there are."""
+    """Return int [h + w - 1]: the sums x + y in the part."""
     first = part.box.x() + part.box.y()
     return np.arange(first, first + part.box.width() + part.box.height() - 1)
 
 
 def _across(part: SheetPart, by_diagonal: NDArray[S]) -> NDArray[S]:
-    """What each diagonal has, for all pixels: [h, w], a view that takes no memory."""
+    """Return [h, w] with each pixel's diagonal value; a view without a copy."""
     return sliding_window_view(by_diagonal, part.box.width())
 
 

@@ -1,1 +1,1 @@
-"""Grids, lists and strips of sprites, drawn crisp at whole-number zooms. Start with grid.py."""
+"""Views of sprites: grid, filmstrip, map, predictions. Start with grid.py."""

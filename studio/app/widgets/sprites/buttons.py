@@ -1,4 +1,4 @@
-"""Small sprites that can be clicked, in rows."""
+"""Rows of clickable sprites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIDE = 40  # logical pixels
 
 
 class SpriteButton(QAbstractButton):
-    """A sprite as large as fits."""
+    """A button that shows a sprite."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,12 +37,12 @@ class SpriteButton(QAbstractButton):
         return QSize(_SIDE, _SIDE)
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        """What can be pressed shows it."""
+        """Redraw with a hover frame."""
         super().enterEvent(event)
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The sprite, and a frame where a press would be felt."""
+        """Draw the sprite, with a frame while hovered or focused."""
         with QPainter(self) as painter:
             draw_sprite(painter, self.rect().adjusted(3, 3, -3, -3), self._sprite)
             if self.underMouse() or self.hasFocus():
@@ -51,7 +51,7 @@ class SpriteButton(QAbstractButton):
 
 
 class SpriteButtons(QWidget):
-    """As many in a row as there is room for. chosen: the place of the one that was pressed."""
+    """A wrapping row of sprite buttons. chosen: index of the pressed button."""
 
     chosen = Signal(int)
 
@@ -66,7 +66,7 @@ class SpriteButtons(QWidget):
         self._group.idClicked.connect(self.chosen)
 
     def show_sprites(self, rgba: Rgba, names: Sequence[str], tips: Sequence[str]) -> None:
-        """Show uint8 [N, S, S, 4], each with its name and a tool tip."""
+        """Show uint8 [N, S, S, 4] with names and tooltips."""
         while len(self._buttons) < len(rgba):
             button = SpriteButton()
             self._group.addButton(button, len(self._buttons))

@@ -1,4 +1,4 @@
-"""A view of cells of one size whose layout is arithmetic: a million of them take no longer than one."""
+"""A list view of equal cells with arithmetic layout: a million cells take no more time than one."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
-_FARTHEST = 2**31 - 1 - 2**16  # pixels, in Qt's whole numbers: a million of the largest sprites at the largest zoom
+_FARTHEST = 2**31 - 1 - 2**16  # largest scroll position in Qt's 32-bit pixels
 _Index = QModelIndex | QPersistentModelIndex
 _Move: TypeAlias = QAbstractItemView.CursorAction
 _Hint: TypeAlias = QAbstractItemView.ScrollHint
 
 
 class CellView(QListView):
-    """Replaces all of a list view that knows of places; what stays is what screen readers see of a list.
+    """A QListView with its own layout; only Qt's accessibility is kept.
 
-    What is at the top stays there when cells change their size or their number in a line.
+    When cells change their size or wrap differently, the top cell stays at the top.
     """
 
     def __init__(self, model: QAbstractItemModel, parent: QWidget | None) -> None:
         super().__init__(parent)
         self.cell = QSize(1, 1)  # in logical pixels; see resize_cells
-        self._top = (0, 0.0)  # the cell at the top, and the share of it that is scrolled out of sight
-        self._placing = False  # the scroll bars move because of us, not of the user
+        self._top = (0, 0.0)  # top cell, and its share above the viewport
+        self._placing = False  # our own scroll bar changes, not the user's
         self.setModel(model)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
 
     def resize_cells(self, size: QSize) -> None:
-        """Make all cells that large."""
+        """Set the size of all cells."""
         self.cell = size
         self.updateGeometries()
         self.viewport().update()
@@ -42,51 +42,51 @@ class CellView(QListView):
         self.updateGeometries()
 
     def cells(self) -> CellLayout:
-        """The layout of this moment."""
+        """Return the current layout."""
         return CellLayout.within(
             self.viewport().width(), self.model().rowCount(), self.cell.width(), self.cell.height()
         )
 
     def reset(self) -> None:
-        """Other items: from the first one."""
+        """Scroll to the first cell of the new items."""
         super().reset()
         self.show_row(0)
 
     def doItemsLayout(self) -> None:
-        """What a list view does here takes the longer the more items there are."""
+        """Skip QListView's layout, which takes time for each item."""
         QAbstractItemView.doItemsLayout(self)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Without what a list view adds."""
+        """Skip QListView's layout."""
         QAbstractItemView.resizeEvent(self, event)
 
     def updateGeometries(self) -> None:
-        """Set the scroll bars' ranges, and keep at the top what is there."""
+        """Set the scroll bars' ranges, and keep the top cell at the top."""
         QAbstractItemView.updateGeometries(self)
         before, self._placing = self._placing, True
         down, across, room = self.verticalScrollBar(), self.horizontalScrollBar(), self.viewport()
         down.setSingleStep(self.cell.height() // 2)
         down.setPageStep(room.height())
         across.setPageStep(room.width())
-        across.setRange(0, max(0, self.cell.width() - room.width()))  # one cell can be wider than the view
+        across.setRange(0, max(0, self.cell.width() - room.width()))  # a cell may be wider than the view
         down.setRange(0, min(max(0, self.cells().lines * self.cell.height() - room.height()), _FARTHEST))
-        row, share = self._top  # only now: a scroll bar that comes or goes changes how many cells are in a line
+        row, share = self._top  # last, since a scroll bar changes the cells in a line
         down.setValue(min(round((row // self.cells().across + share) * self.cell.height()), _FARTHEST))
         self._placing = before
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """Move what is seen; the user's own moves decide what is at the top."""
+        """Scroll; the user's own scrolling defines the top cell."""
         if not self._placing:
             line, beyond = divmod(self.verticalOffset(), self.cell.height())
             self._top = (line * self.cells().across, beyond / self.cell.height())
         near = abs(dy) < self.viewport().height() and self.devicePixelRatioF().is_integer()
         if near and self.state() == QAbstractItemView.State.NoState:
             self.viewport().scroll(dx, dy)
-        else:  # nothing stays, or not by a whole number of the screen's pixels, or a frame is drawn over the cells
+        else:  # far scrolls, fractional device pixels and rubber bands need a full redraw
             self.viewport().update()
 
     def visualRect(self, index: _Index) -> QRect:
-        """Where a cell is in the view."""
+        """Return a cell's rectangle in the viewport."""
         if not index.isValid():
             return QRect()
         x, y = self.cells().place(index.row())
@@ -94,12 +94,12 @@ class CellView(QListView):
         return QRect(QPoint(x - self.horizontalOffset(), down), self.cell)
 
     def indexAt(self, point: QPoint) -> QModelIndex:
-        """The cell under a point of the view."""
+        """Return the cell at a point in the viewport."""
         cell = self.cells().at(point.x() + self.horizontalOffset(), point.y() + self.verticalOffset())
         return self.model().index(cell, 0) if cell >= 0 else QModelIndex()
 
     def moveCursor(self, action: _Move, modifiers: Qt.KeyboardModifier) -> QModelIndex:
-        """Left and right go on in the line before and after; a page leaves one line of the old one in sight."""
+        """Move with wrapping: left and right continue in the next line; a page keeps one old line visible."""
         cells, row = self.cells(), self.currentIndex().row()
         if not cells.count:
             return QModelIndex()
@@ -115,7 +115,7 @@ class CellView(QListView):
         return self.model().index(cells.below(row, lines.get(action, 1)), 0)
 
     def currentChanged(self, current: _Index, previous: _Index) -> None:
-        """Tell screen readers where the keyboard is; a list view would ask its own layout, which is empty."""
+        """Report the focused cell to screen readers; QListView would use its own, empty layout."""
         QAbstractItemView.currentChanged(self, current, previous)
         if QAccessible.isActive() and current.isValid() and self.hasFocus():
             event = QAccessibleEvent(self, QAccessible.Event.Focus)
@@ -123,7 +123,7 @@ class CellView(QListView):
             QAccessible.updateAccessibility(event)
 
     def scrollTo(self, index: _Index, hint: _Hint = _Hint.EnsureVisible) -> None:
-        """Bring a cell into view, with as little movement as does it unless the hint says otherwise."""
+        """Scroll to a cell, by as little as possible unless the hint says otherwise."""
         area, room, bar = self.visualRect(index), self.viewport().height(), self.verticalScrollBar()
         above, under = area.top(), area.top() + area.height() - room
         if hint == _Hint.EnsureVisible:
@@ -135,7 +135,7 @@ class CellView(QListView):
 
 @dataclass(frozen=True)
 class CellLayout:
-    """`count` cells of `width` x `height` pixels in lines of `across`, numbered in reading order from 0."""
+    """A layout of `count` cells of `width` x `height` pixels, `across` in a line, numbered in reading order from 0."""
 
     count: int
     width: int
@@ -144,27 +144,27 @@ class CellLayout:
 
     @classmethod
     def within(cls, room: int, count: int, width: int, height: int) -> CellLayout:
-        """As many cells side by side as `room` pixels hold, one at least."""
+        """Return a layout with as many cells in a line as fit `room` pixels, at least one."""
         return cls(count, width, height, max(1, room // width))
 
     @property
     def lines(self) -> int:
-        """The last one may be short."""
+        """The number of lines; the last may be short."""
         return -(-self.count // self.across)
 
     def place(self, cell: int) -> tuple[int, int]:
-        """The upper left corner of a cell: x and y in pixels."""
+        """Return a cell's top left corner (x, y) in pixels."""
         line, column = divmod(cell, self.across)
         return column * self.width, line * self.height
 
     def at(self, x: int, y: int) -> int:
-        """The cell that covers a pixel; -1 for none."""
+        """Return the cell at a pixel; -1 for no cell."""
         column, line = x // self.width, y // self.height
         cell = line * self.across + column
         return cell if 0 <= column < self.across and line >= 0 and cell < self.count else -1
 
     def runs(self, left: int, top: int, right: int, bottom: int) -> list[tuple[int, int]]:
-        """The cells that a rectangle touches, its edges among it, as (first, last) of runs of neighbours, ascending."""
+        """Return the cells that touch a rectangle, including its edges, as ranges (first, last), ascending."""
         first, last = max(left // self.width, 0), min(right // self.width, self.across - 1)
         lines = range(max(top // self.height, 0), min(bottom // self.height, self.lines - 1) + 1)
         if first > last or not lines:
@@ -175,7 +175,7 @@ class CellLayout:
         return [(start, end) for start, end in found if start <= end]
 
     def below(self, cell: int, lines: int) -> int:
-        """The cell that many lines further down, or up where `lines` is negative; at the edges the nearest there is."""
+        """Return the cell `lines` further down, or up for a negative number; clamped at the edges."""
         line, column = divmod(cell, self.across)
         line = min(max(line + lines, 0), self.lines - 1)
         return min(line * self.across + column, self.count - 1)

@@ -1,4 +1,4 @@
-"""Live samples and their history, as large as whole-number zoom allows."""
+"""Live samples with their history."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from studio.core.arrays import Rgba
 from studio.core.events import SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
-_ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
-_SAVE = "Save how it learnt as a GIF or APNG: every sample is a frame."
+_ROOM_BYTES = 96 << 20  # a night's samples would take 1 GB, so long films are thinned
+_SAVE = "Save the samples as a GIF or APNG animation."
 _GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
-    """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below.
+    """Samples of the same seed over the steps: the sprites (`view`), and a slider for earlier steps below.
 
-    save_wanted: the user wants them as an animation.
+    save_requested: save the samples as an animation.
     """
 
     save_requested = Signal()
@@ -36,13 +36,13 @@ class Filmstrip(QWidget):
         self.view = SpriteSheetView(self)
         self._film: list[_Frame] = []
         self._live = True
-        self._held: int | None = None  # the step on show before a hover, -1 for the newest
+        self._held: int | None = None  # the shown step before `peek`; -1 for live
         self._slider = QSlider(Qt.Orientation.Horizontal)
-        factory.set_name_and_tip(self._slider, "Step of the samples", "Drag to see the same seed at earlier steps.")
+        factory.set_name_and_tip(self._slider, "Step of the samples", "Drag to see earlier samples of the same seed.")
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
-        self.save = factory.button("Save film…", _SAVE, role="flat")
+        self.save = factory.button("Save timelapse…", _SAVE, role="flat")
         below = factory.row(self._step, self._slider, self._latest, self.save)
         below.setStretch(1, 1)
         layout = factory.column(self.view, below)
@@ -54,19 +54,19 @@ class Filmstrip(QWidget):
         self._refresh()
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
-        """Append the samples of `step`, in place of any from that step on; shown at once when the strip is live."""
+        """Append the samples of `step`, replacing samples from this step on. A live strip shows them at once."""
         shown = self.shown_step()
-        del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them anew
+        del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them again
         self._film.append((step, sprites, tuple(captions)))
         self._film = thinned(self._film, _ROOM_BYTES)
         self._fit_slider()
         if self._live:
             self._show(len(self._film) - 1)
-        else:  # what was on show may be gone, in another place, or drawn anew
+        else:  # the shown step may be removed, moved or replaced
             self.show_step(shown)
 
     def show_film(self, film: Sequence[SamplesReady]) -> None:
-        """Show the samples of a run, or newer ones of the same run: the step on show stays."""
+        """Show a run's samples, or newer samples of the same run; keep the shown step."""
         shown = self.shown_step()
         self._film = thinned([(frame.step, frame.sprites, frame.captions) for frame in film], _ROOM_BYTES)
         self._fit_slider()
@@ -78,7 +78,7 @@ class Filmstrip(QWidget):
             self.show_step(shown)
 
     def clear(self) -> None:
-        """Forget everything: a new run begins."""
+        """Remove all samples, for a new run."""
         self._film, self._live, self._held = [], True, None
         self._fit_slider()
         self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
@@ -86,14 +86,14 @@ class Filmstrip(QWidget):
 
     @Slot(int)
     def peek(self, step: int) -> None:
-        """Show the newest samples not later than `step` for now: what hovering the loss curve calls."""
+        """Show the newest samples up to `step` temporarily, while the loss curve is hovered."""
         if self._held is None:
             self._held = -1 if self._live else self.shown_step()
         self.show_step(step)
 
     @Slot()
     def end_peek(self) -> None:
-        """Show again what was on show before."""
+        """Return to the samples before `peek`."""
         held, self._held = self._held, None
         if held == -1:
             self.go_live()
@@ -101,33 +101,33 @@ class Filmstrip(QWidget):
             self.show_step(held)
 
     def show_step(self, step: int) -> None:
-        """Show the newest samples not later than `step`."""
+        """Show the newest samples up to `step`."""
         if self._film:
             self._live = False
             self._show(max(0, bisect.bisect_right(self.steps(), step) - 1))
 
     @Slot()
     def go_live(self) -> None:
-        """Show the newest samples and follow new ones."""
+        """Show the newest samples and follow new samples."""
         self._live = True
         if self._film:
             self._show(len(self._film) - 1)
         self._refresh()
 
     def is_live(self) -> bool:
-        """Whether new samples are shown as they come."""
+        """Return whether new samples are shown at once."""
         return self._live
 
     def steps(self) -> list[int]:
-        """The steps that there are samples of."""
+        """Return the steps with samples."""
         return [step for step, _, _ in self._film]
 
     def shown_step(self) -> int:
-        """The step on show; -1 while there is none."""
+        """Return the shown step; -1 without samples."""
         return self._film[self._slider.value()][0] if self._film else -1
 
     def sprites_at(self, step: int) -> Rgba | None:
-        """The newest samples not later than `step`, uint8 [N, S, S, 4]; None when there are none."""
+        """Return the newest samples up to `step`, uint8 [N, S, S, 4]; None without samples."""
         index = bisect.bisect_right(self.steps(), step) - 1
         return self._film[index][1] if index >= 0 else None
 
@@ -155,23 +155,23 @@ class Filmstrip(QWidget):
         factory.set_enabled(self.save, self._why_no_film(), _SAVE)
 
     def _why_no_film(self) -> str:
-        """Return why no film can be saved; empty for a film that can."""
+        """Return why no timelapse can be saved; '' if possible."""
         if len(self._film) < 2:
-            return "Too few samples for a film."
+            return "Too few samples for a timelapse."
         first = self._film[0][1]
         is_still = all(np.array_equal(first, sprites) for _, sprites, _ in reversed(self._film[1:]))
-        return "These sprites never change: only the predictions do." if is_still else ""
+        return "Only the predictions change, not the sprites." if is_still else ""
 
 
 def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
-    """`film` while it fits into the room, else without every other frame, as often as it takes; the ends stay."""
+    """Return `film`, with every other frame removed repeatedly until it fits the room. First and last frame stay."""
     while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
         film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
     return film
 
 
 class SpriteSheetView(QWidget):
-    """Up to some hundred sprites in a grid that fills the widget at the largest whole factor. Cheap to update."""
+    """Up to some hundred sprites in a grid that fills the widget at the largest whole zoom. Cheap to update."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -182,26 +182,25 @@ class SpriteSheetView(QWidget):
         self.setAccessibleName("Samples")
 
     def sizeHint(self) -> QSize:
-        """Room for two rows of eight sprites of 32 pixels at twice their size."""
+        """Return room for two rows of eight 32-pixel sprites at double size."""
         return QSize(8 * 70, 2 * 70 + 20)
 
     def minimumSizeHint(self) -> QSize:
-        """Room for the sprites at their own size."""
+        """Return room for the sprites at actual size."""
         return QSize(8 * 34, 2 * 34)
 
     def set_sprites(self, rgba: Rgba, captions: Sequence[str] = ()) -> None:
-        """Show `rgba` uint8 [N, S, S, 4]; captions stand under the sprites. An empty array clears the view."""
+        """Show `rgba` uint8 [N, S, S, 4] with captions below; an empty array clears the view."""
         self._rgba, self._captions = rgba, tuple(captions)
         self.setAccessibleDescription(", ".join(self._captions) or f"{len(rgba)} sprites")
         self.update()
 
     def set_placeholder(self, text: str) -> None:
-        """The text shown while there are no sprites."""
+        """Set the text shown without sprites."""
         self._placeholder = text
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw all sprites, or the placeholder."""
         painter = QPainter(self)
         painter.setPen(QColor(theme.colours().muted))
         if not len(self._rgba):
@@ -217,7 +216,7 @@ class SpriteSheetView(QWidget):
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
     def event(self, event: QEvent) -> bool:
-        """The whole caption as a tool tip: under a sprite it may be cut."""
+        """Show the full caption as tooltip, since it may be elided."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._captions:
             under = [
                 caption for caption, box in zip(self._captions, self._boxes(), strict=True) if box.contains(event.pos())
@@ -227,7 +226,7 @@ class SpriteSheetView(QWidget):
         return super().event(event)
 
     def _boxes(self) -> list[QRect]:
-        """Where each sprite and its caption go: with the columns that let sprites be largest and leave least empty."""
+        """Return each sprite's rectangle with caption. Chooses the columns with the largest sprites and fewest gaps."""
         count, size = self._rgba.shape[:2]
         text = self.fontMetrics().height() if self._captions else 0
         ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + _GAP))

@@ -1,4 +1,4 @@
-"""A grid of sprites that stays smooth at a million."""
+"""A grid of sprites that stays fast with a million sprites."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from studio.core.arrays import Rgba
 
 ZOOMS = range(1, 9)
 _MARGIN = 4  # logical pixels around a sprite
-_MARK = 12  # of the corner that marks one
+_MARK = 12  # side of the corner mark
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 _Index = QModelIndex | QPersistentModelIndex
 _NO_INDEX = QModelIndex()
@@ -45,10 +45,9 @@ _NO_LABELS = np.zeros(0, np.int64)
 
 
 class SpriteModel(QAbstractListModel):
-    """Rows are the visible sprites; nothing is made for a sprite until it is drawn.
+    """List model of the visible sprites; creates nothing before a sprite is drawn.
 
-    visible: the number of the sprite in each row; None when all of them are there in order.
-    marked: the numbers of those that are kept.
+    visible: sprite index of each row; None for all sprites in order. marked: indices of kept sprites.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -62,15 +61,14 @@ class SpriteModel(QAbstractListModel):
         self.marked: frozenset[int] = frozenset()
 
     def rowCount(self, parent: _Index = _NO_INDEX) -> int:
-        """How many sprites the filter leaves."""
         return 0 if parent.isValid() else len(self.rgba if self.visible is None else self.visible)
 
     def number(self, row: int) -> int:
-        """Which sprite is in that row."""
+        """Return the sprite index of a row."""
         return row if self.visible is None else int(self.visible[row])
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The caption, or name and class as tool tip and for screen readers."""
+        """Return the caption, or name and class for the tooltip and screen readers."""
         number = self.number(index.row())
         if role == Qt.ItemDataRole.DisplayRole:
             return self.captions[number] if self.captions else ""
@@ -83,7 +81,7 @@ class SpriteModel(QAbstractListModel):
 
 
 class SpriteDelegate(QStyledItemDelegate):
-    """Draws one sprite, its caption, and whether it is selected."""
+    """Delegate that draws a sprite with caption, selection and mark."""
 
     def __init__(self, model: SpriteModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -91,17 +89,17 @@ class SpriteDelegate(QStyledItemDelegate):
         self.zoom = 2
 
     def cell(self, metrics: QFontMetrics) -> QSize:
-        """Room for a sprite and its caption, in logical pixels."""
+        """Return the size of a cell with caption, in logical pixels."""
         side = self._model.rgba.shape[1] * self.zoom + 2 * _MARGIN
         text = metrics.height() if self._model.captions else 0
         return QSize(max(side, 20 if not text else 64), max(side, 20) + text)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        """The same for all: the view asks once."""
+        """Return the size, equal for all rows."""
         return self.cell(QFontMetrics(option.font))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        """Draw the sprite of a row. Called for each of some thousand sprites: no work that is not needed."""
+        """Draw a row's sprite. Called for thousands of sprites, so keep it fast."""
         area: QRect = option.rect
         model, state = self._model, option.state.value
         number = model.number(index.row())
@@ -118,7 +116,7 @@ class SpriteDelegate(QStyledItemDelegate):
 
 
 def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
-    """A frame in the accent colour says selected, a dotted line where the keyboard is."""
+    """Draw the selection in the accent colour, and a dotted frame at the keyboard focus."""
     colours = theme.colours()
     if state & _SELECTED:
         painter.fillRect(area.adjusted(1, 1, -1, -1), QColor(colours.accent))
@@ -128,7 +126,7 @@ def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
 
 
 def _draw_mark(painter: QPainter, area: QRect) -> None:
-    """A corner that is turned down, in a frame that can be told from any sprite."""
+    """Draw a folded corner, with a border visible on all sprites."""
     corner = area.topRight()
     points = [corner + QPoint(-_MARK, 0), corner, corner + QPoint(0, _MARK)]
     colours = theme.colours()
@@ -145,9 +143,10 @@ def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) 
 
 
 class SpriteGrid(QWidget):
-    """Thumbnails at whole-number zoom. An index is always the position in the array given to `set_sprites`.
+    """A grid of thumbnails at whole-number zoom.
 
-    activated: double click or Enter on the sprite of that index.
+    An index is always a position in the array of `set_sprites`. activated: index of a double-clicked sprite, or of the
+    current sprite on Enter.
     """
 
     activated = Signal(int)
@@ -182,10 +181,10 @@ class SpriteGrid(QWidget):
         labels: NDArray[np.int64] = _NO_LABELS,
         class_names: Sequence[str] = (),
     ) -> None:
-        """Show `rgba` uint8 [N, S, S, 4], in memory or in a file (not copied: must not change).
+        """Show `rgba` uint8 [N, S, S, 4], in memory or memory-mapped (not copied, so don't change the array).
 
-        Names and captions: none, or one a sprite. labels: none, or int64 [N], an index into `class_names` or -1 each.
-        Captions stand under the sprites; name and class make the tool tip.
+        names, captions: empty, or a text for each sprite. labels: empty, or int64 [N] of indices into `class_names`, -1
+        for no class. Captions are shown below the sprites; name and class are the tooltip.
         """
         self._model.beginResetModel()
         self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
@@ -196,25 +195,28 @@ class SpriteGrid(QWidget):
         self.selection_changed.emit()
 
     def replace_pixels(self, rgba: Rgba) -> None:
-        """Show the same sprites in other colours: an array of the same shape. All else stays as it is."""
+        """Show the same sprites with other colours; rgba has the same shape. All else stays."""
         assert rgba.shape == self._model.rgba.shape, rgba.shape
         self._model.rgba = np.asarray(rgba)
         self.view.viewport().update()
 
     def set_marked(self, indices: Collection[int]) -> None:
-        """Mark these sprites, and no others, as kept."""
+        """Mark these sprites as kept, and unmark all others."""
         self._model.marked = frozenset(indices)
         self.view.viewport().update()
 
     def go_to(self, index: int) -> None:
-        """Select this sprite alone, put the keyboard on it and bring it into view."""
+        """Select only this sprite, make it current and scroll to it."""
         visible = self._model.visible
         row = index if visible is None else int(np.flatnonzero(visible == index)[0])
         chosen = QItemSelectionModel.SelectionFlag.ClearAndSelect
         self.view.selectionModel().setCurrentIndex(self._model.index(row), chosen)
 
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
-        """Show only these sprites, in this order; None shows all. The selection is cleared. stays: what is in sight."""
+        """Show only these sprites, in this order; None shows all. Clears the selection.
+
+        stays: keep the scroll position.
+        """
         top = self.view.verticalScrollBar().value() if stays else 0
         self._model.beginResetModel()
         self._model.visible = None if indices is None else np.asarray(indices, np.int64)
@@ -223,23 +225,23 @@ class SpriteGrid(QWidget):
         self.selection_changed.emit()
 
     def visible_count(self) -> int:
-        """How many sprites the filter leaves."""
+        """Return the number of visible sprites."""
         return self._model.rowCount()
 
     def selected(self) -> list[int]:
-        """Indices of the selected sprites, ascending."""
+        """Return the selected sprites' indices, ascending."""
         ranges = [np.arange(first, last + 1) for first, last in self.view.spans()]
         rows = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
         found: list[int] = np.sort(rows if self._model.visible is None else self._model.visible[rows]).tolist()
         return found
 
     def selected_count(self) -> int:
-        """How many sprites are selected."""
+        """Return the number of selected sprites."""
         spans = self.view.spans()
         return int((spans[:, 1] - spans[:, 0] + 1).sum())
 
     def select(self, indices: Sequence[int]) -> None:
-        """Select exactly these sprites (those that are visible) and scroll to the first."""
+        """Select exactly these sprites, if visible, and scroll to the first."""
         wanted = np.unique(np.asarray(indices, np.int64))
         if self._model.visible is None:
             rows = wanted[(wanted >= 0) & (wanted < len(self._model.rgba))]
@@ -249,13 +251,13 @@ class SpriteGrid(QWidget):
         selection = QItemSelection()
         for run in np.split(rows, breaks) if len(rows) else ():
             selection.append(QItemSelectionRange(self._model.index(int(run[0])), self._model.index(int(run[-1]))))
-        self.view.clearSelection()  # Qt takes a second to tell many ranges from those before
+        self.view.clearSelection()  # else Qt takes a second to compare many ranges
         self.view.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.Select)
         if len(rows):
             self.view.show_row(int(rows[0]))
 
     def zoom(self) -> int:
-        """Screen pixels (logical) a sprite pixel."""
+        """Return the zoom: logical pixels for a sprite pixel."""
         return self._delegate.zoom
 
     def set_zoom(self, zoom: int) -> None:
@@ -265,12 +267,10 @@ class SpriteGrid(QWidget):
 
     @Slot()
     def zoom_in(self) -> None:
-        """One step larger."""
         self._zoom_by(1)
 
     @Slot()
     def zoom_out(self) -> None:
-        """One step smaller."""
         self._zoom_by(-1)
 
     @Slot(int)

@@ -1,4 +1,4 @@
-"""The view of a sprite grid: what it selects and draws."""
+"""The list view of a sprite grid: selection and drawing."""
 
 from __future__ import annotations
 
@@ -36,17 +36,16 @@ from PySide6.QtWidgets import (
 from studio.app import theme
 from studio.app.widgets.sprites.cell_view import CellView
 
-_NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
-_CORNER = 2  # pixels between the cells and the rounded frame, whose corners they would cover
-_VEIL = 40  # of 255: how much of the accent colour lies over the sprites in the frame that is drawn
+_NOTCH = 120  # angle of a wheel notch; touchpads send smaller angles
+_CORNER = 2  # pixels; keeps the cells off the frame's rounded corners
+_VEIL = 40  # alpha of the rubber band's fill, of 255
 _State = QStyle.StateFlag
 
 
 class SpriteList(CellView):
-    """A list of very many items, of which the visible ones alone cost anything.
+    """A list view for a million items; only visible items cost time.
 
-    zoomed: the steps that Ctrl and the wheel ask for. drag_begun: of what is selected, where `can_drag`; a drag from
-    elsewhere selects.
+    zoomed: zoom steps by Ctrl+wheel. drag_begun: the user drags the selection, if `can_drag`. Other drags select items.
     """
 
     zoomed = Signal(int)
@@ -55,19 +54,19 @@ class SpriteList(CellView):
     def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate, parent: QWidget) -> None:
         super().__init__(model, parent)
         self.can_drag = False
-        self._pressed: QMouseEvent | None = None  # on what is selected: this may become a drag
+        self._pressed: QMouseEvent | None = None  # a delayed press on a selected item
         self._turned = 0
-        self._frame = QRect()  # that the mouse draws to select, from the first cell's corner
+        self._frame = QRect()  # rubber band, relative to the first cell
         self._spans: NDArray[np.int64] | None = None
-        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # only then Qt moves what stays in sight
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # lets Qt scroll by copying pixels
         self.setViewportMargins(*4 * (_CORNER,))
         self.setItemDelegate(delegate)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setAccessibleName("Sprites")
-        self.setToolTip("The sprites; Ctrl and the mouse wheel make them larger or smaller.")
+        self.setToolTip("Ctrl+scroll to zoom.")
 
     def spans(self) -> NDArray[np.int64]:
-        """The selected rows as runs of neighbours, ascending: first and last of each, int64 [n, 2]."""
+        """Return the selected rows as ranges, ascending: first and last row of each, int64 [n, 2]."""
         if self._spans is None:
             selection = self.selectionModel().selection()
             ranges = [selection.at(number) for number in range(selection.size())]
@@ -76,14 +75,14 @@ class SpriteList(CellView):
         return self._spans
 
     def selectAll(self) -> None:
-        """Select everything as one range; Qt would go through the items one by one."""
+        """Select all rows as a single range; Qt would visit each item."""
         model, selection = self.model(), QItemSelection()
         if model.rowCount():
             selection.select(model.index(0, 0), model.index(model.rowCount() - 1, 0))
         self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
 
     def setSelection(self, rect: QRect, command: QItemSelectionModel.SelectionFlag) -> None:
-        """Select what the frame touches; with Shift, by mouse or keys, all from the one cell to the other."""
+        """Select the items in the rubber band, or with Shift all items between two cells."""
         left, right = sorted((rect.left(), rect.right()))
         top, bottom = sorted((rect.top(), rect.bottom()))
         model, selection = self.model(), QItemSelection()
@@ -100,23 +99,23 @@ class SpriteList(CellView):
         self.selectionModel().select(selection, command)
 
     def reset(self) -> None:
-        """Nothing is selected any more."""
+        """Clear the selection and its cached ranges."""
         self._spans = None
         super().reset()
 
     def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
-        """Draw it. A list view would also list every index of the selection for a screen reader."""
+        """Redraw. Skips QListView, which would list each selected index for screen readers."""
         self._spans = None
         QAbstractItemView.selectionChanged(self, selected, deselected)
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.SelectionWithin))
 
     def visualRegionForSelection(self, selection: QItemSelection) -> QRegion:
-        """All that is seen: cheaper to draw than to look at each item, as Qt does."""
+        """Return the whole viewport; cheaper to redraw than to visit each item."""
         return QRegion(self.viewport().rect())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the cells that need it, and the frame over them."""
+        """Draw the exposed cells and the rubber band."""
         with QPainter(self.viewport()) as painter:
             for area in event.region():  # type: ignore[attr-defined]  # the stubs lack it
                 self._draw_cells(painter, area)
@@ -124,7 +123,7 @@ class SpriteList(CellView):
                 self._draw_frame(painter)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """On what is selected, wait whether it is dragged: pressed on, it would be selected alone."""
+        """Delay a press on a selected item: it may start a drag, and would otherwise clear the selection."""
         index, modifiers = self.indexAt(event.position().toPoint()), event.modifiers()
         is_plain = event.button() == Qt.MouseButton.LeftButton and modifiers == Qt.KeyboardModifier.NoModifier
         if self.can_drag and is_plain and self.selectionModel().isSelected(index):
@@ -133,7 +132,7 @@ class SpriteList(CellView):
             super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Begin to drag, or draw the frame."""
+        """Start a drag, or extend the rubber band."""
         if self._pressed is None:
             super().mouseMoveEvent(event)
         elif (event.position() - self._pressed.position()).manhattanLength() >= QApplication.startDragDistance():
@@ -141,7 +140,7 @@ class SpriteList(CellView):
             self.drag_begun.emit()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """The frame has done its work; a press that became no drag is one after all."""
+        """Handle a delayed press that did not become a drag."""
         if self._pressed is not None:
             super().mousePressEvent(self._pressed)
             self._pressed = None
@@ -149,7 +148,7 @@ class SpriteList(CellView):
         self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom with Ctrl, scroll without."""
+        """Zoom with Ctrl, otherwise scroll."""
         if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             super().wheelEvent(event)
             return
@@ -161,10 +160,10 @@ class SpriteList(CellView):
         event.accept()
 
     def keyboardSearch(self, search: str) -> None:
-        """Nothing: Qt would ask every item for its name at each letter."""
+        """Do nothing: Qt would ask each item for its name."""
 
     def _selected(self, first: int, last: int) -> list[bool]:
-        """Whether each of these rows is selected."""
+        """Return a flag for each row from `first` to `last`: whether it is selected."""
         spans, rows = self.spans(), np.arange(first, last + 1)
         if not len(spans):
             return [False] * len(rows)

@@ -1,4 +1,4 @@
-"""Drawing sprites so that each of their pixels is a whole number of the screen's."""
+"""Draws sprites at a whole number of device pixels for each sprite pixel."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 from studio.app import theme
 from studio.core.arrays import Rgba
 
-_CHECKER = 8  # logical pixels a field
-_TILE = 8  # fields a side of the picture that the checkerboard is made of: few large copies instead of many small ones
+_CHECKER = 8  # side of a square in logical pixels
+_TILE = 8  # squares on a side of the brush image; a large image is copied fewer times
 
 
 def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
-    """Draw uint8 [H, W, 4] centred in `box`, at the largest whole factor of device pixels, over a checkerboard.
+    """Draw uint8 [H, W, 4] centred in `box` over a checkerboard, at the largest whole zoom in device pixels.
 
-    Drawing in logical pixels would give pixels of uneven width on scaled screens. It is called thousands of times for
-    one picture of a grid: every call in here counts.
+    Logical pixels would give uneven sprite pixels on scaled screens. Called thousands of times for a grid, so keep it
+    fast.
     """
     ratio = painter.device().devicePixelRatioF()
     height, width = sprite.shape[:2]
@@ -39,25 +39,25 @@ def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
 
 
 def as_image(rgba: Rgba) -> QImage:
-    """A picture of contiguous uint8 [H, W, 4], whose memory it shares."""
+    """Return a QImage of contiguous uint8 [H, W, 4] that shares the array's memory."""
     height, width = rgba.shape[:2]
     return QImage(rgba.data, width, height, 4 * width, QImage.Format.Format_RGBA8888)
 
 
 def checkerboard(ratio: float) -> QBrush:
-    """What shows through sprites, for a painter in device pixels, of which `ratio` are a logical one."""
+    """Return a checkerboard brush for transparent pixels. ratio: device pixels for a logical pixel."""
     colours = theme.colours()
     return _checker(colours.checker_a, colours.checker_b, max(1, round(_CHECKER * ratio)))
 
 
 def factor_for(box: int, pixels: int, ratio: float) -> float:
-    """The largest side in logical pixels that a sprite of `pixels` takes in `box` logical pixels."""
+    """Return the largest side in logical pixels of a sprite of `pixels` pixels in `box` logical pixels."""
     return max(1, int(box * ratio) // pixels) * pixels / ratio
 
 
 @lru_cache(maxsize=8)
 def _checker(first: str, second: str, field: int) -> QBrush:
-    """A brush of squares of `field` device pixels."""
+    """Return a brush of squares with `field` device pixels a side."""
     image = QImage(_TILE * field, _TILE * field, QImage.Format.Format_RGB32)
     image.fill(QColor(first))
     painter = QPainter(image)

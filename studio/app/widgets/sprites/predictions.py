@@ -1,4 +1,4 @@
-"""Sprites with what a model predicts of each: probabilities of classes, or numbers."""
+"""Sprites with a model's predictions: class probabilities or numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from studio.core.arrays import Rgba
 from studio.core.formatting import predicted_and_true
 
 _SPRITE, _BARS, _GAP = 64, 200, 8
-_MOST_CLASSES, _MOST_NUMBERS = 3, 4  # lines beside a sprite
+_MOST_CLASSES, _MOST_NUMBERS = 3, 4  # bars beside a sprite
 _MARK = 2  # pixels
 Numbers = NDArray[np.float32]
 _Index = QModelIndex | QPersistentModelIndex
@@ -34,9 +34,9 @@ _NO_INDEX = QModelIndex()
 
 @dataclass(frozen=True)
 class _PredictionBar:
-    """One thing that is said of a sprite: what, how much of it in words, and how long its bar is, 0 to 1.
+    """A prediction for a sprite: what, its value as text, and the bar's length, 0 to 1.
 
-    true: where the bar should end; NaN where that is not known.
+    true: position of the true value, 0 to 1; NaN if unknown.
     """
 
     what: str
@@ -46,7 +46,7 @@ class _PredictionBar:
 
 
 class _Predictions(QAbstractListModel):
-    """One row a sprite, with several lines of what is said of it; `top` of them are drawn."""
+    """List model with a sprite in each row and its predictions; the first `top` are drawn."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -58,14 +58,14 @@ class _Predictions(QAbstractListModel):
         return 0 if parent.isValid() else len(self.rgba)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
-        """What is said, in words."""
+        """Return all predictions as text."""
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             return None
         return ", ".join(f"{line.what} {line.much}" for line in self.lines(index.row()))
 
 
 class _PredictionDelegate(QStyledItemDelegate):
-    """Draws a sprite with its bars."""
+    """Delegate that draws a sprite with its prediction bars."""
 
     def __init__(self, model: _Predictions, parent: QWidget) -> None:
         super().__init__(parent)
@@ -75,7 +75,7 @@ class _PredictionDelegate(QStyledItemDelegate):
         return QSize(_SPRITE + _BARS + 3 * _GAP, _SPRITE + _GAP)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        """The sprite to the left, a bar a class to the right."""
+        """Draw the sprite on the left, and a bar for each prediction on the right."""
         area: QRect = option.rect
         colours = theme.colours()
         draw_sprite(
@@ -99,7 +99,7 @@ class _PredictionDelegate(QStyledItemDelegate):
 
 
 class PredictionsView(QWidget):
-    """Each sprite with the bars of its most probable classes, or of its numbers."""
+    """Sprites with bars for the most probable classes, or for numbers."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,13 +113,13 @@ class PredictionsView(QWidget):
         self.view.setMovement(QListView.Movement.Static)
         self.view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.view.setSpacing(4)
-        self.view.setAccessibleName("What the model says of the sprites")
+        self.view.setAccessibleName("Predictions")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
 
     def set_classes(self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str]) -> None:
-        """Show uint8 [N, S, S, 4] sprites and float32 [N, K] probabilities."""
+        """Show sprites uint8 [N, S, S, 4] with probabilities float32 [N, K]."""
 
         def lines(row: int) -> list[_PredictionBar]:
             best = np.argsort(-probabilities[row], kind="stable")[:_MOST_CLASSES]
@@ -129,9 +129,9 @@ class PredictionsView(QWidget):
         self._show(rgba, lines, _MOST_CLASSES)
 
     def set_numbers(self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers) -> None:
-        """Show uint8 [N, S, S, 4] sprites with their numbers float32 [N, T], beside the true ones, NaN where unknown.
+        """Show sprites uint8 [N, S, S, 4] with predicted and true numbers float32 [N, T], NaN for unknown.
 
-        A bar is as long as the number lies between the lowest and the highest on show; a mark in it is the true one.
+        Bars scale from the lowest to the highest shown number; a mark shows the true number.
         """
         both = np.concatenate([numbers, np.where(np.isnan(true), numbers, true)])
         lowest = both.min(0, initial=np.inf)

@@ -53,7 +53,7 @@ def drawn(qtbot: QtBot, page: GeneratePage, ask: object) -> SpritesGenerated:
     return found
 
 
-def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: GeneratePage) -> None:
+def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: GeneratePage) -> None:
     editing, results = page.editing, page.results
     assert not editing.isVisibleTo(page) and not results.buttons.edit.isEnabled()
     results.grid.select([5])
@@ -71,7 +71,7 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     assert not (varied.sprites == sprite).all()
     editor = editing.editor
     editor._push(editor.edit().with_keep(rectangle_mask((0, 0), (7, 3), SIZE), stays=False))
-    assert "Redraw marked" in editing.draw.text() and editing._about.text().startswith("What is marked is redrawn")
+    assert "Redraw selection" in editing.draw.text() and editing._about.text().startswith("Redraws the selected pixels")
     assert editing.strength.value() == 100
     filled = drawn(qtbot, page, editing.draw.click)
     assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
@@ -84,10 +84,10 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # nothing is left to fit to
     assert not (drawn(qtbot, page, editing.draw.click).sprites == sprite).all()
     editor.clear_marks.click()
-    assert editing.strength.value() == 70 and "Nothing is marked" in editing._about.text()
+    assert editing.strength.value() == 70 and "No selection" in editing._about.text()
 
 
-def test_sprites_between_two_and_more_like_several(
+def test_tween_and_similar_sprites(
     qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = page.results
@@ -124,7 +124,7 @@ def test_sprites_between_two_and_more_like_several(
     np.testing.assert_array_equal(made.sprites[-1], other)
 
 
-def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
+def test_nearest_training_sprites_are_shown(qtbot: QtBot, page: GeneratePage) -> None:
     neighbours, data = page.neighbours, sprites_of(page.session)
     assert not neighbours.tiled.isVisible()
     page.editing.open_sprite(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
@@ -134,14 +134,14 @@ def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: Gene
         page.results.grid.select([2])
     assert neighbours.tiled.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
     learnt = data.names[4] in found.args[0].names  # unless it was held out
-    assert neighbours.verdict.text().startswith("It is a copy" if learnt else "None")
+    assert neighbours.verdict.text().startswith("A copy" if learnt else "Not a copy")
     if learnt:
         assert found.args[0].names[0] == data.names[4] == neighbours.previews[0].toolTip()
     page.results.grid.select([2, 3])
     assert not neighbours.tiled.isVisible() and not neighbours.previews[0].isVisible()
 
 
-def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) -> None:
+def test_keep_reject_and_reroll(qtbot: QtBot, page: GeneratePage) -> None:
     results = page.results
     view, first = results.grid.view, results.sprite(3)[0].copy()
     view.setFocus()
@@ -181,7 +181,7 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     assert KeptSprites().of_size(SIZE) == []
 
 
-def test_rejected_sprites_come_back(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_undo_restores_rejected_sprites(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
     """Several levels, of new sprites and of kept ones, by the menu and by its key."""
     results, undo = page.results, opened.menus.undo
     view = results.grid.view
@@ -213,7 +213,7 @@ def test_rejected_sprites_come_back(qtbot: QtBot, page: GeneratePage, opened: Wi
     assert results.grid.visible_count() == 64 and not undo.isEnabled()
 
 
-def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_back_shows_the_previous_batch(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
     results, first = page.results, page.results.result()
     assert first is not None and not results.back.isEnabled() and not results.forward.isEnabled()
     results.grid.select([0])
@@ -237,7 +237,7 @@ def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monk
     assert not results.back.isEnabled()
 
 
-def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_and_drag_sprites(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is pasted is the sprite with its alpha; a press on what is selected drags all of it, or selects that one."""
     results, view = page.results, page.results.grid.view
     assert not results.buttons.copy.isEnabled()
@@ -273,20 +273,20 @@ def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, m
     assert Image.open(sheet).size == (8 * SIZE, 9 * SIZE)
 
 
-def test_the_best_of_many_go_by_what_was_kept(qtbot: QtBot, page: GeneratePage) -> None:
+def test_best_of_ranks_by_kept_sprites(qtbot: QtBot, page: GeneratePage) -> None:
     form = page.request._form
     assert form is not None
     form.set_config(GenerateSettings(count=12, best_of=3))
     with qtbot.waitSignal(page.session.noticed) as said:
         page.generate.click()
-    assert "0 of this size are too few" in said.args[0].title
+    assert "you have 0" in said.args[0].title
     page.results.grid.select([3, 6, 9])
     click(page.results.buttons.keep)
     made = drawn(qtbot, page, page.generate.click)
     assert len(made.sprites) == 12 and page.results._title._whole == "The best 12 of 36 new sprites"
 
 
-def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
+def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     request = page.request
     assert not request._mix_box.isVisible()
     request.classes.setCurrentIndex(request.classes.findData("class1"))
@@ -312,7 +312,7 @@ def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
     assert not request.next_settings().mix and not request.next_settings().corner_tiles
 
 
-def test_pictures_come_from_files_the_clipboard_and_a_drop(
+def test_open_images_from_file_clipboard_and_drop(
     qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     editing = page.editing
@@ -328,7 +328,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     with qtbot.waitSignal(page.session.editing.read, timeout=LONG_MS):
         page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
     question = editing.question
-    assert question.isVisible() and "5 x 6 pixels, this model's sprites have 8 x 8" in question.text.text()
+    assert question.isVisible() and "5 x 6 pixels; this model needs 8 x 8" in question.text.text()
     assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # what is there, is out of the way
     np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
     click(question.leave)
@@ -339,7 +339,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     with qtbot.waitSignal(page.session.noticed) as said:
         QGuiApplication.clipboard().setText("no picture")
         QTest.keyClick(page.results.grid.view, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    assert isinstance(said.args[0], Notice) and "no picture in the clipboard" in said.args[0].title
+    assert isinstance(said.args[0], Notice) and said.args[0].title == "The clipboard has no image."
     pixels = np.ascontiguousarray(sprites_of(page.session).rgba[20])
     QGuiApplication.clipboard().setImage(QImage(pixels.data, SIZE, SIZE, QImage.Format.Format_RGBA8888).copy())
     editing.paste()
@@ -353,7 +353,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     assert page.session.editing._unsaved() is None
 
 
-def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_edited_sprite_survives_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
     opened.show_page("sprites")
     opened.sprites.grid.select([3])
     click(opened.sprites.selection.edit)
@@ -372,9 +372,7 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     assert not (paths.home() / "edit.json").exists()
 
 
-def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
-    qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
     page.editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0], "one"))
     page.session.editing.open(NamedSprite(np.zeros((16, 16, 4), np.uint8), "larger"))
     page.results.grid.select([2])
@@ -390,8 +388,8 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     monkeypatch.setattr(page.choice, "record", lambda: dataclasses.replace(record, size=sizes[-1]))
     page._refresh()
     question = editing.question
-    assert not editing.editor.isVisible() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
-    assert question.isVisible() and "this model's sprites have 16 x 16" in question.text.text()
+    assert not editing.editor.isVisible() and "8 x 8 pixels; the model draws 16 x 16" in editing.draw.toolTip()
+    assert question.isVisible() and "this model needs 16 x 16" in question.text.text()
     assert not question.leave.isVisible() and editing.close_editor.isVisible()
     click(editing.close_editor)
     assert not editing.isVisible()
@@ -408,9 +406,7 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     assert question.isVisible() and len(editing.sprite()[0]) == SIZE
 
 
-def test_a_picture_that_waits_for_its_model_is_taken_when_that_is_chosen(
-    page: GeneratePage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_image_opens_once_its_model_is_chosen(page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
     editing, record = page.editing, page.choice.record()
     assert record is not None
     editing.open_sprite(NamedSprite(np.full((16, 16, 4), 255, np.uint8), "large"))
@@ -420,9 +416,7 @@ def test_a_picture_that_waits_for_its_model_is_taken_when_that_is_chosen(
     assert not editing.is_asking() and editing.sprite().name == "large" and editing.editor.isVisible()
 
 
-def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
-    qtbot: QtBot, page: GeneratePage, opened: Window
-) -> None:
+def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
     editing, editor, notices, undo = page.editing, page.editing.editor, opened.notices, opened.menus.undo
     data, colour = sprites_of(page.session).rgba, np.array([200, 30, 30, 255], np.uint8)
     editing.open_sprite(NamedSprite(data[0].copy(), "first"))
@@ -456,9 +450,7 @@ def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
     assert not notices.cards()
 
 
-def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
-    qtbot: QtBot, page: GeneratePage, opened: Window
-) -> None:
+def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
     editing, editor, undo = page.editing, page.editing.editor, opened.menus.undo
     control = Qt.KeyboardModifier.ControlModifier
     opened.activateWindow()
@@ -491,16 +483,16 @@ def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
     assert undo.isEnabled() and len(sprites_of(page.session).names) == len(data.names) - 1
 
 
-def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
+def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
     editing, editor = page.editing, page.editing.editor
     click(page.results.buttons.blank)
     assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
-    assert not editing.draw.isEnabled() and "nothing to vary" in editing._about.text()
+    assert not editing.draw.isEnabled() and "The sprite is empty" in editing._about.text()
     click(editing.shape)
     assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
     editor._push(editor.edit().paint(rectangle_mask((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
     editing.strength.setValue(90)
-    assert "its shape stays" in editing._about.text()
+    assert "the shape stays" in editing._about.text()
     made = drawn(qtbot, page, editing.draw.click)
     assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
     titles = [label.text() for label in page.results.badges.labels]
@@ -510,7 +502,7 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
     assert "No semi-transparency" in [label.text() for label in page.results.badges.labels]
 
 
-def test_what_was_done_last_is_undone_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+def test_undo_reverts_the_last_action_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
     editing, results, undo = page.editing, page.results, opened.menus.undo
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     drawn(qtbot, page, editing.draw.click)

@@ -46,22 +46,22 @@ def choose(qtbot: QtBot, page: GeneratePage, name: str) -> None:
     qtbot.waitUntil(lambda: page.choice.checkpoints.count() > 1, timeout=LONG_MS)
 
 
-def test_nothing_is_said_of_models_before_they_are_known(qtbot: QtBot, session: Session) -> None:
+def test_page_says_loading_before_models_are_listed(qtbot: QtBot, session: Session) -> None:
     page = GeneratePage(session)
     qtbot.addWidget(page)
-    assert page._reason.text() == "Looking for models…" and not page.generate.isEnabled()
+    assert page._reason.text() == "Loading models…" and not page.generate.isEnabled()
     session.open()
-    qtbot.waitUntil(lambda: page._reason.text().startswith("There is no model yet."), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: page._reason.text().startswith("No model yet."), timeout=LONG_MS)
 
 
-def test_the_model_that_was_used_last_is_chosen_and_remembered(qtbot: QtBot, page: GeneratePage) -> None:
+def test_last_used_model_is_restored(qtbot: QtBot, page: GeneratePage) -> None:
     assert page.choice.run() == paths.runs() / "monsters"
     choose(qtbot, page, "tiles")
     page.save_state()
     assert Settings().text("generate_model") == str(paths.runs() / "tiles")
 
 
-def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: QtBot, page: GeneratePage) -> None:
+def test_each_model_keeps_its_checkpoint_and_guarantees(qtbot: QtBot, page: GeneratePage) -> None:
     form, checkpoints = page.request._form, page.choice.checkpoints
     assert form is not None and form._advanced is not None
     form._controls["seamless"].setCurrentText("both")  # type: ignore[attr-defined]
@@ -80,7 +80,7 @@ def test_each_model_keeps_its_checkpoint_and_what_holds_by_construction(qtbot: Q
     assert not about.isVisible()
 
 
-def test_an_invalid_setting_shows_an_error_at_its_field_and_the_buttons(qtbot: QtBot, page: GeneratePage) -> None:
+def test_invalid_setting_shows_an_error_at_field_and_buttons(qtbot: QtBot, page: GeneratePage) -> None:
     told: list[Notice] = []
     page.session.noticed.connect(told.append)
     form = page.request._form
@@ -95,7 +95,7 @@ def test_an_invalid_setting_shows_an_error_at_its_field_and_the_buttons(qtbot: Q
     assert page.generate.isEnabled() and page._reason.isHidden()
 
 
-def test_tab_goes_from_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
+def test_tab_order_is_top_to_bottom(qtbot: QtBot, page: GeneratePage) -> None:
     page.request.classes.setCurrentIndex(page.request.classes.findData("class1"))
     form = page.request._form
     assert form is not None and form._advanced is not None
@@ -122,9 +122,7 @@ def stops_from(first: QWidget) -> list[QWidget]:
     return found
 
 
-def test_the_wheel_over_the_form_changes_nothing_and_closing_the_editor_does_not_lead_there(
-    qtbot: QtBot, page: GeneratePage
-) -> None:
+def test_wheel_over_the_form_changes_no_value(qtbot: QtBot, page: GeneratePage) -> None:
     seed, classes = page.request.seed, page.request.classes
     page.editing.open_sprite(NamedSprite(np.zeros((8, 8, 4), np.uint8), "blank"))
     page.editing.close_editor.setFocus()
@@ -136,7 +134,7 @@ def test_the_wheel_over_the_form_changes_nothing_and_closing_the_editor_does_not
     assert (seed.value(), classes.currentIndex()) == before
 
 
-def test_one_sprite_is_saved_under_a_name_of_its_own(
+def test_save_a_single_sprite_under_its_name(
     qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS):
@@ -175,5 +173,5 @@ def test_one_sprite_is_saved_under_a_name_of_its_own(
         (["orc", "ogre", "elf"], "orc and 2 others"),
     ],
 )
-def test_sprites_are_called_after_what_they_came_from(names: list[str], expected: str) -> None:
+def test_sprites_are_named_after_their_origin(names: list[str], expected: str) -> None:
     assert origin_of([NamedSprite(np.zeros((1, 1, 4), np.uint8), name) for name in names]) == expected

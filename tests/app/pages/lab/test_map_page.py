@@ -64,7 +64,7 @@ def _walks(page: MapPage) -> bool:
     return page.walk.slider.isVisible()
 
 
-def test_a_sprite_is_clicked_and_leads_to_those_like_it(qtbot: QtBot, page: MapPage) -> None:
+def test_clicking_a_sprite_shows_its_neighbours(qtbot: QtBot, page: MapPage) -> None:
     assert page.choice.models.itemText(0) == "codes"  # first, though the other one is newer
     assert not page.view.isVisible()
     _show(qtbot, page)
@@ -85,7 +85,7 @@ def test_a_sprite_is_clicked_and_leads_to_those_like_it(qtbot: QtBot, page: MapP
     assert abs(middle.x() - page.view.width() / 2) < 1 and abs(middle.y() - page.view.height() / 2) < 1
 
 
-def test_the_walk_goes_from_a_to_b(qtbot: QtBot, page: MapPage) -> None:
+def test_latent_walk_from_a_to_b(qtbot: QtBot, page: MapPage) -> None:
     _show(qtbot, page)
     shown = page._map.shown
     assert shown is not None and not _walks(page)
@@ -107,9 +107,7 @@ def test_the_walk_goes_from_a_to_b(qtbot: QtBot, page: MapPage) -> None:
     assert not _walks(page)
 
 
-def test_while_a_sprite_is_drawn_only_the_newest_wish_waits(
-    qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_newest_decode_request_waits(qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch) -> None:
     _show(qtbot, page)
     asked: list[float] = []
 
@@ -124,7 +122,7 @@ def test_while_a_sprite_is_drawn_only_the_newest_wish_waits(
     assert asked == [0, 19]
 
 
-def test_a_code_of_another_model_is_not_drawn(qtbot: QtBot, page: MapPage) -> None:
+def test_code_of_another_model_is_not_decoded(qtbot: QtBot, page: MapPage) -> None:
     _show(qtbot, page)
     queue = page._session.job_queue
     page._map._decoding = queue.start("files", "Drawing for ever", endless(), page._map._on_decode_event)
@@ -136,14 +134,14 @@ def test_a_code_of_another_model_is_not_drawn(qtbot: QtBot, page: MapPage) -> No
         page._map.decode(np.zeros(8, np.float32))
 
 
-def test_without_decoding_the_page_says_what_can(qtbot: QtBot, page: MapPage) -> None:
+def test_model_without_decoder_shows_a_hint(qtbot: QtBot, page: MapPage) -> None:
     _show(qtbot, page, "classes")
     page.select(0)
     page.end_walk(1)
     assert not _walks(page) and "Autoencoder" in page.walk._hint.text() and page.walk.ends is None
 
 
-def test_a_map_can_be_cancelled(qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_making_the_map(qtbot: QtBot, page: MapPage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding_map, "make_map", endless)
     click(page.show_map)
     assert page.cancel.isVisible() and not page.show_map.isVisible()
@@ -152,6 +150,6 @@ def test_a_map_can_be_cancelled(qtbot: QtBot, page: MapPage, monkeypatch: pytest
     assert page._map.shown is None
 
 
-def test_without_a_run_there_is_nothing_to_show(window: Window, tmp_path: Path) -> None:
+def test_page_without_runs(window: Window, tmp_path: Path) -> None:
     page = window.lab.map
     assert not page.show_map.isEnabled() and "Autoencoder" in page.show_map.toolTip()

@@ -76,7 +76,7 @@ def show(page: LabPage, *results: Result) -> None:
     page.session.lab.listed.emit()
 
 
-def test_an_experiment_is_run_kept_and_reported(
+def test_run_store_and_report_an_experiment(
     qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     experiment = choose(page, "batch-size")
@@ -115,7 +115,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Start:
     return start
 
 
-def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage, endless: Start) -> None:
+def test_training_pauses_and_resumes(qtbot: QtBot, page: LabPage, endless: Start) -> None:
     session = page.session
     training = start_endless(qtbot, session)
     with qtbot.waitSignal(training.state_changed, timeout=LONG_MS):
@@ -133,7 +133,7 @@ def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage, endless: Star
     assert session.lab.running is None and training.is_live()
 
 
-def test_nothing_else_learns_meanwhile(qtbot: QtBot, page: LabPage, endless: Start) -> None:
+def test_no_other_training_starts_meanwhile(qtbot: QtBot, page: LabPage, endless: Start) -> None:
     session = page.session
     endless(qtbot, session)
     qtbot.waitUntil(lambda: len(session.job_queue.running()) == 1, timeout=LONG_MS)
@@ -144,7 +144,7 @@ def test_nothing_else_learns_meanwhile(qtbot: QtBot, page: LabPage, endless: Sta
         session.lab.cancel()
 
 
-def test_a_suggestion_is_taken_once(page: LabPage) -> None:
+def test_suggestion_is_applied_once(page: LabPage) -> None:
     show(page, result(page, "Two are best.", threads=2))
     use = page.findings.use
     assert use.isVisible() and use.text().strip() == "Use 2 as CPU threads" and use.isEnabled()
@@ -158,7 +158,7 @@ def test_a_suggestion_is_taken_once(page: LabPage) -> None:
     assert not use.isVisible()
 
 
-def test_two_results_are_compared(page: LabPage) -> None:
+def test_compare_two_results(page: LabPage) -> None:
     newer = result(page, "Newer.", "2026-02-02T12:00:00+00:00")
     show(page, newer, result(page, "Older."))
     assert page.findings.sentences.text() == "Newer."
@@ -175,7 +175,7 @@ def test_two_results_are_compared(page: LabPage) -> None:
     assert not page.report.isEnabled() and page.result.count() == 0
 
 
-def test_a_run_is_looked_into_without_any_sprites(
+def test_inspect_a_run_without_sprites(
     qtbot: QtBot, own_run: Path, window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "_Process", Here)
@@ -196,9 +196,7 @@ def test_a_run_is_looked_into_without_any_sprites(
     assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
 
 
-def test_what_a_run_cannot_show_is_said_before_start(
-    qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsupported_run_is_reported_before_start(qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch) -> None:
     choose(page, "from-noise")
     assert page.about.text() == "Train a model first: there is no run to look into yet." and not page.start.isEnabled()
     made = RunSummary(
@@ -208,13 +206,13 @@ def test_what_a_run_cannot_show_is_said_before_start(
     page.session.runs.listed.emit()
     assert "draws no sprites" in page.about.text() and not page.start.isEnabled()
     choose(page, "hardest")
-    assert page.start.isEnabled() and "nothing in the run is changed" in page.start.toolTip()
+    assert page.start.isEnabled() and "The run is not changed" in page.start.toolTip()
 
 
-def test_the_heading_of_the_looks_into_runs_is_no_experiment(page: LabPage) -> None:
+def test_list_heading_is_not_selectable(page: LabPage) -> None:
     names = [page.experiments.item(row).data(_ROLE) for row in range(page.experiments.count())]
     place = names.index(None)
-    assert page.experiments.item(place).text() == "Inside a run" and not page.experiments.item(place).flags()
+    assert page.experiments.item(place).text() == "Inspect a run" and not page.experiments.item(place).flags()
     page.experiments.setCurrentRow(place - 1)
     QTest.keyClick(page.experiments, Qt.Key.Key_Down)  # the keyboard passes over it
     assert page.experiments.currentRow() == place + 1
@@ -222,13 +220,13 @@ def test_the_heading_of_the_looks_into_runs_is_no_experiment(page: LabPage) -> N
     assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)
 
 
-def test_without_sprites_it_says_what_is_missing(window: Window) -> None:
+def test_missing_sprites_are_reported(window: Window) -> None:
     window.show_page("lab")
     assert not window.lab.start.isEnabled()
     assert window.lab.about.text() == "Open a folder of sprites first."
 
 
-def test_sprites_that_an_experiment_drew_are_shown(page: LabPage) -> None:
+def test_images_in_a_result_are_shown(page: LabPage) -> None:
     pixels = np.full((8, 32, 4), (200, 90, 30, 255), np.uint8)
     strip = Picture.of("no zero_grad", pixels, "New sprites of the same noise.")
     found = result(page, "It is broken.")

@@ -89,7 +89,7 @@ def _steps(shown: Comparison) -> list[int]:
     return [int(line.view._rgba[0, 0, 0, 0]) for line in lines if len(line.view._rgba)]
 
 
-def test_one_run_is_shown_as_ever_and_several_in_sections(qtbot: QtBot, shown: Comparison) -> None:
+def test_several_runs_get_tabs(qtbot: QtBot, shown: Comparison) -> None:
     _choose(qtbot, shown, ONE, reads=1)
     assert not shown.sections.isVisible() and shown.splitter.isVisible()
     _choose(qtbot, shown, ONE, TWO, reads=1)
@@ -112,7 +112,7 @@ def test_one_run_is_shown_as_ever_and_several_in_sections(qtbot: QtBot, shown: C
     qtbot.waitUntil(shown.splitter.isVisible, timeout=LONG_MS)
 
 
-def test_samples_are_those_of_the_same_step_or_time(qtbot: QtBot, shown: Comparison) -> None:
+def test_samples_align_by_step_or_time(qtbot: QtBot, shown: Comparison) -> None:
     shown.sections.setCurrentIndex(2)
     _choose(qtbot, shown, ONE, TWO, NONE, reads=3)
     samples = shown.samples
@@ -121,32 +121,30 @@ def test_samples_are_those_of_the_same_step_or_time(qtbot: QtBot, shown: Compari
     samples.slider.setValue(1)
     assert samples.position.text() == "Step 8" and _steps(shown) == [10, 8]
     assert "Step 10, 15 s" in samples.rows[0].where._whole
-    samples.alignment.setCurrentText("After the same time")
+    samples.alignment.setCurrentText("Same time")
     assert samples.position.text() == "30 s" and _steps(shown) == [20, 8]  # two takes twice as long for a step
     assert samples.rows[2].name._whole == "none" and not len(samples.rows[2].view._rgba)
 
 
-def test_what_other_runs_show_goes_while_the_chosen_ones_are_read(
-    qtbot: QtBot, shown: Comparison, held: list[str]
-) -> None:
+def test_values_of_other_runs_are_removed_while_reading(qtbot: QtBot, shown: Comparison, held: list[str]) -> None:
     shown.sections.setCurrentIndex(3)
     _choose(qtbot, shown, ONE, NONE, reads=2)
     held += ["two"]
     shown.show_runs([TWO, ONE])
-    qtbot.waitUntil(lambda: "Not read yet: 'two'." in shown.figures.note.text(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "Still reading: 'two'." in shown.figures.note.text(), timeout=LONG_MS)
     assert _table(shown.figures.view)["Steps"] == ["", "40"]  # of the one that is known
     shown.sections.setCurrentIndex(2)
     assert [line.name._whole for line in shown.samples.rows if not line.isHidden()] == ["one"]
     shown.sections.setCurrentIndex(3)
     held.clear()
     _choose(qtbot, shown, TWO, replace(ONE, standing="finished"), reads=2)
-    assert _table(shown.figures.view)["Steps"] == ["", "40", "40"] and "Not read" not in shown.figures.note.text()
+    assert _table(shown.figures.view)["Steps"] == ["", "40", "40"] and "Still reading" not in shown.figures.note.text()
     model = shown.figures.view.model()
     with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged, timeout=LONG_MS):
         _choose(qtbot, shown, TWO, ONE, reads=1)  # newer figures of the same runs: what the user looks at stays
 
 
-def test_of_too_many_runs_the_first_ones_are_compared_and_that_is_said(qtbot: QtBot, shown: Comparison) -> None:
+def test_too_many_runs_compare_the_first_eight(qtbot: QtBot, shown: Comparison) -> None:
     shown.sections.setCurrentIndex(2)
     many = [replace(ONE, path=Path(f"more/{number}/one")) for number in range(10)]
     _choose(qtbot, shown, *many, reads=8)

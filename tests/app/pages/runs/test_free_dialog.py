@@ -92,9 +92,7 @@ def _said(qtbot: QtBot, page: RunsPage, run: Path) -> RunNotes:
     return listed
 
 
-def test_a_name_is_edited_in_place_and_stays_while_the_list_is_read_anew(
-    qtbot: QtBot, page: RunsPage, runs: list[Path]
-) -> None:
+def test_half_typed_name_survives_a_refresh(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     page.table.setCurrentIndex(_row(page, "b"))
     page.table.edit(_row(page, "b"))
     editor = page.table.findChild(QLineEdit)
@@ -112,7 +110,7 @@ def test_a_name_is_edited_in_place_and_stays_while_the_list_is_read_anew(
     assert not page.table.model().setData(_row(page, "a"), "a")  # nothing is new
 
 
-def test_a_star_is_given_by_a_click_and_by_the_keyboard(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+def test_star_by_click_and_by_key(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     star = _row(page, "a").siblingAtColumn(Column.STAR)
     place = page.table.visualRect(star).center()
     QTest.mouseClick(page.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
@@ -124,7 +122,7 @@ def test_a_star_is_given_by_a_click_and_by_the_keyboard(qtbot: QtBot, page: Runs
         assert [_said(qtbot, page, run).starred for run in runs[:2]] == [expected, expected]
 
 
-def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+def test_tags_and_note_are_stored_on_another_selection(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     _choose(page, "a")
     page.notes.tags.setText("boss, dark Boss")
     page.notes.note.setPlainText("Too wide.\nTry 32.")
@@ -145,7 +143,7 @@ def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page:
     assert not page.notes.note.isEnabled() and "one run" in page.notes.note.toolTip()
 
 
-def test_invalid_notes_show_an_error_and_stay_in_their_field(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+def test_invalid_notes_show_an_error_and_stay(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     _choose(page, "a")
     row, reason = page.notes, page.notes._reasons["tags"]
     row.tags.clear()
@@ -163,7 +161,7 @@ def test_invalid_notes_show_an_error_and_stay_in_their_field(qtbot: QtBot, page:
     assert "first 10,000" in row._reasons["note"].text()
 
 
-def test_runs_are_found_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+def test_filter_runs_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     change_notes(runs[0], name="Fire", tags=["boss", "dark"], note="too wide")
     change_notes(runs[1], name="Bossy", starred=True)
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
@@ -178,15 +176,13 @@ def test_runs_are_found_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, 
     assert _names(page) == ["Bossy"]
 
 
-def test_what_runs_take_is_in_the_table(page: RunsPage, runs: list[Path]) -> None:
+def test_table_shows_disk_space(page: RunsPage, runs: list[Path]) -> None:
     assert "3 runs, " in page._use.text() and page._use.text().endswith("on disk")
     assert _row(page, "a").siblingAtColumn(Column.DISK).data()
 
 
 @linux
-def test_a_run_goes_to_the_systems_trash_and_comes_back(
-    qtbot: QtBot, page: RunsPage, runs: list[Path], own_trash: Path
-) -> None:
+def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path], own_trash: Path) -> None:
     bar = NoticeBar(page)  # a window of its own would take the keyboard
     page.session.noticed.connect(bar.show_notice)
     page.session.runs.withdrawn.connect(bar.withdraw)
@@ -225,15 +221,13 @@ def finish(events: Generator[Event, None, T]) -> tuple[list[Event], T]:
 
 @linux
 @linux
-def test_a_home_without_a_data_folder_has_a_trash(
-    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trash_is_created_in_a_fresh_home(runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new home/.local/share"))
     assert finish(trash.trash_runs(runs[:1]))[1] and not runs[0].exists()
     assert (tmp_path / "new home/.local/share/Trash/files/a/run.json").is_file()
 
 
-def test_what_can_not_come_back_stays_in_the_trash(runs: list[Path], own_trash: Path) -> None:
+def test_run_that_can_not_be_restored_stays_in_the_trash(runs: list[Path], own_trash: Path) -> None:
     _, trashed = finish(trash.trash_runs(runs))
     assert [run.path for run in trashed] == runs
     runs[0].mkdir()
@@ -245,7 +239,7 @@ def test_what_can_not_come_back_stays_in_the_trash(runs: list[Path], own_trash: 
     assert (own_trash / "files" / "a" / "run.json").is_file()
 
 
-def test_a_run_that_trains_or_has_vanished_stays_and_the_others_go(
+def test_training_or_missing_runs_are_skipped(
     runs: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
@@ -261,14 +255,14 @@ def test_a_run_that_trains_or_has_vanished_stays_and_the_others_go(
     assert trashed == [TrashedRun(runs[2], None)]
 
 
-def test_where_there_is_no_trash_a_run_stays(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_trash_the_run_stays(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _replace_trash(monkeypatch, lambda path: False)
     (told,), _ = finish(trash.trash_runs(runs[:1]))
     assert isinstance(told, Notice) and "can't be moved to the trash" in told.title
     assert "Nothing was removed" in told.hint and (runs[0] / "run.json").is_file()
 
 
-def test_where_the_system_does_not_tell_the_place_no_undo_is_offered(
+def test_unknown_trash_path_offers_no_undo(
     qtbot: QtBot, page: RunsPage, runs: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
@@ -294,7 +288,7 @@ def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool])
     monkeypatch.setattr(trash, "QFile", File)
 
 
-def test_space_is_freed_by_kinds_that_are_ticked(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
+def test_free_space_by_checked_kinds(qtbot: QtBot, page: RunsPage, runs: list[Path]) -> None:
     for run in runs:
         (run / "exports").mkdir()
         (run / "exports" / "model.onnx").write_bytes(b"x" * 4096)

@@ -118,7 +118,7 @@ def seen(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
 
 
 @pytest.mark.parametrize("newer", [[], [summary("newest", 4, 1)]], ids=["a checkpoint", "a new run"])
-def test_what_another_run_does_changes_nothing(
+def test_changes_of_other_runs_keep_the_view(
     qtbot: QtBot, page: RunsPage, asked: list[str], newer: list[RunSummary]
 ) -> None:
     plot = choose(qtbot, page, "old", "older")
@@ -131,7 +131,7 @@ def test_what_another_run_does_changes_nothing(
     assert page.table.model().index(len(newer), Column.STEPS).data() == "11"
 
 
-def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
+def test_training_run_updates_in_place(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
     plot = choose(qtbot, page, "new", "old")
     before, steps = look_closer(page, plot), page.comparison.filmstrip.steps()
     asked_before = len(asked)
@@ -147,7 +147,7 @@ def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, as
     assert plot.canvas.ranges()[0][1] >= 299  # the third hundred of losses
 
 
-def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
+def test_new_selection_resets_the_view(qtbot: QtBot, page: RunsPage) -> None:
     plot = choose(qtbot, page, "old", "older")
     look_closer(page, plot)
     plot = choose(qtbot, page, "new")
@@ -155,7 +155,7 @@ def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
     assert page.comparison.filmstrip.is_live()
 
 
-def test_a_filter_without_a_match_is_reported_and_cleared_by_its_button(page: RunsPage) -> None:
+def test_filter_without_match_has_a_clear_button(page: RunsPage) -> None:
     assert not page.show_all.isVisible()
     page.filter.setText("olde")
     page.filter.setText("nothing like it")
@@ -165,9 +165,7 @@ def test_a_filter_without_a_match_is_reported_and_cleared_by_its_button(page: Ru
     assert page.table.model().rowCount() == 3 and page.filter.text() == "" and not page.show_all.isVisible()
 
 
-def test_runs_are_listed_and_read_while_an_import_goes_on(
-    qtbot: QtBot, session: Session, asked: list[str], tmp_path: Path
-) -> None:
+def test_runs_load_during_an_import(qtbot: QtBot, session: Session, asked: list[str], tmp_path: Path) -> None:
     is_over = threading.Event()
 
     def endless() -> Events:
@@ -182,17 +180,17 @@ def test_runs_are_listed_and_read_while_an_import_goes_on(
     is_over.set()
 
 
-def test_an_empty_runs_page_tells_loading_from_no_runs(qtbot: QtBot, session: Session) -> None:
+def test_empty_page_tells_loading_from_no_runs(qtbot: QtBot, session: Session) -> None:
     page = RunsPage(session)
     qtbot.addWidget(page)
     page.show()
-    assert "Looking for runs…" in shown_texts(page)
+    assert "Loading runs…" in shown_texts(page)
     with qtbot.waitSignal(session.runs.listed, timeout=LONG_MS):
         session.runs.list_runs()
-    assert any(text.startswith("Nothing has been trained yet") for text in shown_texts(page))
+    assert any(text.startswith("No runs yet") for text in shown_texts(page))
 
 
-def test_a_visible_runs_page_polls_a_training_run(page: RunsPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visible_page_polls_a_training_run(page: RunsPage, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[bool] = []
     monkeypatch.setattr(page.session.runs, "list_runs", lambda: listed.append(True))
     page.list_timer.timeout.emit()
@@ -209,14 +207,14 @@ def shown_texts(page: RunsPage) -> list[str]:
     return [label.text() for label in page.findChildren(QLabel) if label.isVisible()]
 
 
-def test_a_run_that_can_not_be_read_is_told_and_the_next_one_is_read(tmp_path: Path, run_path: Path) -> None:
+def test_unreadable_run_is_reported_and_the_next_is_read(tmp_path: Path, run_path: Path) -> None:
     list(train_generator(run_path, make_sprites(), steps=1))
     told, read = jobs.read_runs(RunReader(), [tmp_path / "gone", run_path])
     assert isinstance(told, Notice) and "gone" in told.title
     assert isinstance(read, HistoryRead) and read.path == run_path
 
 
-def test_fault_34_a_damaged_run_is_in_the_table_with_its_field(qapp: QApplication) -> None:
+def test_fault_34_damaged_run_is_listed_with_its_field(qapp: QApplication) -> None:
     problem = "run.json of old is damaged. 'created' holds a whole number where a text belongs."
     table = RunTable()
     table.show_runs([OLD, RunSummary(Path("bad"), None, None, "damaged", problem)], {})
@@ -226,17 +224,17 @@ def test_fault_34_a_damaged_run_is_in_the_table_with_its_field(qapp: QApplicatio
     assert all(index.data(Qt.ItemDataRole.ToolTipRole) == problem for index in row[Column.NAME :])
     strange = RunSummary(Path("strange"), replace(OLD.record, created="0001-01-01"), OLD.progress, "stopped")  # type: ignore[type-var]
     table.show_runs([strange], {})
-    assert "1" in table.index(0, Column.BEGUN).data()
+    assert "1" in table.index(0, Column.STARTED).data()
 
 
-def test_a_report_of_the_chosen_runs_is_saved(
+def test_save_a_report_of_selected_runs(
     qtbot: QtBot, session: Session, run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(train_generator(run_path, make_sprites(), steps=2))
     monkeypatch.setattr(dialogs, "choose_save_file", lambda *_: tmp_path / "report.html")
     actions = RunActions(session)
     qtbot.addWidget(actions)
-    assert not actions.report.isEnabled() and "Choose" in actions.report.toolTip()
+    assert not actions.report.isEnabled() and "Select" in actions.report.toolTip()
     actions.set_runs([summarise(run_path)])
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
         actions.report.menu().actions()[0].trigger()
@@ -248,9 +246,7 @@ def test_a_report_of_the_chosen_runs_is_saved(
     assert saved.args[0] == [tmp_path / "logs" / run_path.name]
 
 
-def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
-    qtbot: QtBot, own_run: Path, ready: Session
-) -> None:
+def test_retrain_with_settings_or_from_model(qtbot: QtBot, own_run: Path, ready: Session) -> None:
     actions, setup = RunActions(ready), ready.setup
     qtbot.addWidget(actions)
     qtbot.waitUntil(lambda: bool(ready.runs.runs), timeout=LONG_MS)
@@ -273,7 +269,7 @@ def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
     assert "unheard" in failed.args[0].title
 
 
-def test_a_run_trains_longer(qtbot: QtBot, own_run: Path, ready: Session) -> None:
+def test_train_a_run_longer(qtbot: QtBot, own_run: Path, ready: Session) -> None:
     actions = RunActions(ready)
     qtbot.addWidget(actions)
     actions.set_runs([summarise(own_run)])

@@ -50,9 +50,9 @@ def groups(window: Window) -> dict[str, int]:
     return {listed.item(row).text().partition(" (")[0]: row for row in range(listed.count())}
 
 
-def test_the_findings_are_listed_with_what_to_do(looked_over: Window) -> None:
+def test_findings_are_listed_with_fixes(looked_over: Window) -> None:
     assert looked_over.sprites.tabs.tabText(1).startswith("Doctor (")
-    assert {"Left out", "Unreadable", "Worth a look", "Similar", "Semi-transparent"} <= groups(looked_over).keys()
+    assert {"Skipped", "Unreadable", "Worth a look", "Similar", "Semi-transparent"} <= groups(looked_over).keys()
     view = choose(looked_over, "Unreadable")
     assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
     choose(looked_over, "Semi-transparent")
@@ -63,7 +63,7 @@ def test_the_findings_are_listed_with_what_to_do(looked_over: Window) -> None:
     assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
 
 
-def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_over: Window) -> None:
+def test_alpha_threshold_preview_fix_and_undo(qtbot: QtBot, looked_over: Window) -> None:
     view, open_sprites = choose(looked_over, "Semi-transparent"), looked_over.session.open_sprites
     before = sprites_of(looked_over.session).fingerprint
     view.threshold.slider.setValue(100)
@@ -87,7 +87,7 @@ def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_o
     assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
 
 
-def test_magenta_becomes_transparent_and_is_taken_back(qtbot: QtBot, looked_over: Window, sprite_folder: Path) -> None:
+def test_magenta_fix_and_undo(qtbot: QtBot, looked_over: Window, sprite_folder: Path) -> None:
     for path in sorted((sprite_folder / "class0").glob("*.png"))[:2]:
         pixels = np.asarray(Image.open(path).convert("RGBA")).copy()
         pixels[pixels[..., 3] == 0] = (255, 0, 255, 255)
@@ -108,20 +108,18 @@ def test_magenta_becomes_transparent_and_is_taken_back(qtbot: QtBot, looked_over
     assert opened.options.changed() == {} and "Magenta background" in groups(looked_over)
 
 
-def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
+def test_later_findings_keep_the_selection(looked_over: Window) -> None:
     view, sprites = choose(looked_over, "Similar"), sprites_of(looked_over.session)
-    assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."
+    assert not view.exclude.isEnabled() and view.exclude.toolTip() == "Select some sprites first."
     view.grid.select([1])
-    assert view.leave_out.isEnabled() and "selected below" in view.leave_out.toolTip()
+    assert view.exclude.isEnabled() and "selected sprites" in view.exclude.toolTip()
     odd = ImportIssue(sprites.names[0], "odd", "outlier")
     looked_over.session.doctor.add(SpritesChecked(sprites, (odd,), 1))
     assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
     assert view.grid.selected() == [1]
 
 
-def test_after_a_fix_the_next_finding_is_chosen_and_another_folder_shows_its_sprites(
-    qtbot: QtBot, looked_over: Window, tmp_path: Path
-) -> None:
+def test_fix_selects_the_next_finding(qtbot: QtBot, looked_over: Window, tmp_path: Path) -> None:
     view, before = choose(looked_over, "Semi-transparent"), groups(looked_over)
     row = before["Semi-transparent"]
     assert row > 1
@@ -144,13 +142,13 @@ def test_after_a_fix_the_next_finding_is_chosen_and_another_folder_shows_its_spr
     assert looked_over.sprites.tabs.currentIndex() == 0
 
 
-def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:
+def test_delete_key_excludes_selected_sprites(qtbot: QtBot, looked_over: Window) -> None:
     page, imported = looked_over.sprites, looked_over.session.open_sprites.imported
     page.tabs.setCurrentIndex(0)
     names = sprites_of(looked_over.session).names
-    assert not page.selection.leave_out.isVisible()
+    assert not page.selection.exclude.isVisible()
     page.grid.select([1, 3])
-    assert page.selection.leave_out.isVisible()
+    assert page.selection.exclude.isVisible()
     page.grid.view.setFocus()
     with qtbot.waitSignal(imported, timeout=LONG_MS):
         QTest.keyClick(page.grid.view, Qt.Key.Key_Delete)
@@ -160,7 +158,7 @@ def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window)
     assert sprites_of(looked_over.session).names == names
 
 
-def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:
+def test_failed_exclusion_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:
     """Leaving everything out is refused: what was open stays, and so does what can be undone."""
     open_sprites = looked_over.session.open_sprites
     result, opened = open_sprites.result, open_sprites.opened
@@ -172,7 +170,7 @@ def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) 
     assert looked_over.sprites.doctor.isVisible()
 
 
-def test_splits_become_classes_by_one_click_and_splits_again(
+def test_splits_become_classes_and_splits_again(
     qtbot: QtBot, window: Window, sprite_folder: Path, tmp_path: Path
 ) -> None:
     for place, path in enumerate(sorted(sprite_folder.glob("class*/*.png"))[:6]):

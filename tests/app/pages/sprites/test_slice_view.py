@@ -102,14 +102,14 @@ def folder(tmp_path: Path) -> Path:
     return where
 
 
-def test_a_sheet_that_was_found_opens_and_is_cut_as_it_is_drawn(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
+def test_detected_sheet_is_sliced_as_drawn(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     load(qtbot, page, folder)
     page.tabs.setCurrentIndex(1)
     files = page.doctor.files
     assert files.isVisible() and "Looks like a sheet (2)" in page.doctor.groups.currentItem().text()
     files.activated.emit(files.model().index(0, 0))
     view = seen(qtbot, page)
-    assert view.count.text() == "29 sprites, 3 empty cells left out"
+    assert view.count.text() == "29 sprites, 3 empty cells skipped"
     assert "detected grid" in view.hint.text() and "8 other sprites stay whole" in view.hint.text()
     assert numbers(view) == [16, 16, 2, 1]
     sprites = cut(qtbot, page)
@@ -128,7 +128,7 @@ def first_row(path: Path) -> Pixels:
     return np.stack([rgba[2:18, left : left + 16] for left in range(2, 2 + 8 * 17, 17)], axis=1)
 
 
-def test_the_next_sheet_shows_how_the_numbers_fit_it(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
+def test_next_sheet_uses_the_shared_numbers(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
     view.form.automatic.click()
     view.form.boxes["spacing"].setValue(2)
@@ -143,7 +143,7 @@ def test_the_next_sheet_shows_how_the_numbers_fit_it(qtbot: QtBot, page: Sprites
     assert view._which.text() == "Sheet 1 of 2"
 
 
-def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_clear_cells_on_screen_match_the_sprites(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     rgba = np.full((4 * 20, 6 * 20, 4), RED, np.uint8)
     rgba[20:40, 40:80] = 0
     rgba[60:80, 100:120] = 0
@@ -161,14 +161,14 @@ def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesP
         inside = view.canvas.point(20 * column + 18.5, 20 * row + 1.5) * shot.devicePixelRatio()
         if colour_at(shot, inside) in (RED, GREEN):
             clear.add(f"s.png#r{row + 1} c{column + 1}")
-    assert view.count.text() == f"{len(clear)} sprites, 2 empty cells left out" and len(clear) == 22
+    assert view.count.text() == f"{len(clear)} sprites, 2 empty cells skipped" and len(clear) == 22
     cut(qtbot, page)
     result = page.session.open_sprites.result
     assert result is not None
     assert clear == {name for name in (*result.sprites.names, *(q.name for q in result.quarantine)) if "#" in name}
 
 
-def test_a_handle_that_is_dragged_changes_numbers_and_cells(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
+def test_dragging_a_handle_changes_the_numbers(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
     canvas, zoom = view.canvas, view.canvas.zoom()
     steps: list[tuple[Kind, int, int, list[int]]] = [
@@ -199,7 +199,7 @@ def drag(handle: QWidget, by: QPoint) -> None:
     QTest.mouseRelease(handle, Qt.MouseButton.LeftButton, pos=handle.mapFromGlobal(to))
 
 
-def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
+def test_arrow_keys_move_handles_and_scroll(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
     canvas = view.canvas
     assert canvas.hasFocus()
@@ -229,14 +229,14 @@ def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: Spri
     assert canvas.viewport().rect().contains(tile.geometry().center())
 
 
-def test_grids_stay_within_what_can_be_set() -> None:
+def test_handles_stay_within_the_limits() -> None:
     grid = SheetGrid(16, 12, 4, 4, 1)
     assert moved(grid, "tile", -99, 999) == SheetGrid(1, 256, 4, 4, 1)
     assert moved(grid, "margin", 1, -9) == SheetGrid(16, 12, 5, 0, 1)
     assert moved(grid, "spacing", -5, 7) == SheetGrid(16, 12, 4, 4, 0)
 
 
-def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_irregular_sheets_have_boxes_and_row_classes(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     rgba = np.zeros((90, 90, 4), np.uint8)
     rgba[5:25, 5:25], rgba[8:20, 40:60], rgba[50:70, 20:45] = RED, GREEN, RED
     rgba[5:25, 28:30] = GREEN  # two pixels from the first sprite
@@ -264,7 +264,7 @@ def cancel(qtbot: QtBot, page: SpritesPage) -> None:
     qtbot.waitUntil(lambda: not job_queue.running())
 
 
-def test_what_is_cancelled_says_so_and_can_be_asked_again(
+def test_cancelled_reading_can_be_repeated(
     qtbot: QtBot, page: SpritesPage, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(qtbot, page, folder)
@@ -282,23 +282,21 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
     with monkeypatch.context() as patch:
         patch.setattr("studio.data.importing.sheet_preview.find_packed", endless)
         view.form.packed.click()
-        assert view.count.text() == "Looking for the sprites…"
+        assert view.count.text() == "Detecting sprites…"
         cancel(qtbot, page)
     assert view.count.text().startswith("Looking for the sprites was cancelled") and not view.slice_button.isEnabled()
     view.form.classes.setCurrentIndex(1)
     qtbot.waitUntil(view.slice_button.isEnabled)
 
 
-def test_sheets_alone_open_by_themselves_and_what_was_open_stays(
-    qtbot: QtBot, page: SpritesPage, folder: Path, tmp_path: Path
-) -> None:
+def test_folder_of_sheets_opens_the_view(qtbot: QtBot, page: SpritesPage, folder: Path, tmp_path: Path) -> None:
     load(qtbot, page, folder)
     before = page.session.open_sprites.sprites
     big = sheet_of(2, 18, 10, SheetGrid(32, 32), empty=4)
     archive = zipped(tmp_path / "big.zip", {"in/big.png": png_of(big)})
     load(qtbot, page, archive)
     view = seen(qtbot, page)
-    assert "too large for single sprites" in view._reason.text() and page.session.open_sprites.sprites is before
+    assert "too large for sprites" in view._reason.text() and page.session.open_sprites.sprites is before
     click(view.back)
     assert page.grid.isVisible() and page.session.open_sprites.sprites is before
     load(qtbot, page, archive)
@@ -306,7 +304,7 @@ def test_sheets_alone_open_by_themselves_and_what_was_open_stays(
     assert len(cut(qtbot, page)) == 176 and page.session.open_sprites.paths == (archive,)
 
 
-def test_a_sheet_that_has_gone_says_so(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
+def test_missing_sheet_is_reported(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     load(qtbot, page, folder)
     (folder / "a.png").unlink()
     page.summary.see_cells.click()
@@ -318,7 +316,7 @@ def test_a_sheet_that_has_gone_says_so(qtbot: QtBot, page: SpritesPage, folder: 
     assert view.canvas.isVisible() and view.slice_button.isEnabled()
 
 
-def test_a_cut_that_fails_comes_back_with_its_numbers(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
+def test_failed_slicing_keeps_the_numbers(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
     view.form.boxes["tile"].setValue(17)
     for path in sorted(folder.rglob("*.png")):
@@ -328,20 +326,18 @@ def test_a_cut_that_fails_comes_back_with_its_numbers(qtbot: QtBot, page: Sprite
     assert view.isVisible() and view.form.boxes["tile"].value() == 17
 
 
-def test_what_would_stay_whole_is_said(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_sheets_that_stay_whole_are_reported(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     view = opened_by_name(qtbot, page, np.full((160, 160, 4), 255, np.uint8), tmp_path)
-    assert view.count.text().startswith("No grid is seen") and not view.slice_button.isEnabled()
+    assert view.count.text().startswith("No grid detected") and not view.slice_button.isEnabled()
     view.form.boxes["tile"].setValue(100)
     view.form.boxes["tile_height"].setValue(100)
     assert view.count.text().startswith("Fewer than two")
     view.form.packed.click()
-    qtbot.waitUntil(lambda: view.count.text().startswith("Nothing parts"))
+    qtbot.waitUntil(lambda: view.count.text().startswith("No transparent gaps"))
     assert view.slice_button.toolTip() == view.count.text()
 
 
-def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
-    qtbot: QtBot, page: SpritesPage, tmp_path: Path
-) -> None:
+def test_pixels_outside_cells_are_reported(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     view = opened_by_name(qtbot, page, sheet_of(4, 6, 6, SheetGrid(16, 16, spacing=1)), tmp_path)
     assert view.count.text() == "36 sprites"
     view.form.boxes["spacing"].setValue(0)
@@ -349,20 +345,20 @@ def test_pixels_outside_all_cells_are_reported_with_the_numbers_that_fit(
     assert view.count.minimumSizeHint().width() <= 400  # the sentence wraps
 
 
-def test_undescribed_tiles_of_a_sheet_are_shown_and_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_undescribed_tiles_are_sliced(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     write_sheet(tmp_path / "tiles.png", sheet_of(5, 4, 4, SheetGrid(16, 16)), [frame("coin", 16, 0, 16, 16)])
     view = opened(qtbot, page, tmp_path)
-    assert view.count.text() == "15 sprites, 1 empty cell left out"
+    assert view.count.text() == "15 sprites, 1 empty cell skipped"
     assert len(cut(qtbot, page).names) == 16
 
 
-def test_a_small_sheet_among_the_sprites_can_be_chosen(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_selected_sprite_can_be_sliced(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     for seed, name in ((0, "s"), (4, "t")):  # of four sprites each: too little to say that they are sheets
         rows = [np.concatenate([sprite(seed + 2 * row, 16), sprite(seed + 2 * row + 1, 16)], 1) for row in (0, 1)]
         write(tmp_path / f"{name}.png", np.concatenate(rows))
     load(qtbot, page, tmp_path)
     assert page.proposal.isHidden()
-    assert not page.summary.see_cells.isEnabled() and "select one" in page.summary.see_cells.toolTip()
+    assert not page.summary.see_cells.isEnabled() and "Select a sprite" in page.summary.see_cells.toolTip()
     page.grid.select([1])
     page.summary.see_cells.click()
     view = seen(qtbot, page)
@@ -370,7 +366,7 @@ def test_a_small_sheet_among_the_sprites_can_be_chosen(qtbot: QtBot, page: Sprit
     assert len(cut(qtbot, page)) == 8
 
 
-def test_only_the_visible_part_of_a_large_sheet_is_drawn(
+def test_only_the_visible_part_is_drawn(
     qtbot: QtBot, page: SpritesPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rgba = np.zeros((1024, 2048, 4), np.uint8)
@@ -388,7 +384,7 @@ def test_only_the_visible_part_of_a_large_sheet_is_drawn(
     assert all(part.box.width() <= size.width() and part.box.height() <= size.height() for part in parts)
 
 
-def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
+def test_zoom_keeps_the_pixel_under_the_mouse(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     write(tmp_path / "s.png", sheet_of(3, 40, 40, SheetGrid(16, 16), empty=1500))
     load(qtbot, page, tmp_path)
     canvas = seen(qtbot, page).canvas
@@ -404,7 +400,7 @@ def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, 
 
 
 @pytest.mark.parametrize(("left", "top"), [(0, 0), (37, 22), (25, 25), (24, 60)])
-def test_only_what_is_in_a_box_or_a_filled_cell_is_clear(qapp: QApplication, left: int, top: int) -> None:
+def test_veil_covers_pixels_outside_cells(qapp: QApplication, left: int, top: int) -> None:
     """At two device pixels a line and three a pixel, from any corner: the veil is told from what it does to red."""
     cells = GridCells(SheetGrid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
     boxes = np.array([[8 * n, 8 * n, 8 * n + 8, 8 * n + 8] for n in range(3)])
@@ -439,18 +435,16 @@ def strips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+def test_slice_all_and_undo(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     line, open_sprites = page.proposal, page.session.open_sprites
     assert line.isVisible() and page.tabs.isVisible() and QApplication.activeModalWidget() is None
-    assert line.text.text() == (
-        "6 pictures look like strips or sheets of many sprites: cut them into up to 42 sprites of 24 × 24 pixels?"
-    )
+    assert line.text.text() == ("6 images look like sheets. Slice them into up to 42 sprites of 24 × 24 pixels?")
     assert sprites_of(page.session).size == 192 and len(sprites_of(page.session)) == 7
     with qtbot.waitSignal(open_sprites.imported):
         click(line.slice_button)
     assert sprites_of(page.session).size == 24 and not line.slice_button.isVisible()
-    assert line.text.text() == "6 pictures were cut into 42 sprites." and not line.larger.isVisible()
+    assert line.text.text() == "6 images sliced into 42 sprites." and not line.larger.isVisible()
     assert {"whole.png"} == {name for name in sprites_of(page.session).names if "#" not in name}
     with qtbot.waitSignal(open_sprites.imported):
         click(line.undo)
@@ -459,9 +453,7 @@ def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPa
     assert not line.isVisible() and page.tabs.isVisible()
 
 
-def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
-    qtbot: QtBot, page: SpritesPage, tmp_path: Path
-) -> None:
+def test_skipped_cells_offer_a_larger_canvas(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
     where, rng = tmp_path / "set", np.random.default_rng(0)
     small = [trimmed(rgba)[:15, :15] for rgba in demo_sprites()[::400][:7]]
     for number, one in enumerate(small):
@@ -476,8 +468,8 @@ def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
         click(line.slice_button)
     kept = len(sprites_of(page.session))
     assert line.text.text() == (
-        f"8 pictures were cut into {kept} sprites. "
-        f"Left out: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
+        f"8 images sliced into {kept} sprites. "
+        f"Skipped: {63 - kept} duplicates, 4 larger than the canvas of 16 × 16 pixels."
     )
     assert line.larger.text() == "Set canvas to 48 x 48"
     assert page.minimumSizeHint().width() <= _ROOM
@@ -486,15 +478,13 @@ def test_left_out_cells_are_counted_and_a_larger_canvas_is_offered(
     assert len(sprites_of(page.session)) == kept + 4 and sprites_of(page.session).size == 48
 
 
-def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
-    qtbot: QtBot, page: SpritesPage, strips: Path
-) -> None:
+def test_doctor_fix_slices_the_same(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     line, open_sprites, doctor = page.proposal, page.session.open_sprites, page.session.doctor
-    fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.slice_button.text()]
+    fixes = [fix for found in doctor.findings for fix in found.fixes if "sheets" in fix.changes]
     with qtbot.waitSignal(open_sprites.ended):
         doctor.apply(fixes[0])
-    assert line.text.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
+    assert line.text.text() == "6 images sliced into 42 sprites." and line.undo.isVisible()
     by_doctor = open_sprites.opened
     open_sprites.undo()
     line.slice_button.click()
@@ -508,18 +498,18 @@ def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
     assert open_sprites.opened is chosen and not line.isVisible()
 
 
-def test_the_cells_are_seen_before_anything_is_cut(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+def test_preview_before_slicing(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     click(page.proposal.see_cells)
     view = seen(qtbot, page)
-    assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells left out"
+    assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells skipped"
     assert view.form.automatic.isChecked() and numbers(view, "tile") == [24]
     assert "detected grid" in view.hint.text() and "2 other sprites stay whole" in view.hint.text()
     sprites = cut(qtbot, page)
     assert sprites.size == 24 and "strip5.png#r1 c12" in sprites.names
 
 
-def test_the_doctor_leads_to_the_cells_too(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+def test_doctor_opens_the_preview(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     page.tabs.setCurrentIndex(1)
     doctor = page.doctor
@@ -531,7 +521,7 @@ def test_the_doctor_leads_to_the_cells_too(qtbot: QtBot, page: SpritesPage, stri
     assert seen(qtbot, page)._title.text() == "strip3.png"
 
 
-def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+def test_possible_single_sprite_stays_whole(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     page.doctor.files.slice_requested.emit("wide.png")
     view = seen(qtbot, page)
@@ -546,7 +536,7 @@ def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, pa
     assert words["wide.png"] == "sliced into 2 tiles of 32 x 24 pixels" and "24 x 24" in words["strip5.png"]
 
 
-def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+def test_own_grid_of_a_single_sheet(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
     click(page.proposal.see_cells)
     view = seen(qtbot, page)
@@ -573,10 +563,8 @@ def test_one_sheet_gets_its_own_grid_and_loses_it_again(qtbot: QtBot, page: Spri
     assert numbers(view, "tile") == [24] and view.options().tile == 24 and not view.options().sheet_grids
 
 
-def test_one_picture_and_sizes_that_differ() -> None:
+def test_proposal_text_for_one_and_mixed_sizes() -> None:
     one = [DetectedSheet("a.png", SheetGrid(16, 24), 8)]
-    assert describe_proposal(one) == (
-        "1 picture looks like a strip or a sheet of many sprites: cut it into up to 8 sprites of 16 × 24 pixels?"
-    )
+    assert describe_proposal(one) == ("1 image looks like a sheet. Slice it into up to 8 sprites of 16 × 24 pixels?")
     several = [*one, DetectedSheet("b.png", SheetGrid(12, 15), 1_200)]
-    assert describe_proposal(several).endswith("cut them into up to 1,208 sprites of about 12 × 15 pixels?")
+    assert describe_proposal(several).endswith("Slice them into up to 1,208 sprites of about 12 × 15 pixels?")

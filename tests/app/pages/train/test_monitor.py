@@ -44,7 +44,7 @@ def said() -> list[Event]:
     ]
 
 
-def test_samples_slower_than_the_setting_show_their_interval(session: Session, monitor: Monitor) -> None:
+def test_slow_samples_show_their_interval(session: Session, monitor: Monitor) -> None:
     session.training.state = "training"
     for actual_s, words in ((50.0, "Every 50 s"), (10.0, ""), (50.0, "Every 50 s")):
         session.training.event_received.emit(SamplesSpaced(10.0, actual_s, actual_s / 25))
@@ -55,7 +55,7 @@ def test_samples_slower_than_the_setting_show_their_interval(session: Session, m
     assert not monitor.spacing.text()
 
 
-def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> None:
+def test_plots_load_during_an_import(qtbot: QtBot, session: Session) -> None:
     got: list[Event] = []
     job = session.job_queue.start("files", "Opening a million files", endless(), got.append)
     qtbot.waitUntil(lambda: bool(got), timeout=LONG_MS)
@@ -64,7 +64,7 @@ def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> 
     assert job in session.job_queue.running()
 
 
-def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: Session, monitor: Monitor) -> None:
+def test_curves_are_complete_on_pause(qtbot: QtBot, session: Session, monitor: Monitor) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
     plot = LossPlot()
@@ -77,9 +77,7 @@ def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: 
         session.training.event_received.emit(JobPaused())
 
 
-def test_curves_that_came_before_their_plot_are_drawn_with_it(
-    qtbot: QtBot, session: Session, monitor: Monitor, tmp_path: Path
-) -> None:
+def test_early_events_are_drawn_with_the_plot(qtbot: QtBot, session: Session, monitor: Monitor, tmp_path: Path) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
     late = Monitor(session)
@@ -100,7 +98,7 @@ def test_curves_that_came_before_their_plot_are_drawn_with_it(
     assert marks == [(9, "checkpoint"), (9, "incident"), (3, "best")]
 
 
-def test_a_new_run_forgets_what_came_before_it(session: Session, monitor: Monitor) -> None:
+def test_new_run_clears_everything(session: Session, monitor: Monitor) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
     session.training.event_received.emit(chunk(0, 5))

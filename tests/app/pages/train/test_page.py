@@ -74,7 +74,7 @@ def state(session: Session) -> str:
     return session.training.state
 
 
-def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
+def test_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
     listener = Listener(ready)
     start_tiny(ready)
     assert ready.training.state == "starting"
@@ -88,9 +88,7 @@ def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
     assert summarise(ready.training.path).standing == "finished"
 
 
-def test_a_stop_request_of_another_process_ends_a_paused_run(
-    qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_external_stop_ends_a_paused_run(qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.control.server.BEAT_S", 0.02)
     listener, training = Listener(ready), start_endless(qtbot, ready)
     training.pause()
@@ -102,7 +100,7 @@ def test_a_stop_request_of_another_process_ends_a_paused_run(
     assert listener.states[-2:] == ["stopping", "idle"] and summarise(path).standing == "stopped"
 
 
-def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: Session) -> None:
+def test_pause_and_stop(qtbot: QtBot, ready: Session) -> None:
     listener, training = Listener(ready), start_endless(qtbot, ready)
     begun = time.perf_counter()
     training.pause()
@@ -126,7 +124,7 @@ def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: S
     assert summarise(training.path).standing == "stopped"
 
 
-def test_the_model_is_saved_when_that_is_asked(qtbot: QtBot, window: Window) -> None:
+def test_save_checkpoint_on_request(qtbot: QtBot, window: Window) -> None:
     session = window.session
     assert not window.menus.checkpoint.isEnabled()
     training, saved = start_endless(qtbot, session), list[Event]()
@@ -139,7 +137,7 @@ def test_the_model_is_saved_when_that_is_asked(qtbot: QtBot, window: Window) -> 
     assert window.train.monitor.readings.value("Time left") == "–"  # nothing of it is left to be done
 
 
-def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) -> None:
+def test_resume_restores_the_curves(qtbot: QtBot, ready: Session) -> None:
     training = start_endless(qtbot, ready)
     training.stop()
     wait_idle(qtbot, ready)
@@ -159,7 +157,7 @@ def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) 
     assert training.samples is read.samples[-1] and len(read.samples[-1].captions) == 16
 
 
-def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:
+def test_generate_while_training_and_paused(qtbot: QtBot, ready: Session) -> None:
     training = start_endless(qtbot, ready)
     assert training.control is not None
     for _ in ("training", "paused"):
@@ -172,7 +170,7 @@ def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: S
     wait_idle(qtbot, ready)
 
 
-def test_a_failed_start_is_told_and_leaves_the_window_idle(qtbot: QtBot, ready: Session) -> None:
+def test_failed_start_is_reported(qtbot: QtBot, ready: Session) -> None:
     listener = Listener(ready)
     start_tiny(ready, "classifier", smallest_class=100)
     wait_idle(qtbot, ready)
@@ -182,7 +180,7 @@ def test_a_failed_start_is_told_and_leaves_the_window_idle(qtbot: QtBot, ready: 
     assert "two classes" in failure.title and failure.details == ""
 
 
-def test_a_second_start_changes_nothing(qtbot: QtBot, ready: Session) -> None:
+def test_second_start_is_ignored(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready)
     start_tiny(ready)
     assert sum(job.background for job in ready.job_queue.running()) == 1
@@ -196,7 +194,7 @@ def _measure(*settings: object) -> Events:
     yield from endless()
 
 
-def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
+def test_training_ends_measuring(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.app.background.jobs.measure", _measure)
@@ -224,9 +222,7 @@ def titles(session: Session) -> list[str]:
     return [job.title for job in session.job_queue.running()]
 
 
-def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
-    qtbot: QtBot, ready: Session, sprite_folder: Path
-) -> None:
+def test_sprites_are_analysed_while_idle(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     assert not known_features()
     ready.open_sprites.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: bool(known_features()), timeout=LONG_MS)
@@ -234,7 +230,7 @@ def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
 
 
 @pytest.mark.slow
-def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
+def test_analysis_pauses_for_a_training(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(features, "_STEPS", 1_000_000)  # it would never end
@@ -246,7 +242,7 @@ def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
     qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
 
 
-def test_getting_to_know_them_says_how_far_it_is_and_can_be_cancelled_for_good(
+def test_analysis_shows_progress_and_can_be_cancelled(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = StatusBar(ready)

@@ -49,7 +49,7 @@ def add_device(session: Session) -> Device:
     return other
 
 
-def test_the_chosen_device_prepares_draws_and_exports(
+def test_chosen_device_is_used_everywhere(
     qtbot: QtBot, window: Window, sprite_folder: Path, taken: dict[str, Device]
 ) -> None:
     session, picker = window.session, window.train.setup.picker
@@ -74,7 +74,7 @@ def test_the_chosen_device_prepares_draws_and_exports(
     assert taken == dict.fromkeys(("find_outliers", "generate", "with_model"), other)
 
 
-def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:
+def test_missing_device_falls_back_to_the_fastest(qtbot: QtBot, window: Window) -> None:
     session, cpu = window.session, cpu_of(window.session)
     session.device_choice.choose(add_device(session).id)
     assert window.train.setup.picker.selected() == "other"
@@ -84,7 +84,7 @@ def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, win
     assert window.train.setup.picker.selected() == "cpu" and window.status._device.text() == cpu.name
 
 
-def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -> None:
+def test_choices_are_restored(qtbot: QtBot, ready: Session) -> None:
     setup, other = ready.setup, add_device(ready)
     ready.device_choice.choose(other.id)
     setup.choose_recipe("classifier")
@@ -107,7 +107,7 @@ def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -
     assert again.close()
 
 
-def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
+def test_invalid_settings_keep_the_last_valid_ones(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     setup = ready.setup
     assert setup.problem() == "Open a folder of sprites first."
     open_sprites(qtbot, ready, sprite_folder)
@@ -122,19 +122,19 @@ def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: 
     assert setup.problem() == ""
 
 
-def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+def test_train_from_the_chosen_parent(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
     session, box = window.session, window.train.setup.parents
     setup = session.setup
     open_sprites(qtbot, session, sprite_folder)
-    assert [box.itemText(place) for place in range(box.count())] == ["Nothing", "The starter"]
+    assert [box.itemText(place) for place in range(box.count())] == ["From scratch", "Bundled starter model"]
     assert setup.preset == "Standard"
     said = window.train.setup._parent_summary
-    assert box.currentText() == "The starter" and "few of your own are copied less" in said.text()
+    assert box.currentText() == "Bundled starter model" and "fewer copies" in said.text()
     width = window.train.setup.forms._forms["generator"]._controls["width"]
     assert not width.isEnabled()  # it is the starter's
     setup.choose_parent(None)
     assert width.isEnabled()
-    assert "24 are soon learnt by heart" in said.text() and setup.preset == "Standard"
+    assert "your 24 sprites" in said.text() and setup.preset == "Standard"
     start_tiny(session, steps=2)
     qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 3, timeout=LONG_MS)
     run = session.training.path
@@ -161,14 +161,12 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     assert again.close()
     session.runs.runs = ()  # both are thrown away
     session.runs.listed.emit()
-    assert box.currentText() == "The starter"
+    assert box.currentText() == "Bundled starter model"
     setup.choose_recipe("classifier")
-    assert [box.itemText(place) for place in range(box.count())] == ["Nothing"]
+    assert [box.itemText(place) for place in range(box.count())] == ["From scratch"]
 
 
-def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_chosen(
-    qtbot: QtBot, ready: Session, sprite_folder: Path
-) -> None:
+def test_small_sets_start_from_the_starter(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     """The user's own settings follow in what depends on it, and only in that."""
     setup = ready.setup
     recipe, config = setup.recipe, setup.config
@@ -197,9 +195,7 @@ def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_ch
     assert again.close()
 
 
-def test_the_preset_of_few_sprites_is_chosen_the_next_time_as_it_suits_none(
-    qtbot: QtBot, ready: Session, sprite_folder: Path
-) -> None:
+def test_preset_of_small_sets_is_restored(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     open_sprites(qtbot, ready, sprite_folder)
     ready.setup.choose_preset("Standard")
     assert ready.setup.recipe is not None and ready.setup.parents.source_for(ready.setup.recipe) == STARTER
@@ -211,9 +207,7 @@ def test_the_preset_of_few_sprites_is_chosen_the_next_time_as_it_suits_none(
     assert again.close()
 
 
-def test_a_preset_stays_chosen_while_another_recipe_is_looked_at(
-    qtbot: QtBot, ready: Session, sprite_folder: Path
-) -> None:
+def test_preset_survives_viewing_another_recipe(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     setup = ready.setup
     setup.choose_preset("Quick")
     setup.choose_recipe("classifier")
@@ -223,9 +217,7 @@ def test_a_preset_stays_chosen_while_another_recipe_is_looked_at(
     assert setup.config is not None and setup.config.learning_rate == 1e-3
 
 
-def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_open(
-    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
-) -> None:
+def test_resumed_run_shows_its_parent(qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path) -> None:
     setup, record = ready.setup, RunDir(own_run).record()
     recipe = ready.catalog.recipes["generator"]
     starter = replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),))
@@ -242,7 +234,7 @@ def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_o
     assert setup.parents.source_for(recipe) is None
 
 
-def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
+def test_resumed_run_keeps_choices_for_other_sprites(
     qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
 ) -> None:
     setup, record = ready.setup, RunDir(own_run).record()
@@ -262,9 +254,7 @@ def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
     assert setup.config.steps == 7 and setup.preset == "" and not setup.shows_run
 
 
-def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remembered(
-    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
-) -> None:
+def test_run_settings_include_the_parent(qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path) -> None:
     setup, record = ready.setup, RunDir(own_run).record()
     recipe = ready.catalog.recipes["generator"]
     setup.choose_preset("Standard")

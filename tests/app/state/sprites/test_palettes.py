@@ -128,7 +128,7 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
         press(view, 5)  # the search for the one before it ends, and says nothing
         with qtbot.waitSignal(job_queue.progressed):
             pass
-        assert view._status.text().startswith("Looking for #") and view.swatches._marked == 5
+        assert view._status.text().startswith("Searching for #") and view.swatches._marked == 5
         job_queue.cancel(job_queue.running()[-1])  # as the status bar does
         qtbot.waitUntil(lambda: not job_queue.running())
     assert not view._status.isVisible() and view.swatches._marked == -1
@@ -248,7 +248,7 @@ def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, 
     assert colours_in(own) <= colours_in(data.rgba)
     page.results.grid.select([3, 5])
     warm, facts = results(lambda: drop(panel, save_palette(tmp_path / "warm.gpl", WARM)))
-    assert colours_in(warm) <= colours_in(WARM.colours[None]) and facts.endswith(", in the colours of Warm")
+    assert colours_in(warm) <= colours_in(WARM.colours[None]) and facts.endswith(", palette Warm")
     assert np.array_equal(warm[..., 3], own[..., 3])
     assert page.results.grid.selected() == [3, 5]
     mixed, _ = results(lambda: panel.dither.setChecked(True))
@@ -257,7 +257,7 @@ def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, 
     assert picked is not None and picked.about["Palette"] == "Warm"
     assert np.array_equal(picked.sprites, mixed[[3, 5]])
     drawn, facts = results(lambda: choose(panel, "drawn"))
-    assert "colours of" not in facts and panel.swatches.model().rowCount() == 0
+    assert "palette" not in facts and panel.swatches.model().rowCount() == 0
     assert len(colours_in(drawn)) > len(colours_in(own))
     again, _ = results(lambda: choose(panel, "own"))
     assert np.array_equal(again, own)

@@ -73,7 +73,7 @@ def test_what_was_added_is_trained_one_after_the_other_also_what_was_added_while
     click(controls.queue)
     wait_for(qtbot, session, "discs generator")
     assert not session.training.is_busy() and not opened.notices.cards()
-    assert "1 run in the queue: start it on the Runs page." in texts(controls)
+    assert "1 run in the queue: start on the Runs page." in texts(controls)
     training = start_endless(qtbot, session)
     session.setup.set_config(tiny(session, steps=2, seed=5))
     click(controls.queue)
@@ -109,7 +109,7 @@ def test_runs_are_ordered_by_buttons_keys_and_dragging_and_removed(
     panel.list.setFocus()
     QTest.keyClick(panel.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     wait_for(qtbot, session, "c", "a", "b")
-    assert panel.list.currentRow() == 0 and panel.earlier.toolTip() == "It is the first."
+    assert panel.list.currentRow() == 0 and panel.earlier.toolTip() == "Already the first run."
     panel.list.model().moveRow(panel.list.rootIndex(), 0, panel.list.rootIndex(), 3)  # as a drop does it
     panel.list.dropped.emit()
     wait_for(qtbot, session, "a", "b", "c")

@@ -143,7 +143,7 @@ def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: 
     show_row(qtbot, window, far.run)
     click(window.runs.actions_row.watch)
     assert window.page() is window.train and training.path == far.run and state(session) == "starting"
-    assert head(window) == "Watching: nothing has been heard of this training yet"
+    assert head(window) == "Watching: waiting for the training's first heartbeat"
     assert controls.stop.toolTip() == "Nothing has been heard of this training yet."
     wait_for_state(qtbot, session, "training")
     qtbot.waitUntil(lambda: training.chunk is not None and training.samples is not None, timeout=LONG_MS)
@@ -159,7 +159,7 @@ def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: 
     assert state(session) == "pausing" and controls.pause.text().strip() == "Pausing…"
     wait_for_state(qtbot, session, "paused")
     said = read_heartbeat(far.run)
-    assert said is not None and said.is_paused and head(window) == "Paused: it goes on whenever you like"
+    assert said is not None and said.is_paused and head(window) == "Paused. Resume when you like."
     click(controls.pause)
     wait_for_state(qtbot, session, "training")
     samples = training.samples
@@ -211,7 +211,7 @@ def test_the_window_closes_and_lets_go_of_what_is_watched(qtbot: QtBot, window: 
     window.show_page("train")
     click(window.train.controls.let_go)
     assert training.state == "idle" and training.failure is None
-    assert head(window).startswith("No longer watched: it was at step ")
+    assert head(window).startswith("No longer watched. Last seen at step ")
     assert window.train.controls.let_go.isHidden()
     assert RunDir(far.run).is_busy() and not far.control.stop
 
@@ -272,7 +272,7 @@ def test_a_training_that_is_lost_is_said_to_be(
     monkeypatch.setattr(run_texts, "_LONG_SILENCE_S", 0.0)
     far.die()
     window.show_page("train")
-    qtbot.waitUntil(lambda: "Nothing has been heard of it for " in window.train._state.text(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "No heartbeat for " in window.train._state.text(), timeout=LONG_MS)
     monkeypatch.setattr("studio.engine.control.watcher._QUIET_S", 0.0)
     wait_idle(qtbot, window.session)
     failure = window.session.training.failure

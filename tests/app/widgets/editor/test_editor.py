@@ -66,9 +66,7 @@ def hidden(editor: SpriteEditor) -> np.ndarray:
 
 
 @pytest.mark.parametrize("zoom", [None, 3, 9])
-def test_tools_mark_what_is_to_be_drawn_anew(
-    editor: SpriteEditor, sprite: Rgba, qtbot: QtBot, zoom: int | None
-) -> None:
+def test_tools_select_pixels(editor: SpriteEditor, sprite: Rgba, qtbot: QtBot, zoom: int | None) -> None:
     if zoom is not None:
         editor.canvas._zoom_to(zoom, editor.canvas.rect().center())
         assert editor.canvas.zoom() == zoom
@@ -95,7 +93,7 @@ def test_tools_mark_what_is_to_be_drawn_anew(
     np.testing.assert_array_equal(editor.edit().sprite, sprite)
 
 
-def test_a_wide_brush_goes_to_the_border_and_strokes_beside_the_sprite_do_nothing(editor: SpriteEditor) -> None:
+def test_wide_brush_and_strokes_outside(editor: SpriteEditor) -> None:
     for _ in range(3):
         QTest.keyClick(editor.canvas, Qt.Key.Key_BracketRight)
     assert editor.brush.value() == 4
@@ -106,7 +104,7 @@ def test_a_wide_brush_goes_to_the_border_and_strokes_beside_the_sprite_do_nothin
     assert editor.edit() is before
 
 
-def test_all_is_marked_nothing_or_the_other_way_round(editor: SpriteEditor) -> None:
+def test_select_all_deselect_and_invert(editor: SpriteEditor) -> None:
     editor.mark_all.click()
     assert hidden(editor).all()
     stroke(editor, (4, 4), button=RIGHT)
@@ -116,7 +114,7 @@ def test_all_is_marked_nothing_or_the_other_way_round(editor: SpriteEditor) -> N
     assert not hidden(editor).any()
 
 
-def test_colours_are_painted_erased_and_taken(editor: SpriteEditor, sprite: Rgba) -> None:
+def test_paint_erase_and_pick_colours(editor: SpriteEditor, sprite: Rgba) -> None:
     editor.swatches.set_palette_of_model(np.array([[10, 200, 30], [0, 0, 255]], np.uint8))
     QTest.keyClick(editor.canvas, Qt.Key.Key_Q)
     assert editor.swatches.isVisible() and not editor.invert.isVisible()
@@ -135,7 +133,7 @@ def test_colours_are_painted_erased_and_taken(editor: SpriteEditor, sprite: Rgba
     np.testing.assert_array_equal(editor.edit().sprite[1:15], sprite[1:15])
 
 
-def test_keys_alone_do_it_all(editor: SpriteEditor) -> None:
+def test_edit_by_keyboard_only(editor: SpriteEditor) -> None:
     canvas = editor.canvas
     for _ in range(3):
         QTest.keyClick(canvas, Qt.Key.Key_Right)
@@ -152,7 +150,7 @@ def test_keys_alone_do_it_all(editor: SpriteEditor) -> None:
     assert canvas.zoom() == zoom
 
 
-def test_the_wheel_zooms_about_the_mouse_and_the_middle_button_moves(editor: SpriteEditor) -> None:
+def test_wheel_zooms_and_middle_button_pans(editor: SpriteEditor) -> None:
     canvas = editor.canvas
     point = canvas.point((12, 5))
     turn_wheel(canvas, point, 120)
@@ -182,7 +180,7 @@ def window(qtbot: QtBot, editor: SpriteEditor) -> tuple[QMainWindow, list[str]]:
     return made, undone
 
 
-def test_undo_in_the_editor_is_the_editors(editor: SpriteEditor, window: tuple[QMainWindow, list[str]]) -> None:
+def test_editor_has_its_own_undo(editor: SpriteEditor, window: tuple[QMainWindow, list[str]]) -> None:
     _, undone = window
     editor.canvas.setFocus()
     assert not editor.undo.isEnabled()
@@ -198,7 +196,7 @@ def test_undo_in_the_editor_is_the_editors(editor: SpriteEditor, window: tuple[Q
     assert hidden(editor).sum() == 1 and undone == []
 
 
-def test_a_sprite_that_is_taken_and_another_that_is_opened_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> None:
+def test_opening_sprites_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> None:
     stroke(editor, (2, 2))
     other = editor.edit().paint(~editor.edit().keep, np.array([1, 2, 3, 255], np.uint8))
     editor.replace(other)
@@ -219,9 +217,7 @@ def test_a_sprite_that_is_taken_and_another_that_is_opened_can_be_undone(editor:
     assert {colour.tobytes() for colour in editor.swatches.offered()[: len(own)]} == own  # its own colours are back
 
 
-def test_swatches_are_the_sprites_own_and_then_stand_for_all_of_a_large_palette(
-    editor: SpriteEditor, sprite: Rgba
-) -> None:
+def test_swatches_show_sprite_then_model_colours(editor: SpriteEditor, sprite: Rgba) -> None:
     """Of a palette sorted by hue, the last hues are offered as the first are."""
     hues = np.array([[*colorsys.hsv_to_rgb(turn / 600, 1, 1)] for turn in range(600)])
     palette = (hues * 255).round().astype(np.uint8)
@@ -235,7 +231,7 @@ def test_swatches_are_the_sprites_own_and_then_stand_for_all_of_a_large_palette(
     assert gaps.max() < 0.04  # white and black are 1 apart
 
 
-def test_zoom_has_buttons(editor: SpriteEditor) -> None:
+def test_zoom_buttons(editor: SpriteEditor) -> None:
     zoom = editor.canvas.zoom()
     larger, smaller, fit = editor.zooms
     larger.click()
@@ -248,7 +244,7 @@ def test_zoom_has_buttons(editor: SpriteEditor) -> None:
 
 
 @pytest.mark.parametrize(("size", "side"), [(8, 48), (16, 96), (32, 96), (48, 96), (52, 104), (64, 104), (100, 104)])
-def test_tiles_are_whole(qtbot: QtBot, size: int, side: int) -> None:
+def test_preview_tiles_are_not_cropped(qtbot: QtBot, size: int, side: int) -> None:
     """A border of another colour is seen as often as there are tiles, and at the end of the last one, too."""
     made = tiled()
     qtbot.addWidget(made)
@@ -263,7 +259,7 @@ def test_tiles_are_whole(qtbot: QtBot, size: int, side: int) -> None:
     assert starts == (3 + 1 if 3 * size <= 104 else 2 + 1)  # where two tiles meet, their borders are one
 
 
-def test_what_is_hidden_is_seen_to_be(editor: SpriteEditor, sprite: Rgba) -> None:
+def test_selected_pixels_are_hatched(editor: SpriteEditor, sprite: Rgba) -> None:
     """A pixel looks as it did until it is hidden, and differs all over then."""
     ratio = editor.canvas.devicePixelRatioF()
 

@@ -33,7 +33,7 @@ def plot(qtbot: QtBot) -> CurvesPlot:
     return shown(qtbot, made, 700, 400)
 
 
-def test_each_run_is_in_the_legend_with_its_last_value(plot: CurvesPlot) -> None:
+def test_legend_shows_last_values(plot: CurvesPlot) -> None:
     child(plot, QSlider).setValue(0)
     assert plot.legend.values() == {"Step": "3", "swords": "1", "a, b": "0.25"}
     plot.crosshair.hover(3.0)
@@ -43,7 +43,7 @@ def test_each_run_is_in_the_legend_with_its_last_value(plot: CurvesPlot) -> None
 
 
 @pytest.mark.parametrize("count", [12, 5000])
-def test_smoothed_and_heldout_curves_are_shown_from_their_first_value(plot: CurvesPlot, count: int) -> None:
+def test_curves_start_at_their_first_value(plot: CurvesPlot, count: int) -> None:
     steps = np.arange(count)
     falling = curve(steps, 0.2 + 2.0 * np.exp(-40 * steps / count))
     heldout = curve(steps[:: max(1, count // 20)], falling.values[:: max(1, count // 20)])
@@ -54,7 +54,7 @@ def test_smoothed_and_heldout_curves_are_shown_from_their_first_value(plot: Curv
         assert plot.canvas.ranges()[1][1] >= 2.2
 
 
-def test_the_table_has_two_columns_for_each_run(plot: CurvesPlot, tmp_path: Path) -> None:
+def test_csv_has_two_columns_for_each_run(plot: CurvesPlot, tmp_path: Path) -> None:
     plot.save(tmp_path / "runs.csv")
     with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -63,14 +63,14 @@ def test_the_table_has_two_columns_for_each_run(plot: CurvesPlot, tmp_path: Path
     assert [line["a, b"] for line in lines] == ["", "0.5", "0.25", ""]
 
 
-def test_curves_have_the_colours_of_the_theme_in_order(plot: CurvesPlot, tmp_path: Path) -> None:
+def test_curves_use_theme_colours_in_order(plot: CurvesPlot, tmp_path: Path) -> None:
     plot.save(tmp_path / "runs.png")
     image = QImage(str(tmp_path / "runs.png"))
     colours = {image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(image.height())}
     assert set(theme.colours().curves[:2]) <= colours
 
 
-def test_other_runs_replace_the_first(plot: CurvesPlot, qtbot: QtBot) -> None:
+def test_other_runs_replace_the_first_runs(plot: CurvesPlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.redrawn):
         plot.set_curves([loss("one", np.arange(2000), np.ones(2000))])
     assert set(plot.legend.values()) == {"Step", "one"}
@@ -80,7 +80,7 @@ def test_other_runs_replace_the_first(plot: CurvesPlot, qtbot: QtBot) -> None:
     assert plot.legend.values() == {"Step": "–"}
 
 
-def test_each_figure_has_a_tab_and_each_run_keeps_its_colour(plot: CurvesPlot) -> None:
+def test_figure_tabs_keep_run_colours(plot: CurvesPlot) -> None:
     bar, first, second = plot.bar, loss("one", [0, 1], [3.0, 2.0]), loss("two", [0, 1], [2.0, 1.0])
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss"]
     second[1]["Quality (KID)"] = curve([1], [0.25])
@@ -94,7 +94,7 @@ def test_each_figure_has_a_tab_and_each_run_keeps_its_colour(plot: CurvesPlot) -
     assert bar.currentIndex() == 0 and bar.count() == 1
 
 
-def test_saving_is_asked_for(plot: CurvesPlot, qtbot: QtBot) -> None:
+def test_save_button_emits_a_request(plot: CurvesPlot, qtbot: QtBot) -> None:
     save = next(button for button in plot.findChildren(QToolButton) if button.accessibleName() == "Save plot")
     with qtbot.waitSignal(plot.save_requested):
         save.click()

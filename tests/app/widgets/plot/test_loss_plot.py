@@ -58,7 +58,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_crosshair_reads_all_curves_at_a_step(plot: LossPlot, qtbot: QtBot) -> None:
+def test_crosshair_reads_all_curves(plot: LossPlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.step_hovered) as caught:
         hover(plot, 2500)
     step = caught.args[0]
@@ -67,16 +67,16 @@ def test_the_crosshair_reads_all_curves_at_a_step(plot: LossPlot, qtbot: QtBot) 
     values = plot.legend.values()
     assert values["Step"] == f"{step:,}"
     assert float(values["Loss"]) == pytest.approx(LOSSES[step], rel=1e-3)
-    assert values["Held out"] == "0.2"  # the newest that was known at that step
+    assert values["Validation"] == "0.2"  # the newest that was known at that step
     with qtbot.waitSignal(plot.hover_ended):
         QApplication.sendEvent(plot.canvas.widget.viewport(), QEvent(QEvent.Type.Leave))
     values = plot.legend.values()
-    assert values["Step"] == f"{COUNT - 1:,}" and values["Held out"] == "0.4"
+    assert values["Step"] == f"{COUNT - 1:,}" and values["Validation"] == "0.4"
     hover(plot, 500)
-    assert plot.legend.values()["Held out"] == "–"  # before the first was measured
+    assert plot.legend.values()["Validation"] == "–"  # before the first was measured
 
 
-def test_the_crosshair_walks_with_the_arrow_keys(plot: LossPlot, qtbot: QtBot) -> None:
+def test_crosshair_moves_with_arrow_keys(plot: LossPlot, qtbot: QtBot) -> None:
     canvas = plot.canvas.widget
     seen: list[int] = []
     plot.step_hovered.connect(seen.append)
@@ -88,7 +88,7 @@ def test_the_crosshair_walks_with_the_arrow_keys(plot: LossPlot, qtbot: QtBot) -
         QTest.keyClick(canvas, Qt.Key.Key_Escape)
 
 
-def test_new_data_are_redrawn_once_an_interval_and_only_when_visible(plot: LossPlot, qtbot: QtBot) -> None:
+def test_redraw_once_an_interval_and_only_if_visible(plot: LossPlot, qtbot: QtBot) -> None:
     plot.set_redraw_interval_ms(60)
     drawn: list[int] = []
     plot.redrawn.connect(lambda: drawn.append(1))
@@ -113,12 +113,12 @@ def test_tabs_show_other_series_with_their_units(plot: LossPlot) -> None:
     plot.bar.setCurrentIndex(1)
     assert plot.legend.values()["Memory"] == "1.5 GB"
     plot.clear()
-    assert plot.bar.count() == 1 and plot.legend.values().keys() >= {"Loss", "Held out"}
+    assert plot.bar.count() == 1 and plot.legend.values().keys() >= {"Loss", "Validation"}
     plot.refresh()
     assert set(plot.legend.values().values()) == {"–"}
 
 
-def test_of_few_values_all_are_shown_as_dots(plot: LossPlot, qtbot: QtBot) -> None:
+def test_sparse_values_are_dots(plot: LossPlot, qtbot: QtBot) -> None:
     plot.append_series("Quality (KID)", [20], [2.9], dots=True)
     plot.append_series("Quality (KID)", [500, 1000], [0.3, 0.1], dots=True)
     plot.bar.setCurrentIndex(1)
@@ -130,7 +130,7 @@ def test_of_few_values_all_are_shown_as_dots(plot: LossPlot, qtbot: QtBot) -> No
     assert low < 0.1 and 2.9 < high < 3.5  # the first one too, far above the others as it is
 
 
-def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) -> None:
+def test_resumed_run_replaces_later_values(plot: LossPlot, tmp_path: Path) -> None:
     plot.append_series("Memory", [100, 3000], [1.0, 2.0])
     plot.append([2000, 2001], [7.0, 8.0])
     plot.save(tmp_path / "loss.csv")
@@ -143,7 +143,7 @@ def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) 
     assert [line["memory"] for line in read_csv(tmp_path / "memory.csv")] == ["1"]
 
 
-def test_the_view_follows_until_it_is_moved_and_again_when_asked(plot: LossPlot, qtbot: QtBot) -> None:
+def test_view_follows_until_moved(plot: LossPlot, qtbot: QtBot) -> None:
     canvas = plot.canvas
     assert canvas.ranges()[0][1] >= COUNT
     zoom(plot, 2500, 3)
@@ -162,7 +162,7 @@ def test_the_view_follows_until_it_is_moved_and_again_when_asked(plot: LossPlot,
     assert canvas.ranges()[0][1] >= 3 * COUNT - 1
 
 
-def test_dragging_moves_the_view(plot: LossPlot) -> None:
+def test_drag_pans_the_view(plot: LossPlot) -> None:
     viewport = plot.canvas.widget.viewport()
     before = plot.canvas.ranges()[0]
     start, end = point_at(plot, 3000), point_at(plot, 2000)
@@ -174,7 +174,7 @@ def test_dragging_moves_the_view(plot: LossPlot) -> None:
     assert plot.canvas.ranges()[0][0] > before[0] + 300
 
 
-def test_the_values_fit_what_is_visible_and_outliers_leave_the_picture(plot: LossPlot) -> None:
+def test_values_fit_the_visible_steps(plot: LossPlot) -> None:
     plot.append([COUNT], [1e6])
     plot.append(range(COUNT + 1, 2 * COUNT), np.full(COUNT - 1, 0.1))
     plot.refresh()
@@ -182,7 +182,7 @@ def test_the_values_fit_what_is_visible_and_outliers_leave_the_picture(plot: Los
     assert low < 0.11 and 0.4 < high < 2
 
 
-def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> None:
+def test_log_and_smoothing_controls(plot: LossPlot, qtbot: QtBot) -> None:
     box, slider = child(plot, QCheckBox), child(plot, QSlider)
     with qtbot.waitSignal(plot.redrawn):
         box.setChecked(True)
@@ -196,7 +196,7 @@ def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> No
     assert "Smoothed" in plot.legend.values() and slider.value() == 30
 
 
-def test_losses_that_are_no_numbers_break_nothing(plot: LossPlot) -> None:
+def test_nan_losses_are_drawn_as_gaps(plot: LossPlot) -> None:
     plot.append(range(COUNT, COUNT + 3), [np.nan, np.inf, -1.0])
     plot.set_log(True)
     plot.refresh()
@@ -204,7 +204,7 @@ def test_losses_that_are_no_numbers_break_nothing(plot: LossPlot) -> None:
     assert all(np.isfinite(plot.canvas.ranges()).ravel())
 
 
-def test_the_table_holds_the_numbers(plot: LossPlot, tmp_path: Path) -> None:
+def test_csv_holds_the_values(plot: LossPlot, tmp_path: Path) -> None:
     plot.set_smoothing(20)
     plot.save(tmp_path / "loss.csv")
     lines = read_csv(tmp_path / "loss.csv")
@@ -219,7 +219,7 @@ def test_the_table_holds_the_numbers(plot: LossPlot, tmp_path: Path) -> None:
     assert held_out == {"1000": "0.1", "2000": "0.2", "4000": "0.4"}
 
 
-def test_pictures_are_written_and_show_the_curves(plot: LossPlot, tmp_path: Path) -> None:
+def test_png_and_svg_show_the_curves(plot: LossPlot, tmp_path: Path) -> None:
     plot.add_mark(1234, "incident", "Loss jumped")
     plot.save(tmp_path / "loss.png")
     image = QImage(str(tmp_path / "loss.png"))
@@ -233,7 +233,7 @@ def test_pictures_are_written_and_show_the_curves(plot: LossPlot, tmp_path: Path
     assert any("Step" in (element.text or "") for element in root.iter())
 
 
-def test_what_cannot_be_written_is_said(plot: LossPlot, tmp_path: Path) -> None:
+def test_save_errors_are_raised(plot: LossPlot, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="gif"):
         plot.save(tmp_path / "loss.gif")
     (tmp_path / "file").write_text("")
@@ -242,7 +242,7 @@ def test_what_cannot_be_written_is_said(plot: LossPlot, tmp_path: Path) -> None:
             plot.save(tmp_path / "file" / f"loss.{suffix}")
 
 
-def test_an_empty_plot_can_be_saved(qtbot: QtBot, tmp_path: Path) -> None:
+def test_save_an_empty_plot(qtbot: QtBot, tmp_path: Path) -> None:
     plot = LossPlot()
     qtbot.addWidget(plot)
     for suffix in ("csv", "png", "svg"):
@@ -251,7 +251,7 @@ def test_an_empty_plot_can_be_saved(qtbot: QtBot, tmp_path: Path) -> None:
     assert not QImage(str(tmp_path / "loss.png")).isNull()
 
 
-def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot) -> None:
+def test_crosshair_names_marks(plot: LossPlot) -> None:
     marks: list[tuple[int, MarkKind]] = [(1000, "best"), (1500, "checkpoint"), (3000, "best"), (3000, "checkpoint")]
     for step, kind in [*marks, marks[-1]]:
         plot.add_mark(step, kind)
@@ -266,7 +266,7 @@ def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot)
     assert [(mark.step, mark.kind) for mark in plot.marks] == marks[1:2]
 
 
-def test_colours_follow_the_theme(plot: LossPlot, qapp: QApplication) -> None:
+def test_plot_follows_the_theme(plot: LossPlot, qapp: QApplication) -> None:
     for scheme, colours in SCHEMES.items():
         theme.apply(qapp, scheme)
         qapp.processEvents()
@@ -274,7 +274,7 @@ def test_colours_follow_the_theme(plot: LossPlot, qapp: QApplication) -> None:
         assert image.pixelColor(image.width() - 30, image.height() // 2).name() == colours.surface
 
 
-def test_every_control_says_what_it_is(plot: LossPlot) -> None:
+def test_controls_have_names_and_tooltips(plot: LossPlot) -> None:
     for kind in (QToolButton, QCheckBox, QSlider):
         for control in plot.findChildren(kind):
             assert control.toolTip() and control.accessibleName(), control

@@ -40,7 +40,7 @@ def _tip_at(scatter: ScatterPlot, place: QPointF) -> str:
     return str(box.toolTip())
 
 
-def test_right_ones_lie_on_the_diagonal_and_are_told(scatter: ScatterPlot) -> None:
+def test_correct_predictions_lie_on_the_diagonal(scatter: ScatterPlot) -> None:
     numbers = np.array([0.0, 5.0, 10.0], np.float32)
     scatter.set_pairs(np.stack([numbers, numbers])[:, :, None], ("price",))
     assert not scatter.choice.isVisible()
@@ -53,13 +53,13 @@ def test_right_ones_lie_on_the_diagonal_and_are_told(scatter: ScatterPlot) -> No
     assert pixel.name() not in (theme.colours().surface, theme.colours().border, theme.colours().muted)
 
 
-def test_too_high_lies_above(scatter: ScatterPlot) -> None:
+def test_high_predictions_lie_above(scatter: ScatterPlot) -> None:
     scatter.set_pairs(np.array([[[10.0], [0.0]], [[0.0], [0.0]]], np.float32), ("price",))
     assert _place(scatter, 0, 10).y() < _place(scatter, 0, 0).y() - 100
     assert _tip_at(scatter, _place(scatter, 0, 10)) == "10, true 0"
 
 
-def test_one_of_several_numbers_is_chosen_and_stays(scatter: ScatterPlot) -> None:
+def test_chosen_number_stays(scatter: ScatterPlot) -> None:
     pairs = np.array([[[1.0, 7.0], [2.0, 8.0]], [[1.0, np.nan], [2.0, 8.0]]], np.float32)
     scatter.set_pairs(pairs, ("price", "weight"))
     assert scatter.choice.isVisible() and "2 sprites" in scatter.dots.accessibleDescription()
@@ -70,12 +70,12 @@ def test_one_of_several_numbers_is_chosen_and_stays(scatter: ScatterPlot) -> Non
 
 
 @pytest.mark.parametrize("pairs", [np.zeros((2, 0, 1)), np.full((2, 3, 1), np.nan), np.full((2, 3, 1), 4.0)])
-def test_nothing_to_see_is_drawn_too(scatter: ScatterPlot, pairs: np.ndarray) -> None:
+def test_empty_scatter_plot(scatter: ScatterPlot, pairs: np.ndarray) -> None:
     scatter.set_pairs(pairs.astype(np.float32), ("price",))
     assert not scatter.dots.grab().isNull()
 
 
-def test_it_follows_the_theme(scatter: ScatterPlot, qapp: QApplication) -> None:
+def test_scatter_follows_the_theme(scatter: ScatterPlot, qapp: QApplication) -> None:
     scatter.set_pairs(np.random.default_rng(0).random((2, 30, 1), np.float32), ("price",))
     for scheme, colours in SCHEMES.items():
         theme.apply(qapp, scheme)

@@ -35,7 +35,7 @@ def make_series(steps: Values, values: Values) -> Series:
 
 @pytest.mark.parametrize("constant", [0.3, 1.0, 50.0, 10_000.0])
 @pytest.mark.parametrize("count", [1, 2, 1023, 1024, 1025, 5000])
-def test_smoothing_is_the_recurrence_at_once_and_in_chunks(constant: float, count: int) -> None:
+def test_smoothing_matches_the_recurrence(constant: float, count: int) -> None:
     rng = np.random.default_rng(count)
     steps = np.cumsum(rng.integers(1, 4, count)).astype(float)
     values = rng.normal(1, 0.3, count)
@@ -49,7 +49,7 @@ def test_smoothing_is_the_recurrence_at_once_and_in_chunks(constant: float, coun
         np.testing.assert_allclose(smoothed.values, naive(steps, values, constant), rtol=1e-10)
 
 
-def test_smoothing_starts_with_the_first_number_and_can_be_off() -> None:
+def test_smoothing_starts_at_the_first_number() -> None:
     series = make_series(np.arange(4.0), np.array([np.nan, np.inf, 2.0, 4.0]))
     smoothed = Smoothed(series, 1.0)
     assert np.isnan(smoothed.values[:2]).all() and smoothed.values[2] == 2.0
@@ -59,7 +59,7 @@ def test_smoothing_starts_with_the_first_number_and_can_be_off() -> None:
     assert smoothed.values[3] == pytest.approx(naive(series.steps, series.values, 5)[3])
 
 
-def test_a_resumed_run_replaces_the_tail() -> None:
+def test_append_replaces_the_tail() -> None:
     series = make_series(np.arange(100.0), np.ones(100))
     smoothed = Smoothed(series, 10)
     assert smoothed.values[-1] == 1.0
@@ -86,9 +86,7 @@ def columns_by_brute_force(steps: Values, values: Values, low: float, high: floa
         st.floats(-0.2, 0.6), st.floats(0.05, 1.2)
     ),
 )  # fmt: skip
-def test_decimation_keeps_every_smallest_and_largest_value(
-    count: int, columns: int, seed: int, view: tuple[float, float]
-) -> None:
+def test_thinning_keeps_extremes(count: int, columns: int, seed: int, view: tuple[float, float]) -> None:
     rng = np.random.default_rng(seed)
     steps = np.cumsum(rng.integers(1, 9, count)).astype(float)
     values = rng.normal(0, 1, count)
@@ -105,13 +103,13 @@ def test_decimation_keeps_every_smallest_and_largest_value(
             assert column.min() in y[near] and column.max() in y[near]
 
 
-def test_few_points_are_drawn_as_they_are_with_a_neighbour_on_each_side() -> None:
+def test_few_points_are_not_thinned() -> None:
     steps, values = np.arange(50.0), np.arange(50.0) ** 2
     x, y = curves.envelope(steps, values, 10, 20, 100)
     assert x.tolist() == list(range(9, 22)) and y.tolist() == [step**2 for step in range(9, 22)]
 
 
-def test_a_single_peak_in_a_million_survives() -> None:
+def test_thinning_keeps_a_single_peak() -> None:
     values = np.zeros(1_000_000)
     values[123_456] = 9.0
     x, y = curves.envelope(np.arange(1e6), values, 0, 1e6, 800)
@@ -119,7 +117,7 @@ def test_a_single_peak_in_a_million_survives() -> None:
     assert abs(x[np.argmax(y)] - 123_456) <= 1e6 / 800
 
 
-def test_the_smooth_curve_keeps_its_points_while_it_grows() -> None:
+def test_smooth_curve_keeps_its_points() -> None:
     steps = np.arange(10_100.0)
     before, _ = curves.decimate(steps[:10_000], steps[:10_000], 0, 11_000, 500)
     after, values = curves.decimate(steps, steps, 0, 11_000, 500)

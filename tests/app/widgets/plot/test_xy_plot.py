@@ -22,7 +22,7 @@ def plot(x: Axis, y: Axis, *lines: Line) -> Plot:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("log", [False, True])
-def test_every_point_is_in_sight(qtbot: QtBot, scheme: str, log: bool) -> None:
+def test_all_points_are_visible(qtbot: QtBot, scheme: str, log: bool) -> None:
     made = shown(qtbot, XYPlot(), 600, 280)
     made.show_plot(plot(Axis("x", log), Axis("y", log)), (Line("b", (1.0, 4096.0), (5.0, 80.0)),))
     (left, right), (low, high) = made._item.getViewBox().viewRange()
@@ -35,7 +35,7 @@ def test_every_point_is_in_sight(qtbot: QtBot, scheme: str, log: bool) -> None:
     assert made.grab().toImage() != before
 
 
-def test_few_points_are_named_and_many_decades_by_their_powers(qtbot: QtBot) -> None:
+def test_ticks_at_few_points_and_at_powers_of_ten(qtbot: QtBot) -> None:
     made = shown(qtbot, XYPlot(), 600, 280)
     axis = made._bottom
     axis.setLogMode(True)

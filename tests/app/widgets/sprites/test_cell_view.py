@@ -26,7 +26,7 @@ def drawn(cells: CellLayout) -> NDArray[np.int64]:
     return field
 
 
-def test_every_pixel_belongs_to_the_cell_that_is_drawn_there() -> None:
+def test_cell_at_matches_the_drawn_cell() -> None:
     assert [cells.across for cells in LAYOUTS] == [across for across in ROOMS.values() for _ in COUNTS]
     for cells in LAYOUTS:
         field = drawn(cells)
@@ -39,7 +39,7 @@ def test_every_pixel_belongs_to_the_cell_that_is_drawn_there() -> None:
         assert [cells.at(x, y) for x, y in ((-1, 0), (0, -1), (width, 0), (0, height))] == [-1] * 4
 
 
-def test_a_rectangle_touches_the_cells_whose_pixels_are_in_it() -> None:
+def test_runs_match_the_touched_cells() -> None:
     rng = np.random.default_rng(0)
     for cells in LAYOUTS:
         field = drawn(cells)
@@ -51,7 +51,7 @@ def test_a_rectangle_touches_the_cells_whose_pixels_are_in_it() -> None:
             assert [cell for first, last in runs for cell in range(first, last + 1)] == seen[seen >= 0].tolist()
 
 
-def test_below_is_the_next_cell_that_can_be_reached() -> None:
+def test_below_clamps_at_the_edges() -> None:
     for cells in LAYOUTS:
         for cell in range(cells.count):
             x, y = cells.place(cell)
@@ -63,7 +63,7 @@ def test_below_is_the_next_cell_that_can_be_reached() -> None:
             assert cells.below(cell, -99) == cell % cells.across
 
 
-def test_a_million_cells_are_one_run() -> None:
+def test_million_cells_are_one_run() -> None:
     cells = CellLayout.within(1900, 1_000_000, 40, 56)
     assert cells.runs(0, 0, 1900, cells.lines * 56) == [(0, 999_999)]
     assert cells.at(*cells.place(999_999)) == 999_999

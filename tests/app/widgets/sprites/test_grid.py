@@ -45,7 +45,7 @@ def place_of(grid: SpriteGrid, row: int) -> QRect:
     return grid.view.visualRect(grid.view.model().index(row, 0))
 
 
-def test_a_filter_leaves_indices_as_they_were(grid: SpriteGrid, qtbot: QtBot) -> None:
+def test_filter_keeps_indices(grid: SpriteGrid, qtbot: QtBot) -> None:
     grid.set_visible([20, 5, 7])
     assert grid.visible_count() == 3
     grid.select([7, 20])
@@ -57,7 +57,7 @@ def test_a_filter_leaves_indices_as_they_were(grid: SpriteGrid, qtbot: QtBot) ->
     assert grid.visible_count() == 24 and grid.selected() == []
 
 
-def test_the_wheel_zooms_with_ctrl_and_within_bounds(grid: SpriteGrid) -> None:
+def test_ctrl_wheel_zooms_within_bounds(grid: SpriteGrid) -> None:
     grid.set_zoom(2)
     before = grid.view.cell
 
@@ -74,7 +74,7 @@ def test_the_wheel_zooms_with_ctrl_and_within_bounds(grid: SpriteGrid) -> None:
     assert grid.zoom() == 8
 
 
-def test_only_what_is_seen_is_drawn(
+def test_only_visible_cells_are_drawn(
     many: SpriteGrid, qtbot: QtBot, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
@@ -96,7 +96,7 @@ def test_only_what_is_seen_is_drawn(
         assert len(drawn) <= 2 * (view.viewport().width() // view.cell.width())
 
 
-def test_keys_zoom_and_open(grid: SpriteGrid, qtbot: QtBot) -> None:
+def test_keys_zoom_and_activate(grid: SpriteGrid, qtbot: QtBot) -> None:
     grid.activateWindow()
     grid.setFocus()
     qtbot.waitUntil(grid.view.hasFocus)
@@ -111,7 +111,7 @@ def test_keys_zoom_and_open(grid: SpriteGrid, qtbot: QtBot) -> None:
     assert activated.args == [4]
 
 
-def test_a_million_are_selected_and_told_at_once(many: SpriteGrid, qtbot: QtBot) -> None:
+def test_select_a_million_sprites(many: SpriteGrid, qtbot: QtBot) -> None:
     qtbot.keyClick(many.view, Qt.Key.Key_A, CTRL)
     assert many.view.selectionModel().selection().size() == 1
     assert many.selected_count() == MILLION and many.selected() == list(range(MILLION))
@@ -128,7 +128,7 @@ def test_a_million_are_selected_and_told_at_once(many: SpriteGrid, qtbot: QtBot)
     assert many.selected() == []
 
 
-def test_what_is_selected_is_scrolled_to_and_a_zoom_keeps_it_in_sight(many: SpriteGrid, qtbot: QtBot) -> None:
+def test_selection_scrolls_and_zoom_keeps_position(many: SpriteGrid, qtbot: QtBot) -> None:
     many.select([700_000])
     area = many.view.viewport().rect()
     qtbot.waitUntil(lambda: area.contains(place_of(many, 700_000).center()))
@@ -136,7 +136,7 @@ def test_what_is_selected_is_scrolled_to_and_a_zoom_keeps_it_in_sight(many: Spri
     qtbot.waitUntil(lambda: area.contains(place_of(many, 700_000).center()))
 
 
-def test_scrolling_puts_an_end_to_a_wish_for_a_row(many: SpriteGrid) -> None:
+def test_user_scrolling_replaces_the_top_row(many: SpriteGrid) -> None:
     many.view.show_row(MILLION - 1)
     bar = many.view.verticalScrollBar()
     bar.triggerAction(bar.SliderAction.SliderToMinimum)
@@ -144,7 +144,7 @@ def test_scrolling_puts_an_end_to_a_wish_for_a_row(many: SpriteGrid) -> None:
     assert bar.value() == 0
 
 
-def test_captions_stand_under_the_sprites(grid: SpriteGrid) -> None:
+def test_captions_below_the_sprites(grid: SpriteGrid) -> None:
     without = grid.view.cell
     sprites = make_sprites().rgba
     grid.set_sprites(sprites, captions=[f"sprite {number}" for number in range(len(sprites))])
@@ -153,7 +153,7 @@ def test_captions_stand_under_the_sprites(grid: SpriteGrid) -> None:
 
 
 @pytest.mark.parametrize("ratio", [1, 2])
-def test_the_grid_is_exact_to_the_pixel(ratio: int) -> None:
+def test_grid_pixels_match_the_sprites(ratio: int) -> None:
     """In a process of its own: the ratio of an offscreen screen is set when Qt starts."""
     code = f"""
 import numpy as np
@@ -183,7 +183,7 @@ for row, sprite in enumerate(sprites):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_million_can_all_be_reached(many: SpriteGrid, qtbot: QtBot) -> None:
+def test_scroll_to_a_million_sprites(many: SpriteGrid, qtbot: QtBot) -> None:
     view, bar = many.view, many.view.verticalScrollBar()
     across = view.viewport().width() // view.cell.width()
     lines = -(-MILLION // across)
@@ -199,7 +199,7 @@ def test_a_million_can_all_be_reached(many: SpriteGrid, qtbot: QtBot) -> None:
     assert view.indexAt(QPoint(view.viewport().width() - 1, 5)).row() == -1  # beyond the last column
 
 
-def test_the_keyboard_goes_where_the_eye_expects(many: SpriteGrid, qtbot: QtBot) -> None:
+def test_keyboard_navigation(many: SpriteGrid, qtbot: QtBot) -> None:
     view = many.view
     across, page = view.viewport().width() // view.cell.width(), view.viewport().height() // view.cell.height() - 1
     last = MILLION - 1
@@ -223,7 +223,7 @@ def test_the_keyboard_goes_where_the_eye_expects(many: SpriteGrid, qtbot: QtBot)
     assert many.selected() == list(range(500, 502 + across))
 
 
-def test_letters_ask_no_sprite_for_its_name(many: SpriteGrid, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_typing_searches_no_names(many: SpriteGrid, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(sprite_grid.SpriteModel, "data", lambda *args: asked.append(1))
     view = many.view
@@ -232,7 +232,7 @@ def test_letters_ask_no_sprite_for_its_name(many: SpriteGrid, qtbot: QtBot, monk
     assert len(asked) < 100 and view.currentIndex().row() == 3
 
 
-def test_clicks_with_ctrl_and_shift_select_one_more_and_all_between(many: SpriteGrid, qtbot: QtBot) -> None:
+def test_ctrl_and_shift_clicks(many: SpriteGrid, qtbot: QtBot) -> None:
     view = many.view
 
     def click(row: int, keys: Qt.KeyboardModifier) -> None:
@@ -252,7 +252,7 @@ def test_clicks_with_ctrl_and_shift_select_one_more_and_all_between(many: Sprite
 
 
 @pytest.mark.parametrize("offset", [0, 123_457])
-def test_a_frame_selects_what_it_touches(many: SpriteGrid, qtbot: QtBot, offset: int) -> None:
+def test_rubber_band_selection(many: SpriteGrid, qtbot: QtBot, offset: int) -> None:
     view, area = many.view, many.view.viewport()
     view.verticalScrollBar().setValue(offset)
     start, end = QPoint(area.width() - 2, 3), QPoint(60, 150)  # from the gap beside the last column
@@ -270,7 +270,7 @@ def test_a_frame_selects_what_it_touches(many: SpriteGrid, qtbot: QtBot, offset:
     assert area.grab().toImage().pixelColor(gap) != bare.pixelColor(gap)  # the frame is gone
 
 
-def test_what_is_selected_is_drawn_so(grid: SpriteGrid) -> None:
+def test_selection_is_drawn(grid: SpriteGrid) -> None:
     view = grid.view
     grid.select([0, 2, 3, 9, 20])
     image, accent = view.viewport().grab().toImage(), QColor(theme.colours().accent)
@@ -280,7 +280,7 @@ def test_what_is_selected_is_drawn_so(grid: SpriteGrid) -> None:
     assert len(seen) > 10
 
 
-def test_zooming_and_widening_there_and_back_moves_nothing(many: SpriteGrid) -> None:
+def test_zoom_and_resize_back_restore_the_position(many: SpriteGrid) -> None:
     view, bar = many.view, many.view.verticalScrollBar()
     bar.setValue(3_000_011)
     for zoom in (8, 1, 2):
@@ -298,7 +298,7 @@ def test_zooming_and_widening_there_and_back_moves_nothing(many: SpriteGrid) -> 
     assert bar.value() == 0 and view.indexAt(QPoint(1, 1)).row() == 0
 
 
-def test_the_largest_sprites_at_the_largest_zoom_are_within_qts_numbers(qtbot: QtBot) -> None:
+def test_largest_grid_fits_qt_integers(qtbot: QtBot) -> None:
     grid = SpriteGrid()
     qtbot.addWidget(grid)
     grid.resize(500, 400)
@@ -317,7 +317,7 @@ def test_the_largest_sprites_at_the_largest_zoom_are_within_qts_numbers(qtbot: Q
         assert view.horizontalScrollBar().maximum() == view.cell.width() - view.viewport().width()
 
 
-def test_sprites_in_a_file_are_drawn_from_there(qtbot: QtBot, tmp_path: Path) -> None:
+def test_memory_mapped_sprites(qtbot: QtBot, tmp_path: Path) -> None:
     sprites = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 4), dtype=np.uint8)
     sprites[..., 3] = 255
     path = tmp_path / "sprites.bin"
@@ -334,7 +334,7 @@ def test_sprites_in_a_file_are_drawn_from_there(qtbot: QtBot, tmp_path: Path) ->
     assert grids[0] == grids[1]
 
 
-def test_screen_readers_and_tool_tips_name_every_sprite(grid: SpriteGrid, many: SpriteGrid) -> None:
+def test_accessible_names_and_tooltips(grid: SpriteGrid, many: SpriteGrid) -> None:
     list_of = QAccessible.queryAccessibleInterface
     assert list_of(many.view).childCount() == MILLION
     found = list_of(grid.view)
@@ -346,7 +346,7 @@ def test_screen_readers_and_tool_tips_name_every_sprite(grid: SpriteGrid, many: 
     assert child.rect().size() == grid.view.cell
 
 
-def test_other_colours_leave_selection_and_place_alone(many: SpriteGrid) -> None:
+def test_recolouring_keeps_selection_and_position(many: SpriteGrid) -> None:
     many.select([700_000])
     place = many.view.verticalScrollBar().value()
     before = many.view.viewport().grab().toImage()

@@ -35,7 +35,7 @@ def _pixels(view: MapView) -> np.ndarray:
     return np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4)
 
 
-def test_sprites_do_not_overlap_and_more_come_with_the_zoom(view: MapView) -> None:
+def test_sprites_do_not_overlap_at_any_zoom(view: MapView) -> None:
     before: set[int] = set()
     inner = np.flatnonzero(np.abs(POSITIONS - 0.5).max(1) < 0.1)  # in view all the time
     few = np.isin(inner, view.drawn()).sum()
@@ -56,7 +56,7 @@ def test_sprites_do_not_overlap_and_more_come_with_the_zoom(view: MapView) -> No
     assert view._scale == 400 * view._whole
 
 
-def test_a_pixel_of_a_sprite_is_a_whole_number_of_the_screens(view: MapView) -> None:
+def test_whole_device_pixels(view: MapView) -> None:
     for index in view.drawn()[:5].tolist():
         factor, side, ratio = view._factor(), view._side(), view._ratio()
         middle = view.position_in_view(index)
@@ -67,7 +67,7 @@ def test_a_pixel_of_a_sprite_is_a_whole_number_of_the_screens(view: MapView) -> 
         assert np.array_equal(shown[opaque], wanted[opaque])
 
 
-def test_the_wheel_zooms_at_the_pointer_and_a_drag_moves(qtbot: QtBot, view: MapView) -> None:
+def test_wheel_zooms_and_drag_pans(qtbot: QtBot, view: MapView) -> None:
     index = int(view.drawn()[0])
     at = view.position_in_view(index)
     view.zoom(2.0, at)
@@ -84,7 +84,7 @@ def test_the_wheel_zooms_at_the_pointer_and_a_drag_moves(qtbot: QtBot, view: Map
     assert len(view.drawn()) > 10 and view._scale == view._whole
 
 
-def test_the_keyboard_does_it_too(qtbot: QtBot, view: MapView) -> None:
+def test_map_by_keyboard(qtbot: QtBot, view: MapView) -> None:
     QTest.keyClick(view, Qt.Key.Key_Plus)
     larger = view._scale
     assert larger > view._whole
@@ -104,7 +104,7 @@ def test_the_keyboard_does_it_too(qtbot: QtBot, view: MapView) -> None:
     assert view._scale == view._whole > larger / 1.25
 
 
-def test_what_is_marked_is_drawn_without_room(view: MapView) -> None:
+def test_marked_sprites_are_always_drawn(view: MapView) -> None:
     hidden = int(next(i for i in range(200) if i not in set(view.drawn().tolist())))
     before = _pixels(view).copy()
     view.select(hidden)
@@ -114,7 +114,7 @@ def test_what_is_marked_is_drawn_without_room(view: MapView) -> None:
     assert (chosen != _pixels(view)).any()
 
 
-def test_an_empty_map_is_empty(qtbot: QtBot) -> None:
+def test_empty_map(qtbot: QtBot) -> None:
     made = MapView()
     qtbot.addWidget(made)
     made.show()
@@ -122,7 +122,7 @@ def test_an_empty_map_is_empty(qtbot: QtBot) -> None:
     assert made.at(QPointF(5, 5)) == -1
 
 
-def test_few_classes_have_a_colour_each_many_share_that_of_their_folder() -> None:
+def test_colour_groups_by_class_or_folder() -> None:
     groups, names = colour_groups(("sword", "potion", "none of these"), np.array([0, 1, 1]))
     assert names == ["potion", "sword"] and groups.tolist() == [1, 0, 0]
     many = tuple(f"{folder}/{number}" for folder in ("item", "mon") for number in range(9))

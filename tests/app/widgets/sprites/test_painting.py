@@ -26,7 +26,7 @@ def _drawn(sprite: Rgba, box: QRect, ratio: float) -> Rgba:
 
 
 @pytest.mark.parametrize("ratio", [1.0, 2.0, 1.5])
-def test_every_pixel_is_a_whole_number_of_the_screens(qapp: QApplication, ratio: float) -> None:
+def test_whole_device_pixels(qapp: QApplication, ratio: float) -> None:
     sprite = np.random.default_rng(0).integers(0, 256, (8, 8, 4), dtype=np.uint8)
     sprite[..., 3] = 255
     drawn = _drawn(sprite, QRect(10, 10, 40, 40), ratio)
@@ -37,7 +37,7 @@ def test_every_pixel_is_a_whole_number_of_the_screens(qapp: QApplication, ratio:
     assert np.array_equal(area, expected)
 
 
-def test_transparency_shows_the_checkerboard(qapp: QApplication) -> None:
+def test_transparent_pixels_show_the_checkerboard(qapp: QApplication) -> None:
     theme.apply(qapp, "light")
     drawn = _drawn(np.zeros((8, 8, 4), np.uint8), QRect(0, 0, 32, 32), 1.0)
     found = {"#" + bytes(colour[:3]).hex() for colour in drawn[:32, :32].reshape(-1, 4)}
@@ -49,5 +49,5 @@ def test_transparency_shows_the_checkerboard(qapp: QApplication) -> None:
     ("box", "pixels", "ratio", "side"),
     [(40, 16, 1.0, 32), (40, 16, 2.0, 40), (10, 16, 1.0, 16), (47, 16, 1.5, 128 / 3)],
 )
-def test_the_side_of_a_sprite_on_the_screen(box: int, pixels: int, ratio: float, side: float) -> None:
+def test_sprite_side_in_logical_pixels(box: int, pixels: int, ratio: float, side: float) -> None:
     assert factor_for(box, pixels, ratio) == pytest.approx(side)
