@@ -113,7 +113,7 @@ class ModelChoice(QWidget):
         source = self.source()
         return isinstance(source, SavedModel) and source.checkpoint in self._quick
 
-    def look_again(self) -> None:
+    def list_checkpoints(self) -> None:
         """List the chosen run's checkpoints again."""
         chosen = self.models.currentData()
         if chosen and chosen != _LIVE:
@@ -123,7 +123,7 @@ class ModelChoice(QWidget):
         """Choose a run and, unless empty, a checkpoint by name."""
         self._wanted, self._wanted_checkpoint = str(path), checkpoint
         self.refresh()
-        self.look_again()
+        self.list_checkpoints()
 
     @Slot()
     def refresh(self) -> None:
@@ -141,7 +141,7 @@ class ModelChoice(QWidget):
         self.models.clear()
         if live:
             self.models.addItem(f"{training.title} (live)", _LIVE)
-        for run in sorted(filter(self._has_model, self._session.runs.runs), key=self._comes_late):
+        for run in sorted(filter(self._has_model, self._session.runs.runs), key=self._sort_key):
             self.models.addItem(run.title, str(run.path))
         wanted = self._wanted or (_LIVE if live else self._before)
         self.models.setCurrentIndex(max(0, self.models.findData(wanted)))
@@ -155,7 +155,7 @@ class ModelChoice(QWidget):
         recipes = self._session.catalog.recipes
         return bool(run.record and run.record.recipe in recipes and run.saved_step)
 
-    def _comes_late(self, run: RunSummary) -> bool:
+    def _sort_key(self, run: RunSummary) -> bool:
         recipe = self._session.catalog.recipes.get(run.record.recipe) if run.record else None
         return self._first is not None and (recipe is None or self._first not in recipe.capabilities)
 
@@ -173,7 +173,7 @@ class ModelChoice(QWidget):
         self.checkpoints.clear()
         self._quick = ()
         self._checkpoint_box.setVisible(bool(chosen) and chosen != _LIVE)
-        self.look_again()
+        self.list_checkpoints()
         self.changed.emit()
 
     @Slot(object)

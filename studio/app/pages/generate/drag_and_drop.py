@@ -64,14 +64,14 @@ class SpriteDragger(QObject):
     @Slot()
     def drag(self) -> None:
         """Drag the selected sprites."""
-        self._carry(lambda picked: drag(picked, self._carried, self._view))
+        self._export_selected(lambda picked: drag(picked, self._carried, self._view))
 
     @Slot()
     def copy(self) -> None:
         """Copy the selected sprites; do nothing without a selection."""
-        self._carry(lambda picked: copy(picked, self._carried))
+        self._export_selected(lambda picked: copy(picked, self._carried))
 
-    def _carry(self, away: Callable[[SpriteSelection], None]) -> None:
+    def _export_selected(self, away: Callable[[SpriteSelection], None]) -> None:
         picked = self._picked() if len(self._view.spans()) else None
         if picked is not None:
             try:

@@ -106,15 +106,15 @@ class DrawController(QObject):
         ends = [self._results.sprite(number) for number in self._results.grid.selected()]
         if len(ends) == 1:
             ends.insert(0, self._editing.sprite())
-        self._begin_with("between", ends, count, formatting.count(count, "in-between frame"))
+        self._draw_from("between", ends, count, formatting.count(count, "in-between frame"))
 
     @Slot()
     def draw_like(self) -> None:
         """Draw sprites similar to the selected sprites."""
         chosen = [self._results.sprite(number) for number in self._results.grid.selected()]
-        self._begin_with("more_like", chosen, COUNT, f"{COUNT} similar to {formatting.count(len(chosen), 'sprite')}")
+        self._draw_from("more_like", chosen, COUNT, f"{COUNT} similar to {formatting.count(len(chosen), 'sprite')}")
 
-    def _begin_with(
+    def _draw_from(
         self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str
     ) -> None:
         """Draw sprites that start from the chosen sprites."""

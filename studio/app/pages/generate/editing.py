@@ -136,7 +136,7 @@ class EditorPanel(QWidget):
             self._refresh()
 
     @Slot()
-    def begin_blank(self) -> None:
+    def open_blank(self) -> None:
         """Edit a new, transparent sprite of the model's size."""
         self.open_sprite(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
         self.editor.choose_layer("paint")
@@ -236,7 +236,7 @@ class EditorPanel(QWidget):
             return _EMPTY if edit.keep.all() else ""
         return self._page_problem
 
-    def _promise(self) -> tuple[str, str]:
+    def _draw_texts(self) -> tuple[str, str]:
         """Return the draw button's title and tooltip for the current selection."""
         keep, inside = self.editor.edit().keep, self._keeps_shape()
         if keep.all():
@@ -278,7 +278,7 @@ class EditorPanel(QWidget):
             self.changed.emit()
         if not self.is_open():
             return
-        problem, (title, text) = self.problem(), self._promise()
+        problem, (title, text) = self.problem(), self._draw_texts()
         factory.set_button_text(self.draw, title)
         factory.set_enabled(self.draw, problem, text)
         self._about.setText(problem or text)

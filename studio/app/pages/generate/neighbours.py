@@ -45,19 +45,19 @@ class NeighboursPanel(QWidget):
 
     def show_hint(self) -> None:
         """Show a hint instead of a sprite."""
-        self._begin(_HINT, None)
+        self._show_only(_HINT, None)
 
     def show_tiled(self, sprite: Rgba) -> None:
         """Show uint8 [S, S, 4] tiled. The nearest sprites follow by `neighbours_found`."""
         self.tiled.show_sprite(sprite)
-        self._begin("Selected sprite, tiled", self.tiled)
+        self._show_only("Selected sprite, tiled", self.tiled)
 
     def show_corner_tiles(self, tiles: Rgba) -> None:
         """Show a set of corner tiles, uint8 [16, S, S, 4], laid out as a map."""
         self.laid_out.show_sprite(join_tiles(tiles)[0])
-        self._begin("Laid out", self.laid_out)
+        self._show_only("Laid out", self.laid_out)
 
-    def _begin(self, caption: str, picture: Preview | None) -> None:
+    def _show_only(self, caption: str, picture: Preview | None) -> None:
         """Show only this picture, or the caption alone for None."""
         self._caption.setText(caption)
         for widget in (self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):

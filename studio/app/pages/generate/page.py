@@ -58,7 +58,7 @@ class GeneratePage(Page):
         self._bar.setTextVisible(False)
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
-        self._has_edited_last = True  # rather than rejected sprites
+        self._last_change_was_edit = True  # rather than rejected sprites
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -101,7 +101,7 @@ class GeneratePage(Page):
         self.results.buttons.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
         self.results.buttons.open.clicked.connect(self.editing.browse)
-        self.results.buttons.blank.clicked.connect(self.editing.begin_blank)
+        self.results.buttons.new_sprite.clicked.connect(self.editing.open_blank)
         self.results.edit_requested.connect(self._on_edit_requested)
         self.results.between_requested.connect(self.drawing.draw_between)
         self.results.like_requested.connect(self.drawing.draw_like)
@@ -171,7 +171,7 @@ class GeneratePage(Page):
         self.request.show_editing(is_editing=self._can_edit() and self.editing.is_open())
         self.editing.set_model(record.size if record else 0, capabilities)
         self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
-        self.results.offer(capabilities, record.size if record else 0, is_editing=self.editing.is_open())
+        self.results.set_model(capabilities, record.size if record else 0, is_editing=self.editing.is_open())
         self._refresh_busy()
 
     @Slot()
@@ -283,16 +283,16 @@ class GeneratePage(Page):
         """Return titles and undo functions of the editor and the results, the newest change first."""
         editing, results = self.session.editing, self.results
         found = [(editing.undo_title(), editing.undo), (results.undo_title(), results.undo)]
-        return found if self._has_edited_last else found[::-1]
+        return found if self._last_change_was_edit else found[::-1]
 
     @Slot()
     def _on_edited(self) -> None:
-        self._has_edited_last = True
+        self._last_change_was_edit = True
         self.undo_changed.emit()
 
     @Slot()
     def _on_rejected(self) -> None:
-        self._has_edited_last = False
+        self._last_change_was_edit = False
         self.undo_changed.emit()
 
     @Slot()

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = "The class to draw. Evenly: equal numbers of all classes. As in the data: in proportion to your sprites."
 # Settings with their own controls.
-_APART = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
+_SEPARATE_CONTROLS = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
 _MIX_TIP = "Mix two classes."
 _MIX_HELP = "Choose a second class to mix the two"
 _TILES_HELP = " or draw 16 transition tiles"
 _EDITING = "The editor always draws 16."
-_BUILT = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
+_GUARANTEES = ("mirror", "seamless", "outline")  # guarantees, stored for each model: they depend on its sprites
 _CORNERS_TIP = (
     "Draw the 16 transition tiles of two classes (corner Wang tiles). Tiles fit together where their "
     "corners match, so a game picks each tile by the map's corners."
@@ -62,10 +62,10 @@ class RequestPanel(QWidget):
         self.share.setRange(0, 100)
         self.share.setValue(50)
         factory.set_name_and_tip(self.share, "Share", "Share of each class.")
-        self._share_words = factory.caption("")
+        self._share_label = factory.caption("")
         self.corners = QCheckBox("16 transition tiles")
         factory.set_name_and_tip(self.corners, "16 transition tiles", _CORNERS_TIP)
-        self._share_box = factory.panel(factory.column(self.share, self._share_words, self.corners, spacing=4))
+        self._share_box = factory.panel(factory.column(self.share, self._share_label, self.corners, spacing=4))
         self._mix_help = factory.caption("")
         self._mix_box = factory.panel(
             factory.column(factory.labelled("Mixed with", self.mixed_with), self._mix_help, self._share_box, spacing=4)
@@ -79,7 +79,7 @@ class RequestPanel(QWidget):
         self._form_box = factory.column()
         self._editing = factory.caption(_EDITING)
         self._model = ""  # the chosen run's path
-        self._built: dict[str, GenerateSettings] = {}  # guarantees by run
+        self._guarantees_by_run: dict[str, GenerateSettings] = {}  # guarantees by run
         seed = factory.row(self.seed, self.lock)
         seed.setStretch(0, 1)
         self.setLayout(
@@ -128,9 +128,9 @@ class RequestPanel(QWidget):
             return
         settings = self._form.config()
         assert isinstance(settings, GenerateSettings)
-        self._built[was] = settings
-        own, usual = self._built.get(run), GenerateSettings()
-        self._form.set_config(settings.replace(**{name: getattr(own or usual, name) for name in _BUILT}))
+        self._guarantees_by_run[was] = settings
+        own, usual = self._guarantees_by_run.get(run), GenerateSettings()
+        self._form.set_config(settings.replace(**{name: getattr(own or usual, name) for name in _GUARANTEES}))
         self._show_guarantees()
 
     def show_editing(self, *, is_editing: bool) -> None:
@@ -207,7 +207,7 @@ class RequestPanel(QWidget):
         """Show the active guarantees beside the folded advanced settings."""
         if self._form is not None and not self._form.problem():
             settings = self._settings()
-            on = [f"{name} {getattr(settings, name)}" for name in _BUILT if getattr(settings, name) != NONE]
+            on = [f"{name} {getattr(settings, name)}" for name in _GUARANTEES if getattr(settings, name) != NONE]
             self._form.set_advanced_summary(f"On: {', '.join(on)}" if on else "")
 
     @Slot()
@@ -236,7 +236,7 @@ class RequestPanel(QWidget):
         share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
         self.share.setVisible(not self._wants_corners())
         text = f"{100 - share} % {names[0]}, {share} % {names[1]}"
-        self._share_words.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else text)
+        self._share_label.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else text)
 
     @Slot()
     def _on_engine_ready(self) -> None:
@@ -244,7 +244,7 @@ class RequestPanel(QWidget):
             settings = GenerateSettings.from_json(self._session.settings.values("generate"))
         except UsageError:
             settings = GenerateSettings()
-        self._form = ConfigForm(settings, exclude=_APART)
+        self._form = ConfigForm(settings, exclude=_SEPARATE_CONTROLS)
         self._form_box.addWidget(self._form)
         self._form.changed.connect(self._show_guarantees)
         self._form.changed.connect(self.edited)

@@ -32,13 +32,13 @@ class ResizePrompt(QWidget):
         self.text, self.how = factory.text(""), factory.caption("")
         self.preview = Preview("Fitted", _SEEN, zoom=_ZOOM, side=_SIDE)
         self.fit = factory.button("Resize", _FIT)
-        self.leave = factory.button("Cancel", _LEAVE)
-        texts = factory.column(self.text, self.how, factory.row(self.fit, self.leave, 1), 1)
+        self.cancel = factory.button("Cancel", _LEAVE)
+        texts = factory.column(self.text, self.how, factory.row(self.fit, self.cancel, 1), 1)
         row = factory.row(factory.column(self.preview, 1), texts, spacing=2 * factory.GRID)
         row.setStretch(1, 1)
         self.setLayout(row)
         self.fit.clicked.connect(self._on_resize_clicked)
-        self.leave.clicked.connect(self.cancelled)
+        self.cancel.clicked.connect(self.cancelled)
         self.hide()
 
     def show_sprite(self, sprite: NamedSprite | None, size: int, *, is_new: bool = False) -> None:
@@ -59,7 +59,7 @@ class ResizePrompt(QWidget):
         self.how.setText(f"Steps: {', '.join(found.changes)}.")
         factory.set_button_text(self.fit, "Open resized" if is_new else "Resize")
         self.fit.setToolTip(_OPEN if is_new else _FIT)
-        self.leave.setVisible(is_new)
+        self.cancel.setVisible(is_new)
 
     @Slot()
     def _on_resize_clicked(self) -> None:

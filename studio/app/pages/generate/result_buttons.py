@@ -37,7 +37,7 @@ class ResultButtons(QWidget):
         self.between = factory.button("Tween", _TWEEN)
         self.like = factory.button("Similar", _SIMILAR)
         self.open = factory.button("Open…", _OPEN)
-        self.blank = factory.button("Sketch", _SKETCH)
+        self.new_sprite = factory.button("Sketch", _SKETCH)
         self.copy = factory.button("Copy", _COPY)
         self.save_files = factory.button("Save PNG files…", _FILES)
         self.save_sheet = factory.button("Save as…", _SHEET)
@@ -47,7 +47,7 @@ class ResultButtons(QWidget):
         self.between.setMenu(self.frame_counts)
         flow = FlowLayout(factory.GRID, factory.GRID)
         for button in (
-            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.copy,
+            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.new_sprite, self.copy,
             self.save_files, self.save_sheet,
         ):  # fmt: skip
             flow.addWidget(button)
@@ -55,7 +55,7 @@ class ResultButtons(QWidget):
 
     def set_abilities(self, can: frozenset[Capability]) -> None:
         """Show the buttons that the chosen model supports."""
-        for button in (self.open, self.blank, self.edit):
+        for button in (self.open, self.new_sprite, self.edit):
             button.setVisible("vary" in can)
         for button in (self.between, self.like):
             button.setVisible("blend" in can)

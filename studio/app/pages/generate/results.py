@@ -116,7 +116,7 @@ class Results(QWidget):
             self.grid.setFocus()
         self.undo_changed.emit()
 
-    def offer(self, capabilities: frozenset[Capability], size: int, *, is_editing: bool) -> None:
+    def set_model(self, capabilities: frozenset[Capability], size: int, *, is_editing: bool) -> None:
         """Enable what the chosen model can do. size: its sprites' side in pixels. is_editing: the editor is open."""
         is_other = size != self._size
         self._capabilities, self._size, self._is_editing = capabilities, size, is_editing
@@ -267,7 +267,7 @@ class Results(QWidget):
         chosen = self.grid.selected()
         if self.new_tab.isChecked() and chosen:
             self._kept.add(map(self.sprite, chosen))
-            self._go_on_after(chosen[-1])
+            self._select_next(chosen[-1])
 
     @Slot()
     def _on_reject(self) -> None:
@@ -278,14 +278,14 @@ class Results(QWidget):
             self._rejections.reject(batch, chosen)
             self.grid.set_visible(self._remaining(), stays=True)
             self._describe()
-            self._go_on_after(chosen[-1])
+            self._select_next(chosen[-1])
         else:
             kept = self._kept.of_size(self._size)
             self._rejections.reject_kept([kept[number] for number in chosen])
-            self._go_on_after(chosen[-1] - len(chosen))
+            self._select_next(chosen[-1] - len(chosen))
         self.undo_changed.emit()
 
-    def _go_on_after(self, number: int) -> None:
+    def _select_next(self, number: int) -> None:
         """Select the next sprite, or the last one, so that the next key acts on it."""
         standing = self._remaining()
         if standing:

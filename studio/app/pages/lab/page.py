@@ -69,7 +69,7 @@ class LabPage(Page):
             self.start.sizeHint().height()
         )  # both buttons get one height, so that the page doesn't jump
         self.session.lab.list_results()
-        self.run_choice.look_again()
+        self.run_choice.list_checkpoints()
 
     def save_state(self) -> None:
         """Store the splitter positions. Raises OSError."""

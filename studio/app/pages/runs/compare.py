@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SECTIONS = ("Curves", "Settings", "Samples", "Figures")
 _NO_RUN = "Select a run to see its samples."
-_CALM_MS = 150  # wait before reading, for users who scroll with the arrow keys
+_READ_DELAY_MS = 150  # wait before reading, for users who scroll with the arrow keys
 
 
 class Comparison(QWidget):
@@ -54,19 +54,19 @@ class Comparison(QWidget):
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder(_NO_RUN)
         self.sections = _tabs()
-        self._left_out = factory.text("", "muted", wrap=False)
+        self._limit_note = factory.text("", "muted", wrap=False)
         self.settings = ComparisonTable("Different settings", "Settings that differ between the selected runs.")
         self.samples = SamplesComparison()
         self.figures = ComparisonTable("Figures", "Progress and quality of the selected runs.")
-        self._head = factory.panel(factory.row(self.sections, 1, self._left_out))
+        self._head = factory.panel(factory.row(self.sections, 1, self._limit_note))
         self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self._plot_box = factory.column()
-        self._calm = QTimer(self)
-        self._calm.setSingleShot(True)
-        self._calm.setInterval(_CALM_MS)
+        self._read_timer = QTimer(self)
+        self._read_timer.setSingleShot(True)
+        self._read_timer.setInterval(_READ_DELAY_MS)
         self._lay_out()
-        self._calm.timeout.connect(self._read_missing_runs)
+        self._read_timer.timeout.connect(self._read_missing_runs)
         self.sections.currentChanged.connect(self._refresh_section)
         session.runs.read.connect(self._on_run_read)
         session.catalog.plots_ready.connect(self._make_plot)
@@ -89,8 +89,8 @@ class Comparison(QWidget):
         """Show these runs. Runs whose summary has changed are read again."""
         if list(runs[:MAX_CURVES]) != self._runs:
             self._runs = list(runs[:MAX_CURVES])
-            self._calm.start()
-        self._left_out.setText(f"The first {MAX_CURVES} of {len(runs)}" if len(runs) > MAX_CURVES else "")
+            self._read_timer.start()
+        self._limit_note.setText(f"The first {MAX_CURVES} of {len(runs)}" if len(runs) > MAX_CURVES else "")
 
     @Slot()
     def _read_missing_runs(self) -> None:
@@ -132,7 +132,7 @@ class Comparison(QWidget):
         super().showEvent(event)
         self._make_plot()
         self._read_as.clear()  # the command line may have evaluated a run
-        self._calm.start()
+        self._read_timer.start()
 
     def _draw(self) -> None:
         """Draw the runs read so far. For unchanged runs, keep the view."""

@@ -81,7 +81,7 @@ class FreeSpaceDialog(QDialog):
         scroll = factory.scroll_area(factory.panel(content))
         self.setLayout(factory.column(head, self._busy, scroll, foot, margin=3 * factory.GRID))
 
-    def wanted(self) -> list[Removable]:
+    def checked_items(self) -> list[Removable]:
         """Return the items to delete."""
         return [item for item in self._items if self.boxes[item.kind].isChecked()]
 
@@ -107,16 +107,18 @@ class FreeSpaceDialog(QDialog):
             own = [item for item in self._items if item.kind == kind.name]
             self._parts[kind.name].setVisible(bool(own))
             self._sizes[kind.name].setText(formatting.memory(_bytes_of(own)))
-        wanted = self.wanted()
-        reason = "" if wanted else "Nothing to delete."
+        checked_items = self.checked_items()
+        reason = "" if checked_items else "Nothing to delete."
         factory.set_enabled(self.free, "Please wait…" if self._space.is_busy() else reason, _FREE)
-        factory.set_button_text(self.free, f"Free {formatting.memory(_bytes_of(wanted))}" if wanted else "Free space")
+        factory.set_button_text(
+            self.free, f"Free {formatting.memory(_bytes_of(checked_items))}" if checked_items else "Free space"
+        )
         nothing = "" if self._space.is_busy() or self._items else "Nothing to delete."
-        self._list.setPlainText("\n".join(self._lines(wanted)) or nothing)
+        self._list.setPlainText("\n".join(self._lines(checked_items)) or nothing)
 
     @Slot()
     def _on_free_clicked(self) -> None:
-        self._space.free(self.wanted())
+        self._space.free(self.checked_items())
         self._refresh()
 
     @Slot()
@@ -124,10 +126,10 @@ class FreeSpaceDialog(QDialog):
         """Close; the window shows how much was freed."""
         self.accept()
 
-    def _lines(self, wanted: Sequence[Removable]) -> Iterator[str]:
+    def _lines(self, checked_items: Sequence[Removable]) -> Iterator[str]:
         """Yield a line for each run, followed by lines for its files."""
         by_run: dict[Path | None, list[Removable]] = {}
-        for item in wanted:
+        for item in checked_items:
             by_run.setdefault(item.run, []).append(item)
         for run, items in by_run.items():
             name = self._session.runs.title_of(run) if run is not None else "Shared cache"

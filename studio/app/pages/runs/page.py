@@ -49,7 +49,7 @@ class RunsPage(Page):
         self.notes = RunNotesRow(session)
         self.queue = QueuePanel(session)
         self.comparison = Comparison(session)
-        self._use = factory.text("", "muted", wrap=False)
+        self._disk_use = factory.text("", "muted", wrap=False)
         self.show_all = factory.button("Clear filter", "Show all runs.")
         self._no_match = factory.panel(factory.row(factory.text(_NO_MATCH, "muted", wrap=False), self.show_all, 1))
         self._rows = RunTable(self)
@@ -117,7 +117,7 @@ class RunsPage(Page):
 
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
-        head = factory.row(factory.title("Runs"), self._use, 1, self.free, self.starred, self.filter)
+        head = factory.row(factory.title("Runs"), self._disk_use, 1, self.free, self.starred, self.filter)
         runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID)
         runs.setStretch(0, 1)
         above = factory.panel(factory.column(self._no_match, runs, self.notes, self.actions_row))
@@ -248,7 +248,7 @@ class RunsPage(Page):
         space, runs = self.session.run_space, self.session.runs.runs
         self._rows.show_uses(space.uses)
         known = any(run.path in space.uses for run in runs)
-        self._use.setText(f"{count(len(runs), 'run')}, {memory(space.total_bytes())} on disk" if known else "")
+        self._disk_use.setText(f"{count(len(runs), 'run')}, {memory(space.total_bytes())} on disk" if known else "")
 
     @Slot()
     def _on_free_space_clicked(self) -> None:

@@ -57,7 +57,7 @@ class DoctorView(QWidget):
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # the shown sprites before fixing
         self._names: list[str] = []
         self._shown_of: Sprites | None = None
-        self._wanted: tuple[tuple[str, bool], int] = (
+        self._selected_finding: tuple[tuple[str, bool], int] = (
             ("", False),
             1,
         )  # (group, left_out) of the chosen finding, and its row
@@ -68,7 +68,7 @@ class DoctorView(QWidget):
         factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(factory.button("Fix", _FIX) for _ in range(_MOST_FIXES))
         self.exclude = factory.button("Exclude selected", _LEAVE_OUT)
-        self.see_cells = factory.button("Preview slicing…", "Preview the sheet's cells and adjust them.")
+        self.preview_slicing = factory.button("Preview slicing…", "Preview the sheet's cells and adjust them.")
         self.undo = factory.button("Undo", _UNDO)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), AlphaThreshold()
         self._title, self._advice = factory.text("", "heading"), factory.caption("")
@@ -79,19 +79,19 @@ class DoctorView(QWidget):
         self.fixes[0].clicked.connect(self._on_first_fix)
         self.fixes[1].clicked.connect(self._on_second_fix)
         self.exclude.clicked.connect(self._on_exclude_clicked)
-        self.see_cells.clicked.connect(self._on_preview_clicked)
+        self.preview_slicing.clicked.connect(self._on_preview_clicked)
         self.files.slice_requested.connect(self.slice_requested)
         self.undo.clicked.connect(open_sprites.undo)
         self.threshold.changed.connect(self._on_threshold_changed)
         self.grid.selection_changed.connect(self._refresh_buttons)
         self._stale = False
         doctor.changed.connect(self._refresh)
-        for part in (self.threshold, *self.fixes, self.see_cells, self.exclude):
+        for part in (self.threshold, *self.fixes, self.preview_slicing, self.exclude):
             part.hide()  # until a finding needs them
 
     def _lay_out(self) -> None:
         buttons = FlowLayout(factory.GRID, factory.GRID)
-        for button in (*self.fixes, self.see_cells, self.exclude):
+        for button in (*self.fixes, self.preview_slicing, self.exclude):
             buttons.addWidget(button)
         head = factory.row(self._title, self.undo)
         head.setStretch(0, 1)
@@ -130,15 +130,15 @@ class DoctorView(QWidget):
         self.groups.blockSignals(False)
         self._empty.setText(_LOOKING if self._doctor.is_checking else _SOUND)
         self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
-        self.groups.setCurrentRow(self._row_of_wanted())
+        self.groups.setCurrentRow(self._row_to_select())
         self._is_listing = False
         self.groups.verticalScrollBar().setValue(scrolled)
         self._refresh_undo()
 
-    def _row_of_wanted(self) -> int:
+    def _row_to_select(self) -> int:
         """Return the chosen finding's row. If it was fixed, return the nearest row; -1 for an empty list."""
         found = {row: data for row in range(self.groups.count()) if (data := self.groups.item(row).data(_GROUP))}
-        name, row = self._wanted
+        name, row = self._selected_finding
         same = next((index for index, data in found.items() if data[:2] == name), None)
         return same if same is not None else min(found, key=lambda index: abs(index - row), default=-1)
 
@@ -151,7 +151,7 @@ class DoctorView(QWidget):
         if not (
             self._is_listing and self._doctor.is_checking
         ):  # while the doctor works, a missing finding may come back
-            self._wanted = data[:2], self.groups.currentRow()
+            self._selected_finding = data[:2], self.groups.currentRow()
         before, finding = self._finding, self._doctor.findings[data[2]]
         self._finding = finding
         if before is not None and self._shown_of is self._open_sprites.sprites and before.items == finding.items:
@@ -201,7 +201,7 @@ class DoctorView(QWidget):
             button.setVisible(index < len(fixes))
             if index < len(fixes):
                 factory.set_button_text(button, fixes[index].title)
-        self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
+        self.preview_slicing.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.exclude.setVisible(self._pages.currentWidget() is self.grid)
         factory.set_enabled(
             self.exclude, "" if self.grid.selected_count() else "Select some sprites first.", _LEAVE_OUT

@@ -51,7 +51,7 @@ class SpritesPage(Page):
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
         self._shown_paths: tuple[Path, ...] = ()
-        self._ways = SliceOpener(session.open_sprites, self.cutting, self.grid, self.summary.see_cells, self)
+        self._ways = SliceOpener(session.open_sprites, self.cutting, self.grid, self.summary.preview_slicing, self)
         self._lay_out()
         self._connect()
         self.before_show()

@@ -18,7 +18,7 @@ _LABEL_WIDTH = 96
 _AUTOMATIC = "Detect each sheet's grid."
 _IRREGULAR = "Split the sheet at transparent gaps."
 _ALONE = "Use these numbers for this sheet only."
-_IS_ALONE = "Uncheck 'This sheet only' first."
+_OWN_GRID = "Uncheck 'This sheet only' first."
 _CLASSES = {"sheet": "A class per sheet", "row": "A class per row"}
 
 
@@ -42,8 +42,8 @@ class SliceForm(QWidget):
         self.boxes: dict[str, QSpinBox] = {}
         self.classes = QComboBox()
         self.proposal = factory.caption("")
-        self._of_grid = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
-        self._of_packed = factory.panel(self._rows(("gap",)))
+        self._grid_box = factory.panel(factory.column(self.automatic, self.proposal, self._rows(_GRID), self.alone))
+        self._packed_box = factory.panel(self._rows(("gap",)))
         factory.set_name_and_tip(self.grid, "Grid", "Slice the sheet into tiles of equal size.")
         factory.set_name_and_tip(self.packed, "Irregular", _IRREGULAR)
         factory.set_name_and_tip(self.automatic, "Auto", _AUTOMATIC)
@@ -55,7 +55,7 @@ class SliceForm(QWidget):
             self.boxes[name].setMinimum(1)
         self.boxes["margin_top"].setMinimum(0)
         choice = factory.row(self.grid, self.packed, 1, spacing=2 * factory.GRID)
-        self.setLayout(factory.column(choice, self._of_grid, self._of_packed, self.classes))
+        self.setLayout(factory.column(choice, self._grid_box, self._packed_box, self.classes))
         self.grid.toggled.connect(self._on_edited)
         self.automatic.toggled.connect(self._on_automatic_toggled)
         self.alone.toggled.connect(self._on_alone_toggled)
@@ -92,7 +92,7 @@ class SliceForm(QWidget):
         self.classes.setCurrentIndex(self.classes.findData(options.sheet_classes))
         self._show_numbers(grid_from_options(options.replace(tile=options.tile or _USUAL_TILE)))
         self._showing = False
-        self._fold()
+        self._refresh_visibility()
 
     def options(self) -> ImportOptions:
         """Return the shared settings, which slice each sheet without its own grid."""
@@ -131,7 +131,7 @@ class SliceForm(QWidget):
     @Slot(object)
     def set_moved_grid(self, grid: SheetGrid) -> None:
         """Show the grid that the user has dragged on the canvas."""
-        self._leave_automatic()
+        self._switch_auto_off()
         self._showing = True
         self._show_numbers(grid)
         self._showing = False
@@ -169,9 +169,9 @@ class SliceForm(QWidget):
         if grid is not None:
             self._show_numbers(grid)
         self._showing = False
-        self._fold()
+        self._refresh_visibility()
 
-    def _leave_automatic(self) -> None:
+    def _switch_auto_off(self) -> None:
         """Switch Auto off. With other sheets open, the numbers become the shown sheet's own grid."""
         if not self.automatic.isChecked():
             return
@@ -184,22 +184,22 @@ class SliceForm(QWidget):
 
     @Slot()
     def _on_edited(self) -> None:
-        self._fold()
+        self._refresh_visibility()
         if not self._showing:
             self.changed.emit()
 
     @Slot()
     def _on_number_edited(self) -> None:
         if not self._showing:
-            self._leave_automatic()
+            self._switch_auto_off()
             self._on_edited()
 
-    def _fold(self) -> None:
+    def _refresh_visibility(self) -> None:
         """Show only the controls for the chosen method."""
-        self._of_grid.setVisible(self.grid.isChecked())
-        self._of_packed.setVisible(self.packed.isChecked())
+        self._grid_box.setVisible(self.grid.isChecked())
+        self._packed_box.setVisible(self.packed.isChecked())
         self.alone.setVisible(self._has_others)
-        reason = "" if self._shared is None else _IS_ALONE
+        reason = "" if self._shared is None else _OWN_GRID
         factory.set_enabled(self.packed, reason, _IRREGULAR)
         is_found = self._shared is not None and self._shared.uses_detected_grids
         factory.set_enabled(self.automatic, "" if is_found else reason, _AUTOMATIC)

@@ -47,19 +47,19 @@ class SliceView(QWidget):
         self._open_sprites, self._reader = open_sprites, reader
         self._sheets = SheetsToSlice((), (), ImportOptions())
         self._at = 0
-        self._fresh = False  # the first sheet is still loading
+        self._is_opening = False  # the first sheet is still loading
         self._outcome = SliceOutcome(0, "")
-        self._own: dict[str, SheetGrid] = {}  # own grids by sheet name
+        self._own_grids: dict[str, SheetGrid] = {}  # own grids by sheet name
         self.is_open = False
         self.canvas = SheetCanvas()
         self.form = SliceForm()
         self.count = factory.text("", "heading")
         self.back = factory.button("Back", "Go back without slicing. (Esc)", "chevron-left")
         self.slice_button = factory.button("Slice", _SLICE, role="primary")
-        self.before = factory.tool_button("chevron-left", "Previous sheet", "Show the previous sheet. (Ctrl+PgUp)")
-        self.after = factory.tool_button("chevron-right", "Next sheet", "Show the next sheet. (Ctrl+PgDown)")
-        self.before.setShortcut("Ctrl+PgUp")
-        self.after.setShortcut("Ctrl+PgDown")
+        self.previous = factory.tool_button("chevron-left", "Previous sheet", "Show the previous sheet. (Ctrl+PgUp)")
+        self.next = factory.tool_button("chevron-right", "Next sheet", "Show the next sheet. (Ctrl+PgDown)")
+        self.previous.setShortcut("Ctrl+PgUp")
+        self.next.setShortcut("Ctrl+PgDown")
         self.zoom = ZoomBar(self.canvas)
         self.problem = factory.text()
         self.hint = factory.caption("")
@@ -73,9 +73,9 @@ class SliceView(QWidget):
     def open(self, sheets: SheetsToSlice, at: int = 0) -> None:
         """Show a sheet with the import's numbers. at: index of the sheet."""
         self.is_open = True
-        self._fresh = True
+        self._is_opening = True
         self._sheets, self._at = sheets, at
-        self._own = dict(self._own_before())
+        self._own_grids = dict(self._stored_own_grids())
         name = sheets.names[at]
         others = self._known_names() - {name, name.rpartition("#")[0]}
         self.form.set_options(sheets.options, has_others=bool(others))
@@ -93,8 +93,8 @@ class SliceView(QWidget):
     def options(self) -> ImportOptions:
         """Return the import settings for slicing."""
         options, sheet = self.form.options(), self._reader.sheet
-        if self._own != self._own_before():
-            grids = replace_sheet_grids(options.sheet_grids, self._known_names(), self._own)
+        if self._own_grids != self._stored_own_grids():
+            grids = replace_sheet_grids(options.sheet_grids, self._known_names(), self._own_grids)
             options = options.replace(sheet_grids=grids)
         if sheet is None:
             return options
@@ -103,7 +103,7 @@ class SliceView(QWidget):
     def _known_names(self) -> set[str]:
         return {*self._sheets.names, *self._sheets.grids}
 
-    def _own_before(self) -> dict[str, SheetGrid]:
+    def _stored_own_grids(self) -> dict[str, SheetGrid]:
         """Return the sheets' own grids in the import settings."""
         return match_sheet_grids(self._sheets.options.sheet_grids, self._known_names())
 
@@ -120,7 +120,7 @@ class SliceView(QWidget):
         numbers.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
         side = factory.scroll_area(factory.panel(numbers))
         side.setFixedWidth(320)
-        sheets = factory.row(self.before, self._which, self.after, spacing=4)
+        sheets = factory.row(self.previous, self._which, self.next, spacing=4)
         head = factory.row(self.back, 1, sheets, self.zoom, spacing=2 * factory.GRID)
         self._stack.addWidget(factory.panel(factory.column(1, self.problem, 1, margin=4 * factory.GRID)))
         self._stack.addWidget(self.canvas)
@@ -135,8 +135,8 @@ class SliceView(QWidget):
     def _connect(self) -> None:
         self.back.clicked.connect(self.closed)
         self.slice_button.clicked.connect(self._on_slice_clicked)
-        self.before.clicked.connect(self._on_previous_sheet)
-        self.after.clicked.connect(self._on_next_sheet)
+        self.previous.clicked.connect(self._on_previous_sheet)
+        self.next.clicked.connect(self._on_next_sheet)
         self.canvas.grid_moved.connect(self.form.set_moved_grid)
         self.form.changed.connect(self._on_form_changed)
         self._reader.seen.connect(self._on_sheet_read)
@@ -147,13 +147,13 @@ class SliceView(QWidget):
         names = self._sheets.names
         name = names[self._at]
         self._which.setText(f"Sheet {self._at + 1:,} of {len(names):,}")
-        self.before.setEnabled(self._at > 0)
-        self.after.setEnabled(self._at + 1 < len(names))
-        for widget in (self._which, self.before, self.after):
+        self.previous.setEnabled(self._at > 0)
+        self.next.setEnabled(self._at + 1 < len(names))
+        for widget in (self._which, self.previous, self.next):
             widget.setVisible(len(names) > 1)
-        recognised = None if name in self._own_before() else self._sheets.grids.get(name)
+        recognised = None if name in self._stored_own_grids() else self._sheets.grids.get(name)
         self._reader.read(self._sheets.paths, name, recognised)
-        if self._fresh:
+        if self._is_opening:
             self._on_read_failed(_READING, "")
         else:  # until the new sheet is read, keep the last sheet, without cells
             self.canvas.show_cells(None)
@@ -175,7 +175,7 @@ class SliceView(QWidget):
         sheet = self._reader.sheet
         assert sheet is not None
         self._title.show_text(self._sheets.names[self._at])
-        self.form.show_grid(self._own.get(sheet.name))
+        self.form.show_grid(self._own_grids.get(sheet.name))
         grid = self._grid(sheet)
         height, width = sheet.rgba.shape[:2]
         cell = min(grid.tile_width, grid.tile_height) if grid else min(width, height)
@@ -183,8 +183,8 @@ class SliceView(QWidget):
         self.canvas.set_zoom(fitting_zoom(self.canvas, width, height, cell))
         self.canvas.show_sheet(sheet.rgba)
         self._refresh()
-        if self._fresh:
-            self._fresh = False
+        if self._is_opening:
+            self._is_opening = False
             self.canvas.setFocus()
 
     def _grid(self, sheet: SheetPreview) -> SheetGrid | None:
@@ -198,9 +198,9 @@ class SliceView(QWidget):
         sheet, grid = self._reader.sheet, self.form.own_grid()
         if sheet is None:
             return
-        self._own.pop(sheet.name, None)
+        self._own_grids.pop(sheet.name, None)
         if grid is not None:
-            self._own[sheet.name] = grid
+            self._own_grids[sheet.name] = grid
         self._refresh()
 
     @Slot()

@@ -26,7 +26,7 @@ _APPLY = "Import again with these settings. Your files are not changed."
 
 
 class ImportSummary(QWidget):
-    """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`.
+    """The left side of the Sprites page. The page connects `train`, `reopen` and `preview_slicing`.
 
     filtered: the sprites of the chosen class and colour, int64 [n], ascending; None for all.
     """
@@ -44,13 +44,13 @@ class ImportSummary(QWidget):
         self.rights = ConfigForm(Rights())
         self.apply = factory.button("Apply", _APPLY)
         factory.set_enabled(self.apply, _UNCHANGED, _APPLY)
-        self.see_cells = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
+        self.preview_slicing = factory.button("Preview slicing…", "Preview how the sheets are sliced.")
         self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = factory.button("Open another folder…", "Open another folder of sprites.", "folder")
         self._title = factory.elided_title()
         self._facts = factory.caption("")
         self.palette_view = PaletteView(session)
-        buttons = factory.row(self.apply, self.see_cells)
+        buttons = factory.row(self.apply, self.preview_slicing)
         options = Collapsible("Import settings", factory.panel(factory.column(self.form, buttons)))
         rights = Collapsible("Licence and credits", self.rights)
         box = factory.column(

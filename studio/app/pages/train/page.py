@@ -225,8 +225,8 @@ _PAUSE = "Pause the training. You can use the model meanwhile. (Space)"
 _RESUME = "Resume the training. (Space)"
 _STOP = "Stop the training and save a checkpoint. You can resume later. (Ctrl+.)"
 _NEXT = "Changes apply to the next run."
-_LET_GO = "Stop watching this run; the training continues."
-_NEXT_HERE = "Changes apply to your next run. Stop watching to start."
+_STOP_WATCHING = "Stop watching this run; the training continues."
+_NEXT_OWN = "Changes apply to your next run. Stop watching to start."
 _QUEUE = "Add a run with these sprites and settings to the queue on the Runs page."
 
 
@@ -242,16 +242,16 @@ class TrainingButtons(QWidget):
     def __init__(self, training: CurrentTraining) -> None:
         super().__init__()
         self._training = training
-        self._problem, self._aim = "", ""
+        self._problem, self._target = "", ""
         self.start = factory.button("Start", _START, "play", "primary")
         self.pause = factory.button("Pause", _PAUSE, "pause", "primary")
         self.stop = factory.button("Stop", _STOP, "stop")
         self.stop.setMinimumHeight(40)
-        self.let_go = factory.button("Stop watching", _LET_GO, "close", "flat")
+        self.stop_watching = factory.button("Stop watching", _STOP_WATCHING, "close", "flat")
         self.queue = factory.button("Add to queue", _QUEUE, "plus", "flat")
         self._reason = factory.text("", "muted")
-        self._queued = factory.caption("")
-        self._queued.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._queue_text = factory.caption("")
+        self._queue_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._buttons = QStackedWidget()
         self._buttons.addWidget(factory.panel(factory.row(self.start)))
         running = factory.row(self.pause, self.stop)
@@ -259,13 +259,13 @@ class TrainingButtons(QWidget):
         running.setStretch(1, 1)
         self._buttons.addWidget(factory.panel(running))
         self._buttons.setMaximumHeight(48)
-        self._queued.hide()
-        self.setLayout(factory.column(self._reason, self._buttons, self.let_go, self.queue, self._queued))
+        self._queue_text.hide()
+        self.setLayout(factory.column(self._reason, self._buttons, self.stop_watching, self.queue, self._queue_text))
         self.start.clicked.connect(self.start_requested)
         self.queue.clicked.connect(self.queue_requested)
         self.pause.clicked.connect(self._on_pause_clicked)
         self.stop.clicked.connect(training.stop)
-        self.let_go.clicked.connect(training.detach)
+        self.stop_watching.clicked.connect(training.detach)
         training.state_changed.connect(self.refresh)
         self.refresh()
 
@@ -276,13 +276,13 @@ class TrainingButtons(QWidget):
 
     def set_target(self, text: str) -> None:
         """Set the sentence about the sprites that Start would train on."""
-        self._aim = text
+        self._target = text
         self.refresh()
 
     def set_queue_text(self, text: str) -> None:
         """Set the line about waiting runs; '' hides the line."""
-        self._queued.setText(text)
-        self._queued.setVisible(bool(text))
+        self._queue_text.setText(text)
+        self._queue_text.setVisible(bool(text))
 
     @Slot()
     def refresh(self) -> None:
@@ -290,12 +290,12 @@ class TrainingButtons(QWidget):
         training, state = self._training, self._training.state
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
         watched = training.watched  # while processes start, the training can't go on by itself
-        self.let_go.setVisible(watched is not None and (watched.live is not None or not watched.processes))
+        self.stop_watching.setVisible(watched is not None and (watched.live is not None or not watched.processes))
         factory.set_enabled(self.start, self._problem, _START)
         factory.set_enabled(self.queue, self._problem, _QUEUE)
-        about_next = _NEXT if training.owns_run() else _NEXT_HERE
+        about_next = _NEXT if training.owns_run() else _NEXT_OWN
         about_next = "" if self._problem else about_next  # with a problem, no other run can start
-        self._reason.setText(self._problem or self._aim if state == "idle" else about_next)
+        self._reason.setText(self._problem or self._target if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
         factory.set_button_text(self.pause, "Resume" if paused else "Pausing…" if state == "pausing" else "Pause")

@@ -55,9 +55,9 @@ class PixelCanvas(QWidget):
         super().__init__()
         self._edit = EditedSprite.of(np.zeros((1, 1, 4), np.uint8))
         self._zoom = 0  # device pixels for a sprite pixel; 0 fits the canvas
-        self._moved = QPoint()  # offset of the sprite from the canvas centre in device pixels
+        self._pan = QPoint()  # offset of the sprite from the canvas centre in device pixels
         self._cursor: Point | None = None
-        self._grabbed: QPoint | None = None  # start of a middle-button drag in device pixels
+        self._pan_start: QPoint | None = None  # start of a middle-button drag in device pixels
         self._stroke = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -86,7 +86,7 @@ class PixelCanvas(QWidget):
     @Slot()
     def fit(self) -> None:
         """Zoom so that the whole sprite fits."""
-        self._zoom, self._moved = 0, QPoint()
+        self._zoom, self._pan = 0, QPoint()
         self.update()
 
     @Slot()
@@ -145,7 +145,7 @@ class PixelCanvas(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Start a stroke, or pan with the middle button."""
         if event.button() == _MIDDLE:
-            self._grabbed = self._device_point(event) - self._moved
+            self._pan_start = self._device_point(event) - self._pan
         elif event.button() in (_LEFT, _RIGHT) and not self._stroke:
             self._stroke = True
             alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
@@ -153,8 +153,8 @@ class PixelCanvas(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Continue a stroke, or pan."""
-        if self._grabbed is not None:
-            self._moved = self._device_point(event) - self._grabbed
+        if self._pan_start is not None:
+            self._pan = self._device_point(event) - self._pan_start
             self._zoom = self.zoom()
             self.update()
             return
@@ -167,7 +167,7 @@ class PixelCanvas(QWidget):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """End the stroke."""
         if event.button() == _MIDDLE:
-            self._grabbed = None
+            self._pan_start = None
         elif self._stroke and not event.buttons() & (_LEFT | _RIGHT):
             self._stroke = False
             self.released.emit()
@@ -207,7 +207,7 @@ class PixelCanvas(QWidget):
         """Return the sprite's top left corner in device pixels."""
         side, ratio = len(self._edit.sprite) * self.zoom(), self.devicePixelRatioF()
         across, down = ((round(c * ratio) - side) // 2 for c in (self.width(), self.height()))
-        return QPoint(across, down) + self._moved
+        return QPoint(across, down) + self._pan
 
     def _box(self, part: QRect) -> QRect:
         """Return the canvas rectangle that covers these sprite pixels, in logical pixels."""
@@ -222,7 +222,7 @@ class PixelCanvas(QWidget):
         across, down = ((c - o) / self.zoom() for c, o in zip(fixed.toTuple(), before.toTuple(), strict=True))
         self._zoom = zoom
         wanted = fixed - QPoint(round(across * zoom), round(down * zoom))
-        self._moved += wanted - self._origin()
+        self._pan += wanted - self._origin()
         self.update()
 
     def _device_point(self, event: QMouseEvent) -> QPoint:

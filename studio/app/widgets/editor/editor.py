@@ -57,13 +57,13 @@ class PaintColours(Swatches):
 
     def set_sprite(self, sprite: Rgba) -> None:
         """Show the colours of uint8 [S, S, 4]."""
-        self._own = _laid_out(farthest_colours(extract_palette(sprite[None])[0], _MOST_OWN))
+        self._own = _in_display_order(farthest_colours(extract_palette(sprite[None])[0], _MOST_OWN))
         self._refresh()
 
     def set_palette_of_model(self, colours: NDArray[np.uint8]) -> None:
         """Add these colours, uint8 [K, 3], after the sprite's colours."""
         opaque = np.concatenate([colours, np.full((len(colours), 1), 255, np.uint8)], 1)
-        self._model = _laid_out(farthest_colours(opaque, _MOST_OF_MODEL))
+        self._model = _in_display_order(farthest_colours(opaque, _MOST_OF_MODEL))
         self._refresh()
 
     def pick_colour(self, colour: NDArray[np.uint8]) -> None:
@@ -101,7 +101,7 @@ class SpriteEditor(QWidget):
         """Build the editor. options, foot: more widgets for the right side, above and at its bottom."""
         super().__init__()
         self._history = EditHistory(SavedEdit(EditedSprite.of(np.zeros((1, 1, 4), np.uint8)), ""))
-        self._of = self._history.now  # the sprite whose colours are offered
+        self._palette_source = self._history.now  # the sprite whose colours are offered
         self._tool: Tool | Literal["eyedropper"] = "pencil"
         self._layer: Layer = "mark"
         self._stroke: Stroke | None = None  # the unfinished stroke
@@ -114,8 +114,8 @@ class SpriteEditor(QWidget):
         self.undo = factory.tool_button("undo", "Undo", _UNDO)
         self.redo = factory.tool_button("redo", "Redo", _REDO)
         self.invert = factory.tool_button("invert", "Invert", "Invert the selection. (Ctrl+Shift+I)")
-        self.mark_all = factory.button("Select all", "Select all pixels to redraw the whole sprite.")
-        self.clear_marks = factory.button("Deselect", "Clear the selection.")
+        self.select_all = factory.button("Select all", "Select all pixels to redraw the whole sprite.")
+        self.deselect = factory.button("Deselect", "Clear the selection.")
         self.zooms = (
             factory.tool_button(
                 "zoom-in", "Zoom in", "Zoom in. (+, or mouse wheel) Drag with the middle button to pan."
@@ -125,7 +125,9 @@ class SpriteEditor(QWidget):
         )
         self._actual, self._tiled = actual_size(), tiled()
         self._left = factory.scroll_area(QWidget())
-        self._marking = factory.panel(factory.row(self.mark_all, self.clear_marks, 1, spacing=factory.GRID // 2))
+        self._selection_buttons = factory.panel(
+            factory.row(self.select_all, self.deselect, 1, spacing=factory.GRID // 2)
+        )
         self._lay_out(options, foot)
         self._keys = self._commands()
         self._connect()
@@ -143,9 +145,9 @@ class SpriteEditor(QWidget):
     def refresh(self) -> None:
         """Show the current sprite and colours."""
         now = self._history.now
-        if self._of is not now and not now.is_same_sprite(self._of):
+        if self._palette_source is not now and not now.is_same_sprite(self._palette_source):
             self.swatches.set_sprite(now.edit.sprite)
-        self._of = now
+        self._palette_source = now
         self.canvas.set_edit(now.edit)
         self._actual.show_sprite(now.edit.sprite)
         self._tiled.show_sprite(now.edit.sprite)
@@ -225,7 +227,7 @@ class SpriteEditor(QWidget):
         self._left.setWidget(factory.panel(factory.column(tools, seen, 1, spacing=step)))
         modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=step)
         brush = factory.row(factory.text("Brush", "muted", wrap=False), self.brush, self.invert, 1)
-        set_here = factory.column(modes, brush, self._marking, self.swatches)
+        set_here = factory.column(modes, brush, self._selection_buttons, self.swatches)
         if options is not None:
             set_here.addWidget(options)
         set_here.addWidget(caption("Scroll to zoom, middle button to pan."))
@@ -248,8 +250,8 @@ class SpriteEditor(QWidget):
         self.undo.clicked.connect(self._on_undo_clicked)
         self.redo.clicked.connect(self._on_redo_clicked)
         self.invert.clicked.connect(self._invert)
-        self.mark_all.clicked.connect(self._mark_all)
-        self.clear_marks.clicked.connect(self._clear_marks)
+        self.select_all.clicked.connect(self._select_all)
+        self.deselect.clicked.connect(self._deselect)
         for button, slot in zip(self.zooms, (self.canvas.zoom_in, self.canvas.zoom_out, self.canvas.fit), strict=True):
             button.clicked.connect(slot)
 
@@ -275,9 +277,9 @@ class SpriteEditor(QWidget):
     def _on_released(self) -> None:
         if self._stroke is not None:
             stroke, self._stroke = self._stroke, None
-            self._push(self._with(stroke))
+            self._push(self._edit_with(stroke))
 
-    def _with(self, stroke: Stroke) -> EditedSprite:
+    def _edit_with(self, stroke: Stroke) -> EditedSprite:
         """Return the sprite with the unfinished stroke."""
         if self._layer == "mark":
             return self.edit().with_keep(stroke.covered, stays=self._erases)
@@ -288,7 +290,7 @@ class SpriteEditor(QWidget):
         rows, columns = np.flatnonzero(differs.any(1)), np.flatnonzero(differs.any(0))
         if len(rows):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
-            self.canvas.set_edit(self._with(stroke), part)
+            self.canvas.set_edit(self._edit_with(stroke), part)
 
     def _push(self, edit: EditedSprite) -> None:
         if self._history.push(edit):
@@ -303,7 +305,7 @@ class SpriteEditor(QWidget):
     def _on_layer_clicked(self, number: int) -> None:
         self._layer = list(_LAYERS)[number]
         self.layers.button(number).setChecked(True)
-        for widget in (self.invert, self._marking):
+        for widget in (self.invert, self._selection_buttons):
             widget.setVisible(self._layer == "mark")
         self.swatches.setVisible(self._layer == "paint")
 
@@ -325,15 +327,15 @@ class SpriteEditor(QWidget):
         self._push(EditedSprite(now.sprite, ~now.keep))
 
     @Slot()
-    def _clear_marks(self) -> None:
+    def _deselect(self) -> None:
         self._push(EditedSprite.of(self.edit().sprite))
 
     @Slot()
-    def _mark_all(self) -> None:
+    def _select_all(self) -> None:
         now = self.edit()
         self._push(EditedSprite(now.sprite, np.zeros_like(now.keep)))
 
 
-def _laid_out(colours: Rgba) -> Rgba:
+def _in_display_order(colours: Rgba) -> Rgba:
     """Return colours uint8 [K, 4] in display order."""
     return colours[display_order(colours)]

@@ -172,7 +172,7 @@ class Crosshair(QObject):
             self.hover_ended.emit()
 
     @Slot(int)
-    def walk(self, columns: int) -> None:
+    def step_by(self, columns: int) -> None:
         """Move by some pixels, and at least to the next step."""
         (left, right), _ = self._canvas.ranges()
         steps = max((line.curve.steps for line in self._lines), key=len, default=None)

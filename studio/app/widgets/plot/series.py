@@ -101,7 +101,7 @@ class Series:
         self._first_changed = min(self._first_changed, count)
         return True
 
-    def take_first_changed(self) -> int:
+    def pop_first_changed(self) -> int:
         """Return the first index whose value may have changed since the last call."""
         changed, self._first_changed = self._first_changed, len(self)
         return changed
@@ -140,7 +140,7 @@ class Smoothed:
         """The smoothed value at each step."""
         if self._constant <= 0:
             return self._source.values
-        self._values.truncate(self._source.take_first_changed())
+        self._values.truncate(self._source.pop_first_changed())
         self._values.extend(curves.smooth_curve(self.steps, self._source.values, self._constant, self._values.view()))
         return self._values.view()
 

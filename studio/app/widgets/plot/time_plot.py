@@ -179,7 +179,7 @@ class TimePlot(QWidget):
         self._view.changed.connect(self._on_view_changed)
         self._input.hovered.connect(self.crosshair.hover)
         self._input.left.connect(self.crosshair.leave)
-        self._input.walked.connect(self.crosshair.walk)
+        self._input.walked.connect(self.crosshair.step_by)
         self._input.zoomed.connect(self._view.zoom)
         self._input.panned.connect(self._view.pan)
         self._input.fitted.connect(self._view.fit)

@@ -174,8 +174,8 @@ class SheetInput(QObject):
 
     def __init__(self, area: QAbstractScrollArea) -> None:
         super().__init__(area)
-        self._turned = 0
-        self._held: QPoint | None = None  # last mouse position of a drag
+        self._wheel_angle = 0
+        self._drag_position: QPoint | None = None  # last mouse position of a drag
         area.installEventFilter(self)
         area.viewport().installEventFilter(self)
 
@@ -188,13 +188,13 @@ class SheetInput(QObject):
             self._wheel(event)
             return True
         if isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseButtonPress:
-            self._held = event.globalPosition().toPoint()
-        elif isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseMove and self._held is not None:
+            self._drag_position = event.globalPosition().toPoint()
+        elif isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseMove and self._drag_position is not None:
             here = event.globalPosition().toPoint()
-            self.scrolled.emit(self._held - here)
-            self._held = here
+            self.scrolled.emit(self._drag_position - here)
+            self._drag_position = here
         elif kind == QEvent.Type.MouseButtonRelease:
-            self._held = None
+            self._drag_position = None
         return super().eventFilter(watched, event)
 
     def _key(self, event: QKeyEvent) -> bool:
@@ -208,9 +208,9 @@ class SheetInput(QObject):
         return True
 
     def _wheel(self, event: QWheelEvent) -> None:
-        self._turned += event.angleDelta().y()
-        steps = int(self._turned / _NOTCH)
-        self._turned -= steps * _NOTCH
+        self._wheel_angle += event.angleDelta().y()
+        steps = int(self._wheel_angle / _NOTCH)
+        self._wheel_angle -= steps * _NOTCH
         if steps:
             self.zoomed.emit(steps, event.position().toPoint())
 

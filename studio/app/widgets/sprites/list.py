@@ -54,9 +54,9 @@ class SpriteList(CellView):
     def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate, parent: QWidget) -> None:
         super().__init__(model, parent)
         self.can_drag = False
-        self._pressed: QMouseEvent | None = None  # a delayed press on a selected item
-        self._turned = 0
-        self._frame = QRect()  # rubber band, relative to the first cell
+        self._delayed_press: QMouseEvent | None = None  # a delayed press on a selected item
+        self._wheel_angle = 0
+        self._rubber_band = QRect()  # rubber band, relative to the first cell
         self._spans: NDArray[np.int64] | None = None
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # lets Qt scroll by copying pixels
         self.setViewportMargins(*4 * (_CORNER,))
@@ -88,7 +88,7 @@ class SpriteList(CellView):
         model, selection = self.model(), QItemSelection()
         if self.state() == QAbstractItemView.State.DragSelectingState:
             x, y = self.horizontalOffset(), self.verticalOffset()
-            self._frame = QRect(left + x, top + y, right - left + 1, bottom - top + 1)
+            self._rubber_band = QRect(left + x, top + y, right - left + 1, bottom - top + 1)
             for first, last in self.cells().runs(left + x, top + y, right + x, bottom + y):
                 selection.select(model.index(first, 0), model.index(last, 0))
             self.viewport().update()
@@ -120,30 +120,30 @@ class SpriteList(CellView):
             for area in event.region():  # type: ignore[attr-defined]  # the stubs lack it
                 self._draw_cells(painter, area)
             if self.state() == QAbstractItemView.State.DragSelectingState:
-                self._draw_frame(painter)
+                self._draw_rubber_band(painter)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Delay a press on a selected item: it may start a drag, and would otherwise clear the selection."""
         index, modifiers = self.indexAt(event.position().toPoint()), event.modifiers()
         is_plain = event.button() == Qt.MouseButton.LeftButton and modifiers == Qt.KeyboardModifier.NoModifier
         if self.can_drag and is_plain and self.selectionModel().isSelected(index):
-            self._pressed = event.clone()
+            self._delayed_press = event.clone()
         else:
             super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Start a drag, or extend the rubber band."""
-        if self._pressed is None:
+        if self._delayed_press is None:
             super().mouseMoveEvent(event)
-        elif (event.position() - self._pressed.position()).manhattanLength() >= QApplication.startDragDistance():
-            self._pressed = None
+        elif (event.position() - self._delayed_press.position()).manhattanLength() >= QApplication.startDragDistance():
+            self._delayed_press = None
             self.drag_begun.emit()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Handle a delayed press that did not become a drag."""
-        if self._pressed is not None:
-            super().mousePressEvent(self._pressed)
-            self._pressed = None
+        if self._delayed_press is not None:
+            super().mousePressEvent(self._delayed_press)
+            self._delayed_press = None
         super().mouseReleaseEvent(event)
         self.viewport().update()
 
@@ -152,9 +152,9 @@ class SpriteList(CellView):
         if not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             super().wheelEvent(event)
             return
-        self._turned += event.angleDelta().y()
-        steps = int(self._turned / _NOTCH)
-        self._turned -= steps * _NOTCH
+        self._wheel_angle += event.angleDelta().y()
+        steps = int(self._wheel_angle / _NOTCH)
+        self._wheel_angle -= steps * _NOTCH
         if steps:
             self.zoomed.emit(steps)
         event.accept()
@@ -185,10 +185,10 @@ class SpriteList(CellView):
                 option.state = state | _State.State_HasFocus if row == focused else state
                 delegate.paint(painter, option, model.index(row, 0))
 
-    def _draw_frame(self, painter: QPainter) -> None:
+    def _draw_rubber_band(self, painter: QPainter) -> None:
         accent = QColor(theme.colours().accent)
         painter.setPen(QPen(accent, 1))
         accent.setAlpha(_VEIL)
         painter.setBrush(accent)
-        frame = self._frame.translated(-self.horizontalOffset(), -self.verticalOffset())
+        frame = self._rubber_band.translated(-self.horizontalOffset(), -self.verticalOffset())
         painter.drawRect(frame.adjusted(0, 0, -1, -1))

@@ -80,10 +80,10 @@ def test_vary_inpaint_and_continue_from_a_candidate(qtbot: QtBot, page: Generate
     assert not editor.edit().keep[:4].any()  # what is hidden stays so: the next are drawn from here
     editor.undo.click()
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
-    editor.mark_all.click()
+    editor.select_all.click()
     assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # nothing is left to fit to
     assert not (drawn(qtbot, page, editing.draw.click).sprites == sprite).all()
-    editor.clear_marks.click()
+    editor.deselect.click()
     assert editing.strength.value() == 70 and "No selection" in editing._about.text()
 
 
@@ -293,7 +293,7 @@ def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
     assert request._mix_box.isVisible() and not request._share_box.isVisible()
     request.mixed_with.setCurrentIndex(request.mixed_with.findData("class0"))
     request.share.setValue(30)
-    assert "70 % class1, 30 % class0" in request._share_words.text()
+    assert "70 % class1, 30 % class0" in request._share_label.text()
     page.choice.changed.emit()  # as when the runs are listed again
     assert request.next_settings().mix == "class1:70,class0:30"
     assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
@@ -331,7 +331,7 @@ def test_open_images_from_file_clipboard_and_drop(
     assert question.isVisible() and "5 x 6 pixels; this model needs 8 x 8" in question.text.text()
     assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # what is there, is out of the way
     np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
-    click(question.leave)
+    click(question.cancel)
     assert not question.isVisible() and editing.editor.isVisible() and editing.sprite()[1] == "fits.png"
     editing.open_sprite(NamedSprite(sprite[:6, :5], "small"))
     click(question.fit)
@@ -390,7 +390,7 @@ def test_wrong_size_sprite_is_resized_first(qtbot: QtBot, page: GeneratePage, mo
     question = editing.question
     assert not editing.editor.isVisible() and "8 x 8 pixels; the model draws 16 x 16" in editing.draw.toolTip()
     assert question.isVisible() and "this model needs 16 x 16" in question.text.text()
-    assert not question.leave.isVisible() and editing.close_editor.isVisible()
+    assert not question.cancel.isVisible() and editing.close_editor.isVisible()
     click(editing.close_editor)
     assert not editing.isVisible()
     page.session.editing.undo()
@@ -433,7 +433,7 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     assert not notices.cards()
     click(editing.close_editor)
     assert not editing.isVisible() and undo.text() == "Undo: close second"
-    click(page.results.buttons.blank)  # what is opened then follows upon what was closed
+    click(page.results.buttons.new_sprite)  # what is opened then follows upon what was closed
     assert not notices.cards()  # the offer stands no longer: it would take back another step
     undo.trigger()
     assert editing.sprite().name == "second" and editor.edit().equals(work)
@@ -456,7 +456,7 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page
     opened.activateWindow()
     editing.open_sprite(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
     assert not undo.isEnabled()
-    editor.mark_all.click()
+    editor.select_all.click()
     for widget in (editing.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
         widget.setFocus()
         QTest.keyClick(widget, Qt.Key.Key_Z, control)
@@ -485,7 +485,7 @@ def test_undo_key_belongs_to_the_editor_except_in_text_fields(qtbot: QtBot, page
 
 def test_sketch_starts_empty_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
     editing, editor = page.editing, page.editing.editor
-    click(page.results.buttons.blank)
+    click(page.results.buttons.new_sprite)
     assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
     assert not editing.draw.isEnabled() and "The sprite is empty" in editing._about.text()
     click(editing.shape)
@@ -508,7 +508,7 @@ def test_undo_reverts_the_last_action_first(qtbot: QtBot, page: GeneratePage, op
     drawn(qtbot, page, editing.draw.click)
     results.grid.select([0, 1])
     click(results.buttons.reject)
-    editing.editor.mark_all.click()
+    editing.editor.select_all.click()
     assert results.grid.visible_count() == 14 and not editing.editor.edit().keep.any()
     undo.trigger()
     assert results.grid.visible_count() == 14 and editing.editor.edit().keep.all()

@@ -148,4 +148,4 @@ def test_too_many_runs_compare_the_first_eight(qtbot: QtBot, shown: Comparison) 
     shown.sections.setCurrentIndex(2)
     many = [replace(ONE, path=Path(f"more/{number}/one")) for number in range(10)]
     _choose(qtbot, shown, *many, reads=8)
-    assert len(shown.samples.rows) == 8 and shown._left_out.text() == "The first 8 of 10"
+    assert len(shown.samples.rows) == 8 and shown._limit_note.text() == "The first 8 of 10"

@@ -177,7 +177,7 @@ def test_filter_runs_by_name_note_tag_and_star(qtbot: QtBot, page: RunsPage, run
 
 
 def test_table_shows_disk_space(page: RunsPage, runs: list[Path]) -> None:
-    assert "3 runs, " in page._use.text() and page._use.text().endswith("on disk")
+    assert "3 runs, " in page._disk_use.text() and page._disk_use.text().endswith("on disk")
     assert _row(page, "a").siblingAtColumn(Column.DISK).data()
 
 
@@ -297,13 +297,15 @@ def test_free_space_by_checked_kinds(qtbot: QtBot, page: RunsPage, runs: list[Pa
     qtbot.addWidget(dialog)
     dialog.show()
     qtbot.waitUntil(lambda: not page.session.run_space.is_busy(), timeout=LONG_MS)
-    assert not dialog.boxes["exports"].isChecked() and not any(item.kind == "exports" for item in dialog.wanted())
+    assert not dialog.boxes["exports"].isChecked() and not any(
+        item.kind == "exports" for item in dialog.checked_items()
+    )
     dialog.boxes["exports"].click()
     dialog.boxes["checkpoints"].setChecked(False)
-    assert {item.run for item in dialog.wanted()} == set(runs) and "12 KB" in dialog.free.text()
+    assert {item.run for item in dialog.checked_items()} == set(runs) and "12 KB" in dialog.free.text()
     dialog.runs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: not page.session.run_space.is_busy(), timeout=LONG_MS)
-    assert [item.path for item in dialog.wanted()] == [runs[0] / "exports" / "model.onnx"]
+    assert [item.path for item in dialog.checked_items()] == [runs[0] / "exports" / "model.onnx"]
     with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS) as told:
         click(dialog.free)
     assert told.args[0].title == "4 KB freed."

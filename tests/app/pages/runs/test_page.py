@@ -125,7 +125,7 @@ def test_changes_of_other_runs_keep_the_view(
     before, read = look_closer(page, plot), list(asked)
     assert before[1] == 50
     tell(page, *newer, training(11), OLD, OLDER)
-    assert not page.comparison._calm.isActive() and asked == read  # nothing is read, now or later
+    assert not page.comparison._read_timer.isActive() and asked == read  # nothing is read, now or later
     assert seen(page, plot) == before
     assert chosen(page) == ["old", "older"] and current(page) == "older"
     assert page.table.model().index(len(newer), Column.STEPS).data() == "11"

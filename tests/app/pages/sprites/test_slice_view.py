@@ -62,7 +62,7 @@ def seen(qtbot: QtBot, page: SpritesPage) -> SliceView:
 def opened(qtbot: QtBot, page: SpritesPage, folder: Path) -> SliceView:
     """The first sheet of a folder, by the button beside the settings."""
     load(qtbot, page, folder)
-    page.summary.see_cells.click()
+    page.summary.preview_slicing.click()
     return seen(qtbot, page)
 
 
@@ -117,7 +117,7 @@ def test_detected_sheet_is_sliced_as_drawn(qtbot: QtBot, page: SpritesPage, fold
     assert sprites.class_names == ("a", "b", "one")
     assert (sprites.rgba[:8].transpose(1, 0, 2, 3) == first_row(folder / "a.png")).all()
     page.doctor.files.slice_requested.emit("b.png")
-    assert seen(qtbot, page).before.isEnabled() and view.form.automatic.isChecked()
+    assert seen(qtbot, page).previous.isEnabled() and view.form.automatic.isChecked()
     qtbot.keyClick(view.form.boxes["tile"], Qt.Key.Key_Escape)
     assert page.grid.isVisible() and not view.is_open
 
@@ -135,10 +135,10 @@ def test_next_sheet_uses_the_shared_numbers(qtbot: QtBot, page: SpritesPage, fol
     first = view._reader.sheet
     qtbot.keyClick(view.canvas, Qt.Key.Key_PageDown, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: view._reader.sheet not in (None, first))
-    assert view._which.text() == "Sheet 2 of 2" and not view.after.isEnabled()
+    assert view._which.text() == "Sheet 2 of 2" and not view.next.isEnabled()
     assert view.form.boxes["spacing"].value() == 2 and view.canvas._cells is not None
     assert view.canvas._cells.grid == SheetGrid(16, 16, 2, 2, 2) and "all 2 sheets" in view.hint.text()
-    click(view.before)
+    click(view.previous)
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
     assert view._which.text() == "Sheet 1 of 2"
 
@@ -272,12 +272,12 @@ def test_cancelled_reading_can_be_repeated(
     view = page.cutting
     with monkeypatch.context() as patch:
         patch.setattr("studio.data.importing.sheet_preview.load_sheet_preview", endless)
-        page.summary.see_cells.click()
+        page.summary.preview_slicing.click()
         assert view.problem.text().startswith("Reading")
         cancel(qtbot, page)
     assert view.problem.text().startswith("Opening the sheet was cancelled.") and not view.slice_button.isEnabled()
     click(view.back)
-    page.summary.see_cells.click()
+    page.summary.preview_slicing.click()
     seen(qtbot, page)
     with monkeypatch.context() as patch:
         patch.setattr("studio.data.importing.sheet_preview.find_packed", endless)
@@ -307,11 +307,11 @@ def test_folder_of_sheets_opens_the_view(qtbot: QtBot, page: SpritesPage, folder
 def test_missing_sheet_is_reported(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     load(qtbot, page, folder)
     (folder / "a.png").unlink()
-    page.summary.see_cells.click()
+    page.summary.preview_slicing.click()
     view = page.cutting
     qtbot.waitUntil(lambda: "'a.png' was moved or deleted" in view.problem.text())
     assert view.problem.isVisible() and not view.slice_button.isEnabled()
-    click(view.after)
+    click(view.next)
     qtbot.waitUntil(lambda: view._reader.sheet is not None)
     assert view.canvas.isVisible() and view.slice_button.isEnabled()
 
@@ -358,9 +358,9 @@ def test_selected_sprite_can_be_sliced(qtbot: QtBot, page: SpritesPage, tmp_path
         write(tmp_path / f"{name}.png", np.concatenate(rows))
     load(qtbot, page, tmp_path)
     assert page.proposal.isHidden()
-    assert not page.summary.see_cells.isEnabled() and "Select a sprite" in page.summary.see_cells.toolTip()
+    assert not page.summary.preview_slicing.isEnabled() and "Select a sprite" in page.summary.preview_slicing.toolTip()
     page.grid.select([1])
-    page.summary.see_cells.click()
+    page.summary.preview_slicing.click()
     view = seen(qtbot, page)
     assert view._title.text() == "t.png" and view.options().size == 0
     assert len(cut(qtbot, page)) == 8
@@ -500,7 +500,7 @@ def test_doctor_fix_slices_the_same(qtbot: QtBot, page: SpritesPage, strips: Pat
 
 def test_preview_before_slicing(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
-    click(page.proposal.see_cells)
+    click(page.proposal.preview_slicing)
     view = seen(qtbot, page)
     assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells skipped"
     assert view.form.automatic.isChecked() and numbers(view, "tile") == [24]
@@ -517,7 +517,7 @@ def test_doctor_opens_the_preview(qtbot: QtBot, page: SpritesPage, strips: Path)
     assert "Looks like a sheet (1)" in words and "Looks like a sheet (5)" in words
     doctor.groups.setCurrentRow(words.index("Looks like a sheet (5)"))
     doctor.grid.select([3])
-    click(doctor.see_cells)
+    click(doctor.preview_slicing)
     assert seen(qtbot, page)._title.text() == "strip3.png"
 
 
@@ -538,13 +538,13 @@ def test_possible_single_sprite_stays_whole(qtbot: QtBot, page: SpritesPage, str
 
 def test_own_grid_of_a_single_sheet(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
     load(qtbot, page, strips)
-    click(page.proposal.see_cells)
+    click(page.proposal.preview_slicing)
     view = seen(qtbot, page)
     assert page.minimumSizeHint().width() <= _ROOM
     view.form.boxes["tile"].setValue(12)
     assert view.form.alone.isChecked() and view.form.own_grid() == SheetGrid(12, 24)
     assert "to this sheet only" in view.hint.text() and not view.form.packed.isEnabled()
-    click(view.after)
+    click(view.next)
     assert view._title.text() == "strip0.png" and "strip1.png" in view.count.text()  # until the next one is read
     assert not view.slice_button.isEnabled() and view.canvas._cells is None
     qtbot.waitUntil(lambda: view._reader.sheet is not None)

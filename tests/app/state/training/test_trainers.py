@@ -209,10 +209,10 @@ def test_the_window_closes_and_lets_go_of_what_is_watched(qtbot: QtBot, window: 
     assert window.close_guard.may_close()
     qtbot.waitUntil(lambda: training.chunk is not None, timeout=LONG_MS)
     window.show_page("train")
-    click(window.train.controls.let_go)
+    click(window.train.controls.stop_watching)
     assert training.state == "idle" and training.failure is None
     assert head(window).startswith("No longer watched. Last seen at step ")
-    assert window.train.controls.let_go.isHidden()
+    assert window.train.controls.stop_watching.isHidden()
     assert RunDir(far.run).is_busy() and not far.control.stop
 
 

@@ -105,12 +105,12 @@ def test_wide_brush_and_strokes_outside(editor: SpriteEditor) -> None:
 
 
 def test_select_all_deselect_and_invert(editor: SpriteEditor) -> None:
-    editor.mark_all.click()
+    editor.select_all.click()
     assert hidden(editor).all()
     stroke(editor, (4, 4), button=RIGHT)
     QTest.keyClick(editor.canvas, Qt.Key.Key_I, CTRL | SHIFT)
     assert np.argwhere(hidden(editor)).tolist() == [[4, 4]]
-    editor.clear_marks.click()
+    editor.deselect.click()
     assert not hidden(editor).any()
 
 
