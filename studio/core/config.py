@@ -33,6 +33,7 @@ class Setting:
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
+    low_text: str  # shown in a form instead of the lowest value, such as "Auto"; empty for the number
     legacy_default: Value | None  # value of runs older than the setting; None: every run has the setting
     former_name: str  # still read from files and accepted as a hidden flag; empty if never renamed
 
@@ -95,18 +96,21 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     advanced: bool = False,
+    low_text: str = "",
     legacy_default: Value | None = None,
     former_name: str = "",
     absent: Value | None = None,
 ) -> Any:
     """Declare a config field: its default, one sentence of help, and the values that it accepts.
 
+    low_text: text that forms show instead of the lowest value, such as 'Auto'.
     legacy_default: value for runs that were written before the setting existed; their run.json lacks the setting.
     former_name: old name of a renamed setting. absent: old name of `legacy_default`, for plug-ins.
     """
     metadata = {
         "help": help, "label": label, "unit": unit, "low": low, "high": high, "choices": choices, "advanced": advanced,
-        "legacy_default": absent if legacy_default is None else legacy_default, "former_name": former_name,
+        "low_text": low_text, "legacy_default": absent if legacy_default is None else legacy_default,
+        "former_name": former_name,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 

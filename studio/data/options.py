@@ -25,7 +25,7 @@ _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 class ReadOptions(Config):
     """Options that are needed while files are read: how a file becomes sprites of one size with classes."""
 
-    size: int = _pixels(0, "Canvas side; 0 fits most sprites.", label="Canvas size")
+    size: int = _pixels(0, "Canvas side; 0 fits most sprites.", label="Canvas size", low_text="Auto")
     class_levels: int = setting(
         2, "Number of nested folders that make up a class name.", label="Folder levels used as class", low=1, high=8
     )
@@ -43,8 +43,10 @@ class ReadOptions(Config):
         "An image of a single sprite stays whole.",
         choices=("as they are", "grid", "packed"),
     )
-    tile: int = _pixels(0, "Width of a tile; 0 detects sheets and grids from the pixels.", label="Tile width")
-    tile_height: int = _pixels(0, "Height of a tile; 0 uses the tile width.")
+    tile: int = _pixels(
+        0, "Width of a tile; 0 detects sheets and grids from the pixels.", label="Tile width", low_text="Auto"
+    )
+    tile_height: int = _pixels(0, "Height of a tile; 0 uses the tile width.", low_text="Same as width")
     margin: int = _pixels(0, "Space left of the first tile. Needs a tile width.", label="Left margin", advanced=True)
     margin_top: int = setting(
         -1,
@@ -54,6 +56,7 @@ class ReadOptions(Config):
         low=-1,
         high=LARGEST_CANVAS,
         advanced=True,
+        low_text="Same as left",
     )
     spacing: int = _pixels(0, "Space between neighbouring tiles. Needs a tile width.", advanced=True)
     sheet_grids: str = _advanced(

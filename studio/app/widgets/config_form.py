@@ -158,6 +158,8 @@ class ConfigForm(QWidget):
             text = control.cleanText()
             return control.value() if text == control.textFromValue(control.value()) else item.parse(_point(text))
         if isinstance(control, QSpinBox):
+            if item.low_text and control.text() == item.low_text:
+                return control.minimum()
             return item.parse(control.cleanText().replace(control.locale().groupSeparator(), ""))
         assert isinstance(control, QLineEdit)
         return item.check(control.text())
@@ -201,6 +203,7 @@ def int_box(item: Setting) -> QSpinBox:
     box.setRange(max(low, -_LARGEST_INT), min(high, _LARGEST_INT))
     box.setLocale(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))  # same separators as in all texts
     box.setGroupSeparatorShown(True)
+    box.setSpecialValueText(item.low_text)
     _finish(box, item)
     return box
 

@@ -18,6 +18,7 @@ from studio.app.widgets.config_form import ConfigForm, NumberBox
 from studio.app.widgets.factory import FieldError
 from studio.core.config import Config, TrainingConfig, setting, settings_of
 from studio.core.errors import UsageError
+from studio.data.options import ImportOptions
 from studio.engine.sampling.settings import GenerateSettings
 
 
@@ -215,3 +216,15 @@ def test_wheel_needs_focus(qtbot: QtBot) -> None:
     QApplication.sendEvent(box, event)
     assert form.config() == TrainingConfig()
     assert not event.isAccepted()
+
+
+def test_low_text_replaces_the_lowest_value(qtbot: QtBot) -> None:
+    form = ConfigForm(ImportOptions())
+    qtbot.addWidget(form)
+    size = form.findChild(QSpinBox, "size")
+    assert size is not None and size.text() == "Auto" and form.config() == ImportOptions()
+    size.selectAll()
+    QTest.keyClicks(size, "24")
+    assert form.config() == ImportOptions(size=24)
+    form.set_config(ImportOptions())
+    assert size.text() == "Auto" and not form.problem()

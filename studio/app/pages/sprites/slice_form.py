@@ -218,6 +218,7 @@ class SliceForm(QWidget):
         rows.setColumnStretch(1, 1)
         for row, item in enumerate(item for item in settings_of(ImportOptions) if item.name in names):
             self.boxes[item.name] = box = int_box(item)
+            box.setSpecialValueText("")  # here the numbers are the real ones
             factory.set_name_and_tip(box, f"{item.label} ({item.unit})", item.help)
             label = QLabel(item.label)
             label.setBuddy(box)

@@ -283,7 +283,7 @@ def test_best_of_ranks_by_kept_sprites(qtbot: QtBot, page: GeneratePage) -> None
     page.results.grid.select([3, 6, 9])
     click(page.results.buttons.keep)
     made = drawn(qtbot, page, page.generate.click)
-    assert len(made.sprites) == 12 and page.results._title._whole == "The best 12 of 36 new sprites"
+    assert len(made.sprites) == 12 and page.results._title._whole == "Best 12 of 36 new sprites"
 
 
 def test_mix_two_classes(qtbot: QtBot, page: GeneratePage) -> None:
