@@ -126,9 +126,9 @@ def in_opset(model: ModelProto, opset: int) -> ModelProto:
     return model
 
 
-def set_metadata(model: ModelProto, metadata: Mapping[str, str], sheet_json: str) -> None:
+def set_metadata(model: ModelProto, metadata: Mapping[str, str], description: str) -> None:
     """What the file says of itself, and nothing of where it was made."""
-    model.doc_string = sheet_json
+    model.doc_string = description
     model.producer_name = metadata["made_by"]
     del model.metadata_props[:]
     for key, value in metadata.items():

@@ -86,7 +86,7 @@ class TensorBoardLog:
 
         shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
         tensor = TensorProto(dtype="DT_STRING", string_val=[markdown.encode("utf-8", "replace")], tensor_shape=shape)
-        about = metadata.create_summary_metadata(display_name="", sheet_json="")
+        about = metadata.create_summary_metadata(display_name="", description="")
         value = Summary.Value(tag=f"{tag}/text_summary", metadata=about, tensor=tensor)
         self._write(wall_time=time_s, summary=Summary(value=[value]))
 
