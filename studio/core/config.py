@@ -208,39 +208,33 @@ class TrainingConfig(Config):
     epochs: int = setting(
         0,
         "Number of passes over the training sprites; replaces the minutes. With steps, the first limit counts.",
-        low=0,
-        high=1_000_000,
-        legacy_default=0,
-    )
+        low=0, high=1_000_000, legacy_default=0,
+    )  # fmt: skip
     stop_early: bool = setting(
         False,
         "End training once measurements have advised 'good enough' or 'starting to copy' for a while, after a tenth "
         "of the time at the earliest. The loss alone never ends training. Ending before the learning rate decays may "
         "cost a little quality.",
-        legacy_default=False,
-        label="Early stopping",
-    )
+        legacy_default=False, label="Early stopping",
+    )  # fmt: skip
     batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
     learning_rate: float = setting(1e-3, "Peak learning rate of the optimizer.", low=1e-7, high=1.0)
     optimizer: str = setting(
         "muon",
         "muon (with adamw for all but convolutions) learns more per step than adamw alone; adam has no weight decay, "
         "as in many tutorials.",
-        choices=("muon", "adamw", "adam"),
-        advanced=True,
-        legacy_default="adamw",
-    )
+        choices=("muon", "adamw", "adam"), advanced=True, legacy_default="adamw",
+    )  # fmt: skip
     precision: str = setting(
         "auto",
-        "Number format for matrix products and convolutions. auto: bf16 where the device supports it well or is faster "
-        "with it, fp16 on a GPU that is only faster with fp16, else fp32. fp16 needs a GPU.",
+        "Number format for matrix products and convolutions. auto: bf16 where the device supports it well or is "
+        "faster with it, fp16 on a GPU that is only faster with fp16, else fp32. fp16 needs a GPU.",
         choices=("auto", "fp32", "bf16", "fp16"),
-    )
+    )  # fmt: skip
     flip: bool = setting(
-        False,
-        "Also train on mirrored sprites. Leave off if left and right differ in meaning.",
+        False, "Also train on mirrored sprites. Leave off if left and right differ in meaning.",
         label="Mirror sprites",
-    )
+    )  # fmt: skip
     shift_px: int = setting(
         0, "Also train on sprites shifted by up to this many pixels.", unit="px", low=0, high=16, label="Shift sprites"
     )
@@ -248,94 +242,55 @@ class TrainingConfig(Config):
         0, "Equal seed, data, settings and precision repeat a run exactly on a CPU.", low=0, high=2**31 - 1
     )
     holdout: float = setting(
-        0.05,
-        "Share of the sprites held out of training to validate the model.",
-        low=0.0,
-        high=0.5,
-        label="Validation",
-    )
+        0.05, "Share of the sprites held out of training to validate the model.",
+        low=0.0, high=0.5, label="Validation",
+    )  # fmt: skip
     lr_warmup_steps: int = setting(
-        100,
-        "Steps over which the learning rate rises to its peak.",
-        unit="steps",
-        low=0,
-        high=1_000_000,
-        advanced=True,
-        label="Warm-up",
-    )
+        100, "Steps over which the learning rate rises to its peak.",
+        unit="steps", low=0, high=1_000_000, advanced=True, label="Warm-up",
+    )  # fmt: skip
     lr_decay_share: float = setting(
-        0.4,
-        "Share of the training, at its end, over which the learning rate falls to zero.",
-        low=0.0,
-        high=1.0,
-        advanced=True,
-        label="LR decay (last part)",
-    )
+        0.4, "Share of the training, at its end, over which the learning rate falls to zero.",
+        low=0.0, high=1.0, advanced=True, label="LR decay (last part)",
+    )  # fmt: skip
     weight_decay: float = setting(0.01, "Pulls the weights towards zero.", low=0.0, high=1.0, advanced=True)
     clip_grad_norm: float = setting(
-        1.0,
-        "Largest gradient norm; larger gradients are scaled down.",
-        low=0.001,
-        high=1e6,
-        advanced=True,
-        label="Gradient clipping",
-    )
+        1.0, "Largest gradient norm; larger gradients are scaled down.",
+        low=0.001, high=1e6, advanced=True, label="Gradient clipping",
+    )  # fmt: skip
     ema_halflife_sprites: int = setting(
-        20_000,
-        "Sprites after which the share of old weights in the averaged (EMA) model has halved.",
-        unit="sprites",
-        low=0,
-        high=1_000_000_000,
-        advanced=True,
-        label="EMA half-life",
-    )
+        20_000, "Sprites after which the share of old weights in the averaged (EMA) model has halved.",
+        unit="sprites", low=0, high=1_000_000_000, advanced=True, label="EMA half-life",
+    )  # fmt: skip
     threads: int = setting(
-        0,
-        "CPU threads for training on the CPU; 0: one per core, fewer while other programs use the cores.",
-        low=0,
-        high=1024,
-        advanced=True,
-        label="CPU threads",
-    )
+        0, "CPU threads for training on the CPU; 0: one per core, fewer while other programs use the cores.",
+        low=0, high=1024, advanced=True, label="CPU threads",
+    )  # fmt: skip
     data_on_device: str = setting(
         "auto",
         "Keep all sprites in the device's memory (yes) or load each batch in the background (no). auto: load batches "
         "if the sprites would leave too little memory. The result is the same.",
-        choices=("auto", "yes", "no"),
-        advanced=True,
-        legacy_default="auto",
-        label="Data on device",
-    )
+        choices=("auto", "yes", "no"), advanced=True, legacy_default="auto", label="Data on device",
+    )  # fmt: skip
     log_layer_stats: bool = setting(
         False,
-        "Record, from time to time, each layer's weight change per step, gradient norm and dead units, for 'Layers' in "
-        "the Lab. Costs less than 1 % of the time and changes no result.",
-        advanced=True,
-        legacy_default=False,
-        label="Log layer statistics",
-        former_name="watch_layers",
-    )
+        "Record, from time to time, each layer's weight change per step, gradient norm and dead units, for 'Layers' "
+        "in the Lab. Costs less than 1 % of the time and changes no result.",
+        advanced=True, legacy_default=False, label="Log layer statistics", former_name="watch_layers",
+    )  # fmt: skip
     sample_every_s: float = setting(
         10.0,
         "Shortest time between live samples. Drawing takes at most 4 % of the time: slow samples come later.",
-        label="Sample every",
-        unit="s",
-        low=0.1,
-        high=86_400.0,
-        advanced=True,
-    )
+        label="Sample every", unit="s", low=0.1, high=86_400.0, advanced=True,
+    )  # fmt: skip
     checkpoint_every_s: float = setting(
-        60.0,
-        "Time between checkpoints: the most work that a crash can cost.",
-        label="Checkpoint every",
-        unit="s",
-        low=1.0,
-        high=86_400.0,
-        advanced=True,
-    )
+        60.0, "Time between checkpoints: the most work that a crash can cost.",
+        label="Checkpoint every", unit="s", low=1.0, high=86_400.0, advanced=True,
+    )  # fmt: skip
 
     def with_changed_minutes(self, before: TrainingConfig) -> Self:
         """Return these settings, without `steps` and `epochs` if the user has only changed the minutes.
+
         before: the settings before the user's change.
         """
         lengths = [(one.steps, one.epochs) for one in (before, self)]
@@ -344,6 +299,7 @@ class TrainingConfig(Config):
 
     def budget_steps(self, sprites: int) -> int:
         """Return the number of steps to train on `sprites` sprites: `steps` or `epochs`, whichever ends first.
+
         0: the minutes decide.
         """
         by_epochs = math.ceil(self.epochs * sprites / self.batch_size)

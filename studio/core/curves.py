@@ -25,6 +25,7 @@ _NOTHING = np.zeros(0)
 
 def smooth_curve(steps: Values, values: Values, constant: float, done: Values = _NOTHING) -> Values:
     """Smooth a curve, float64 [n], with an exponential moving average; a constant <= 0 returns the values unchanged.
+
     s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at most k / (k + 5):
     early averages span only the last fifth of the curve, so a high start is soon forgotten. s stays where x is not
     finite. constant: time constant in steps. done: known first averages; only the following averages are returned.
@@ -47,6 +48,7 @@ def _window(steps: Values, low: float, high: float) -> tuple[int, int]:
 
 def envelope(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
     """Downsample a curve to the minimum and maximum in each of `columns` columns between the steps low and high.
+
     Short curves are returned unchanged. NaN is ignored, except in columns with nothing else.
     """
     first, last = _window(steps, low, high)
@@ -66,6 +68,7 @@ def envelope(steps: Values, values: Values, low: float, high: float, columns: in
 
 def decimate(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
     """Return one to two points per column, for curves that are smooth already.
+
     The indices are multiples of a power of two, so a growing curve keeps its points and does not flicker.
     """
     first, last = _window(steps, low, high)
@@ -90,6 +93,7 @@ def values_range(
     drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, skip_early: bool, skip_outliers: bool
 ) -> Range:
     """Return the range of values to show, with a margin; return `shown` while the curves still fit well.
+
     drawn: steps and values of each curve. steps: first and last step to show. skip_early: ignore the first tenth of a
     long curve, because raw losses begin far above the rest. skip_outliers: ignore a few extreme values of a long curve.
     """
@@ -107,6 +111,7 @@ def values_range(
 
 def _bounds(steps: Values, values: Values, settled: float, *, skip_outliers: bool) -> Range | None:
     """Return the smallest and the largest finite value of a curve; None for an empty curve.
+
     settled: step from which the values of a long curve count. skip_outliers: ignore the extremes of a long curve.
     """
     finite = np.isfinite(values)
@@ -140,6 +145,7 @@ def _means(values: Values, decays: Values, before: float) -> Values:
 
 def _recur(keep: Values, add: Values, first: float) -> Values:
     """Compute s[k] = keep[k] s[k-1] + add[k] with s[-1] = first.
+
     All blocks are computed at once from 0; then each block adds what it inherits from the block before.
     """
     count = len(keep)

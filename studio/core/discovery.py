@@ -29,6 +29,7 @@ _names: dict[str, str] = {}  # plug-in names by module
 
 def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
     """Return one instance of every concrete subclass of `base`, by name, sorted by `order` and name.
+
     Searches every module of `package` and the entry-point group with the package's name ('studio.recipes'), where other
     packages list their modules. Raises StudioError if two plug-ins have the same name.
     """

@@ -47,6 +47,7 @@ class RunError(StudioError):
 
 class UnwritableError(RunError):
     """A run folder that can't be written, perhaps only temporarily: the disk is full or disconnected.
+
     remedy: hint for the user. while_halted: hint while a training waits for the folder.
     """
 

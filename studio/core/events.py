@@ -91,6 +91,7 @@ class RunStarted(Event):
 @dataclass(frozen=True, eq=False)
 class LossChunk(Event):
     """The training steps of a tick.
+
     losses, grad_norms: float32 [n], for steps first_step .. first_step + n - 1. The gradient norm is 0 for a step
     skipped because its loss scale was too large for fp16.
     """
@@ -109,6 +110,7 @@ class LossChunk(Event):
 @dataclass(frozen=True, eq=False)
 class Validated(Event):
     """Metrics on the validation set after `step` steps; 'loss' is always included.
+
     confusion: int64 [true class, predicted class], counts of sprites; None for recipes without classes. baseline: the
     same metrics for a constant prediction; empty for recipes without a baseline. pairs: float32 [2, N, T], predicted
     and true numbers, NaN if unknown; None for other recipes.
@@ -124,6 +126,7 @@ class Validated(Event):
 @dataclass(frozen=True)
 class QualityMeasured(Event):
     """The quality of generated sprites after `step` steps, and of real sprites.
+
     against: the real sprites that generated sprites are compared with; the training sprites if the validation set is
     too small.
     """
@@ -136,6 +139,7 @@ class QualityMeasured(Event):
 @dataclass(frozen=True)
 class Advised(Event):
     """Advice whether to continue training: a verdict and its reason in a sentence, after `step` steps.
+
     best_step: step of the best checkpoint so far.
     """
 
@@ -148,6 +152,7 @@ class Advised(Event):
 @dataclass(frozen=True, eq=False)
 class SamplesReady(Event):
     """Live samples after `step` steps, drawn from a fixed seed. captions: a short text for each, or empty.
+
     numbers, true_numbers: float32 [N, T], predicted and true numbers of validation sprites, NaN if unknown; None for
     recipes other than regression.
     """
@@ -162,6 +167,7 @@ class SamplesReady(Event):
 @dataclass(frozen=True)
 class SamplesSpaced(Event):
     """Seconds of training between live samples: `asked_s` from the settings, `actual_s` because drawing is slow.
+
     drawing_s: seconds to draw the newest samples.
     """
 
@@ -181,6 +187,7 @@ class CheckpointSaved(Event):
 @dataclass(frozen=True)
 class RolledBack(Event):
     """A loss or gradient was NaN or infinite at `failed_step`; training goes back to `step` and continues.
+
     lr_scale: factor on the configured learning rate from now on, 0 to 1.
     """
 
@@ -194,6 +201,7 @@ class RolledBack(Event):
 @dataclass(frozen=True)
 class RunFinished(Event):
     """Training has ended and is saved.
+
     reason: 'finished' if the budget is used up or early stopping ended the run, 'stopped' on request.
     """
 
@@ -209,6 +217,7 @@ class RunFinished(Event):
 @dataclass(frozen=True, eq=False)
 class SpritesGenerated(Event):
     """Generated sprites and their class indices, int64 [N]; -1 without a requested class.
+
     keep: bool [N, S, S], given pixels that stay unchanged; None without any. titles: a title for each sprite, or empty
     if class and position say enough.
     """
@@ -240,6 +249,7 @@ class NumbersPredicted(Event):
 @dataclass(frozen=True)
 class Evaluated(Event):
     """Quality figures by name (see `core.metrics.FIGURES`) of several sets of sprites.
+
     'new': the sprites to judge. 'real': real sprites compared with other real sprites, the best possible result.
     'cheat': the training sprites themselves.
     """
@@ -257,6 +267,7 @@ class Evaluated(Event):
 @dataclass(frozen=True)
 class Exported(Event):
     """A model was exported and checked by loading it.
+
     difference: largest deviation from the live model's output, as a share of the largest output (see
     `exporting.compare`). snippets: code that loads and uses the export, by language. size_bytes: all files together.
     card: files about the model's origin, beside the export; empty for a model without a run.
@@ -272,6 +283,7 @@ class Exported(Event):
 @dataclass(frozen=True)
 class Distilled(Event):
     """A distilled network, which draws in few steps, was saved with a checkpoint.
+
     sprites_per_s, usual_sprites_per_s: speed of the distilled network and of its teacher. alike: share of pixels that
     differ by at most 16 of 255 levels from the teacher's.
     """

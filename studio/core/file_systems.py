@@ -28,6 +28,7 @@ warnings.filterwarnings("ignore", message="flock not supported")  # new_limitati
 
 def flush(path: Path) -> None:
     """Flush a file or a folder to disk. Raises OSError.
+
     On Windows, folders can't be opened and need no flush.
     """
     if os.name == "nt" and path.is_dir():
@@ -41,6 +42,7 @@ def flush(path: Path) -> None:
 
 def acquire_lock(path: Path, wait_s: float) -> BaseFileLock | None:
     """Acquire the lock file `path`; return None if another process holds the lock for `wait_s`. Freed at exit.
+
     On a file system without locks, a file with the process id stands for the lock, so that a lock left by a crash is
     detected. Raises OSError.
     """
@@ -70,6 +72,7 @@ def is_locked(path: Path) -> bool:
 
 def new_limitations(folder: Path) -> str:
     """Return sentences about the features that the folder's file system lacks; '' for none and for reported ones.
+
     Also '' for an unreadable folder: writing to it raises the error.
     """
     try:

@@ -30,6 +30,7 @@ T = TypeVar("T")
 @contextlib.contextmanager
 def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `target`; at the end of the block, its file or folder replaces `target`.
+
     With `durable`, data are flushed to disk before the rename and the folder after it; otherwise a power failure may
     lose the file. After an error the temporary is removed and `target` is unchanged. A target folder must not exist
     yet. Raises OSError.
@@ -67,6 +68,7 @@ def wrap_export_errors(target: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def staged(target: Path) -> Iterator[Path]:
     """Yield a path with `target`'s name in a temporary folder, where an export is checked before `publish` moves it.
+
     The temporary folder lies beside `target` and is removed at the end of the block. Raises ExportError.
     """
     folder = _temporary_beside(target)
@@ -82,6 +84,7 @@ def staged(target: Path) -> Iterator[Path]:
 
 def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     """Move staged files into `folder`; return their new paths.
+
     paths: the main file first; it is moved last. After an error, `folder` holds none of the files. Raises ExportError,
     also if another program has created a file of that name in the meantime.
     """
@@ -101,6 +104,7 @@ def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
 
 def export_together(contents: Mapping[Path, bytes]) -> None:
     """Write several files: all of them or none.
+
     Existing files are replaced once all new files, and copies of the old ones, are on disk; after an error the old
     files are restored. Raises ExportError.
     """
@@ -196,6 +200,7 @@ def remove(path: Path) -> Path | None:
 
 def retry_in_use(work: Callable[[], T]) -> T:
     """Call `work` and return its result; on Windows, retry for some seconds while another program has the file open.
+
     Virus scanners, search indexers and file managers open files for a moment. Raises what `work` raises.
     """
     end_s = time.monotonic() + _RETRY_S
@@ -236,6 +241,7 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
 
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
     """Return `path` if it does not exist, else the first free one of 'name 2.ext', 'name 3.ext', ...
+
     beside: suffixes of accompanying files; their names are free, too.
     """
     candidate, number = path, 2

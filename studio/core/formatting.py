@@ -82,6 +82,7 @@ def percent(share: float) -> str:
 
 def describe_agreement(difference: float) -> str:
     """Describe a relative difference of two outputs.
+
     0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits', 0.0123 -> 'the same (within 1.2 %)'
     """
     if difference > 1e-3:

@@ -23,6 +23,7 @@ class Memory:
 
 def usable_cpus() -> int:
     """Return the number of CPUs that this process may use: its CPU affinity, limited by its CPU quota.
+
     A quota of 1.5 CPUs counts as 2: two threads that pause a quarter of the time do more than one thread.
     """
     return max(1, min([affinity_cpus(), *(math.ceil(share) for share in _cpu_quotas())]))
@@ -69,6 +70,7 @@ def _inactive_file_bytes(group: Path) -> int:
 
 def _groups(controller: str) -> Iterator[Path]:
     """Yield the cgroup folders of this process, from its own group up to the root: every limit applies.
+
     Inside a container the path may be the path on the host; only the mount point exists then.
     """
     mounts = ROOT / "sys/fs/cgroup"

@@ -12,6 +12,7 @@ from studio.core.formatting import decimal, percent
 @dataclass(frozen=True)
 class Metric:
     """A metric that a recipe computes on the validation set.
+
     name: its key in events and on disk. improving_text, stalled_text: advice while the metric improves, and once it has
     stalled at `value` since `step`; '' for metrics without advice.
     """
@@ -123,6 +124,7 @@ FIGURES = (
 @dataclass(frozen=True)
 class Quality:
     """Quality of generated sprites compared with real sprites. The field names are the keys on disk.
+
     kid: distance from real sprites (Kernel Inception Distance). kid_error: its standard error. kid_real: the same
     distance for other real sprites. copies, copies_real: share of copies of training sprites among generated and among
     real sprites.

@@ -31,6 +31,7 @@ PILLOW_ERRORS = (
 
 def tile(sprites: Rgba, columns: int) -> Rgba:
     """Join sprites, uint8 [N, H, W, C], row by row into one picture, uint8 [rows * H, columns * W, C].
+
     Empty cells are 0.
     """
     count, *shape = sprites.shape

@@ -22,6 +22,7 @@ _HANGUP = getattr(signal, "SIGHUP", None)  # the terminal was closed; not on Win
 
 def prepare_for_training() -> None:
     """Keep freed memory for the next step, and limit the spinning of idle compute threads.
+
     glibc returns large freed blocks to the system; each training step then takes 25,000 page faults to get them back, a
     third of its time. With a single arena this also holds in the engine's thread. OpenMP threads spin while they wait:
     the default spin time slows training while other programs use the cores, and no spinning costs a quarter of the
@@ -43,6 +44,7 @@ def prepare_for_training() -> None:
 
 def termination_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that ask this process to end: Ctrl+C, SIGTERM, and a closed terminal.
+
     The last is omitted if `nohup` lets the process outlive its terminal.
     """
     asking = [signal.SIGINT, signal.SIGTERM]
@@ -66,6 +68,7 @@ def detach_lost_terminal() -> None:
 
 class HeapTrimmer:
     """Returns freed memory of the process to the operating system.
+
     glibc keeps memory that several threads have freed: more than a gigabyte after a job with large arrays. For other C
     libraries `trim` does nothing.
     """

@@ -41,6 +41,7 @@ def convert(values: object, kind: type[T]) -> T:
 
 def _explain(message: str) -> str:
     """Turn a message of msgspec into plain words.
+
     'Expected `str`, got `int` - at `$.created`' -> "'created' holds a whole number where a text belongs"
     """
     place = _PLACE.search(message)

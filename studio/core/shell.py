@@ -23,6 +23,7 @@ def quote(word: str) -> str:
 
 def _for_windows(word: str) -> str:
     """Quote a word for both cmd and PowerShell.
+
     PowerShell needs a backtick before '$', but cmd keeps the backtick: a path with '$' works in PowerShell only.
     """
     if _SAFE_ON_WINDOWS.fullmatch(word):

@@ -37,6 +37,7 @@ def can_start() -> bool:
 
 def start(module: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
     """Start a process that calls `main()` of `module` and ignores Ctrl+C.
+
     environment: additional environment variables. The process's stderr is discarded. Raises OSError.
     """
     return subprocess.Popen(
@@ -58,6 +59,7 @@ def streams_of(process: subprocess.Popen[bytes]) -> Streams:
 
 def own_streams() -> Streams:
     """Return this worker process's pipes, on new file descriptors.
+
     The standard descriptors then lead to the null device, so that print can't disturb the messages.
     """
     streams = Streams(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", BUFFER_BYTES))

@@ -23,6 +23,7 @@ _BLACK = np.array([0, 0, 0], np.uint8)
 @dataclass(frozen=True, eq=False)
 class Constraints:
     """Constraints on generated sprites.
+
     mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
     silhouette: uint8 [S, S], alpha of each pixel; None for any. corners: the sprites are the tiles of
     `pixels.corner_tiles`.
@@ -55,6 +56,7 @@ class Constraints:
 
     def apply(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
         """Return sprites, uint8 [N, S, S, 4], with symmetry, silhouette, outline and matching tile borders applied.
+
         keep: bool [N, S, S], pixels that stay unchanged. Seamless tiling can't be applied afterwards; the model draws
         it.
         """
@@ -113,6 +115,7 @@ def outline_mask(sprites: Rgba) -> NDArray[np.bool_]:
 @dataclass(frozen=True)
 class ConstraintCheck:
     """Result of a check: `holds` of `count` sprites meet a constraint.
+
     but_kept: number of sprites that fail only because of kept pixels.
     """
 
@@ -130,6 +133,7 @@ def evaluate_constraints(
     alphas: NDArray[np.bool_] | None = None,
 ) -> Iterator[ConstraintCheck]:
     """Check sprites, uint8 [N, S, S, 4], against the constraints, a palette and alpha levels.
+
     palette: uint8 [K, 3], the allowed opaque colours; None: any. keep: bool [N, S, S], given pixels. alphas: bool [N,
     256], allowed alpha values of each sprite, used without a silhouette; None: any.
     """
@@ -175,6 +179,7 @@ def evaluate_constraints(
 
 def seam_differences(sprites: Rgba, axis: int) -> NDArray[np.float64]:
     """Return the mean difference of neighbouring columns (axis 2) or rows (axis 1), in levels: float64 [N, S].
+
     The first value compares the last line with the first, across the seam.
     """
     values = sprites.astype(np.float64)

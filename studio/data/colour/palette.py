@@ -39,6 +39,7 @@ _LMS_TO_OKLAB = (
 
 def extract_palette(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
     """Return the most used opaque colours of uint8 [N, S, S, 4]: uint8 [K, 4], and their pixel counts, int64 [K].
+
     Most used first; K <= limit. Sets with more than four million pixels are sampled evenly and deterministically; the
     counts are then estimates.
     """
@@ -66,6 +67,7 @@ def display_order(colours: Rgba) -> NDArray[np.int64]:
 
 def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Convert sRGB, uint8 [..., 3], to OKLab (B. Ottosson 2020): lightness, a, b, float64 [..., 3].
+
     Distances in OKLab match perceived colour differences.
     """
     share = rgb.astype(np.float64) / 255
@@ -76,6 +78,7 @@ def to_oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the index of the nearest palette colour for each colour: int64 [n]; the first for ties.
+
     colours: OKLab [n, 3]. palette: OKLab [K, 3].
     """
     found = np.empty(len(colours), np.int64)
@@ -90,6 +93,7 @@ def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) 
 
 def farthest_colours(colours: Rgba, count: int) -> Rgba:
     """Select at most `count` colours of uint8 [K, 4] that cover all others well, in their order: uint8 [k, 4].
+
     Farthest-point sampling in OKLab (Gonzalez 1985), starting with the first colour.
     """
     if len(colours) <= count:
@@ -111,6 +115,7 @@ def distance_slices(count: int, each: int) -> Iterator[slice]:
 
 def cluster_colours(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Cluster OKLab colours [n, 3] into at most `count` <= 256 groups, by median cut and k-means.
+
     Returns the group of each colour, int64 [n], and the mean of each group, float64 [groups, 3].
     """
     scale, offset = _SPREAD
@@ -124,6 +129,7 @@ def cluster_colours(colours: NDArray[np.float64], count: int) -> tuple[NDArray[n
 def dominant_colours(rgba: Rgba, count: int) -> Rgba:
     """Return at most `count` <= 256 colours that represent all opaque colours of uint8 [N, S, S, 4], sorted for
     display.
+
     If there are more colours, they are clustered, weighted by pixels, and each cluster is represented by its most used
     colour. uint8 [K, 4].
     """
@@ -139,6 +145,7 @@ def dominant_colours(rgba: Rgba, count: int) -> Rgba:
 @dataclass(frozen=True, eq=False)
 class Palette:
     """A palette of 1 to MOST_COLOURS colours, in file order.
+
     colours: uint8 [K, 4], straight alpha. name: may be ''. colour_names: one for each colour, or (). Names are reduced
     to a printable line.
     """

@@ -34,6 +34,7 @@ _ORPHAN_DISTANCE = 0.05  # in OKLab; isolated pixels of closer colours are noise
 @dataclass(frozen=True, eq=False)
 class PixelStyle:
     """The pixel style of a set of sprites.
+
     colours: median number of opaque colours per sprite, by class. palette: colours of the set, uint8 [K, 3], most used
     first. alpha_levels: alpha values, 1 to 254, of semi-transparent pixels, by class; empty for hardly any.
     class_counts: number of sprites, by class.
@@ -107,6 +108,7 @@ def to_pixel_art(
     sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle, keep: NDArray[np.bool_] | None = None
 ) -> Rgba:
     """Convert sprites, uint8 [N, S, S, 4], to the style of their classes, int64 [N] (-1: any class).
+
     Alpha becomes 0, 255 or a level of the class. The colours of each sprite are clustered to the typical number of
     colours in the class (median cut and k-means, in OKLab); each cluster gets the nearest palette colour. keep: bool
     [N, S, S], pixels that stay unchanged. Their colours are preferred for the other pixels.
@@ -142,6 +144,7 @@ def to_pixel_art(
 
 def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: int) -> NDArray[np.int64]:
     """Return the index of the nearest colour for each centre, OKLab [n, 3]: int64 [n].
+
     palette: OKLab [K, 3]. The first `own` colours, of kept pixels, win if they are near enough.
     """
     found = nearest_colours(centres, palette)
@@ -169,6 +172,7 @@ def _nearest_levels(levels: tuple[int, ...]) -> NDArray[np.uint8]:
 
 def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
     """Give isolated pixels the nearest colour among their eight neighbours, if that is similar enough.
+
     field: palette indices [S, S]; -1 is transparent. palette: OKLab [K, 3].
     """
     size = indices.shape[0]
@@ -190,6 +194,7 @@ def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -
 @dataclass(frozen=True)
 class PixelArtFigures:
     """Figures from 0 to 1, except `colours`; 0 without visible pixels.
+
     half_transparent: share of semi-transparent among visible pixels. colours: median number of visible colours per
     sprite, ignoring alpha. off_palette: share of visible pixels in colours that the reference sprites lack.
     """

@@ -25,6 +25,7 @@ _STRIDE = 1 << 20  # cell numbers per row of cells
 
 def map_to_palette(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
     """Map every visible pixel of uint8 [N, S, S, 4] to the nearest palette colour in OKLab; alpha is unchanged.
+
     Pixels with alpha 0 become all 0. dither: one of DITHERS; a Bayer pattern (B. E. Bayer 1973) mixes two palette
     colours for a colour between them, palette colours stay flat. Raises BadInputError for a palette without visible
     colours.
@@ -54,6 +55,7 @@ def _mixes(
     colours: NDArray[np.float64], palette: NDArray[np.float64], near: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the palette index to mix with the nearest colour, int64 [n], and its share, 0 to 0.5, float64 [n].
+
     colours: OKLab [n, 3]. palette: OKLab [K, 3]. near: int64 [n], the nearest palette indices. The share is the
     position of the colour on the line from the nearest to the other palette colour. The chosen mix has the smallest
     error plus a penalty for mixing distant colours (after J. Yliluoma 2011, arbitrary-palette positional dithering).
@@ -83,6 +85,7 @@ def merge_near_colours(
     colours: NDArray[np.uint8], counts: NDArray[np.int64], distance: float
 ) -> Generator[Progress, None, NDArray[np.int64]]:
     """Return the index of the colour that replaces each colour of uint8 [K, 3]: int64 [K]. Yields Progress.
+
     Colours are visited from most to least used, by `counts`, int64 [K]. A colour is replaced by the nearest colour kept
     so far within `distance` (as in `oklab_with_toe`), else it is kept.
     """

@@ -23,6 +23,7 @@ _BATCH_SIZE = 64
 @dataclass(frozen=True, eq=False)
 class ColourMode:
     """How to recolour generated sprites.
+
     true_pixels: convert to pixel art (see `pixel_art`); False leaves sprites as drawn. palette: used instead of the
     training sprites' palette. dither: one of quantizing.DITHERS, for `palette`.
     """
@@ -41,6 +42,7 @@ def recolour_sprites(
     constraints: Constraints = UNCONSTRAINED,
 ) -> Generator[Progress, None, Rgba]:
     """Recolour sprites, uint8 [N, S, S, 4], of classes int64 [N], and apply the constraints.
+
     keep: bool [N, S, S], pixels that stay unchanged. Yields Progress after each part. Raises BadInputError for a
     palette without visible colours.
     """

@@ -31,6 +31,7 @@ _MOSTLY = 0.8  # share of sprites without other colours, if a palette is shared
 
 def run_checks(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
     """Check imported sprites: yields Progress, then one SpritesChecked.
+
     options: the options of the import. cache_dir: folder where near duplicates are stored, for later checks and
     trainings.
     """
@@ -97,6 +98,7 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
     """Return sprites with colours outside the palette that nearly all sprites share, and the size of that palette.
+
     Without a shared palette, return ([], 0).
     """
     shared: Counter[int] = Counter()

@@ -41,6 +41,7 @@ def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[s
 
 def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
     """Replace each unwanted sprite by its first wanted duplicate.
+
     why_not: takes a sprite's name and class; returns the issue of an unwanted sprite, or None.
     """
     names, classes = arranged.sprites.names, arranged.sprites.class_names

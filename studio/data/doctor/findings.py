@@ -62,6 +62,7 @@ class Finding:
 @dataclass(frozen=True, eq=False)
 class SpritesChecked(Event):
     """Results of the slower checks on imported sprites.
+
     items: like the notes of an import. looked_at: number of checked sprites, a sample of very large sets.
     palette_colours: size of the palette that nearly all sprites share; 0 without one.
     """

@@ -51,6 +51,7 @@ def apply_fixes(
     arranged: ImportResult, options: ImportOptions, folder: Path | None
 ) -> Generator[Event, None, ImportResult]:
     """Apply `options` to an import; yields Progress and returns the changed import, with a reason for each exclusion.
+
     Returns `arranged` itself if nothing changes. Large sets go to a scratch file in `folder`. Raises BadInputError for
     an unusable palette, and OSError if the disk is full.
     """
@@ -161,6 +162,7 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
 
 def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
     """Return a function that merges the similar colours of these sprites; yields Progress.
+
     distance: as in `merge_near_colours`. Rare colours of very large sets are not merged.
     """
     colours, counts = extract_palette(_some_opaque(rgba), _EVERY_COLOUR)

@@ -24,6 +24,7 @@ class Disposal(Enum):
 @dataclass(frozen=True, eq=False, slots=True)
 class EncodedFrame:
     """An encoded frame of an animation.
+
     data: a picture file of the same format with this frame only, as large as its area. left, top, width, height: its
     area on the screen, in pixels. screen: (width, height) of the animation. over: blend with the pixels below; False
     replaces them, alpha included. duration_ms: display time.

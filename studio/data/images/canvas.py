@@ -27,6 +27,7 @@ _FEWEST_CELLS = 4  # blocks in each direction; three blocks can be part of a dra
 
 def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
     """Return the smallest common canvas that fits nine of ten pictures. sizes: counts by (width, height).
+
     Pictures too large for every canvas are ignored, and so are a few pictures that look like sheets of the others.
     Returns the largest canvas if no picture is left.
     """
@@ -102,6 +103,7 @@ def paste_centred(rgba: Rgba, canvas: Rgba) -> None:
 
 def upscaling_factor(rgba: Rgba) -> int:
     """Return the whole number by which a sprite, uint8 [H, W, 4], was upscaled; 1 without evidence.
+
     In an upscaled sprite, neighbouring columns and rows differ only at every n-th position. The evidence needs at least
     four blocks in each direction and a change at most block borders.
     """
@@ -120,6 +122,7 @@ def upscaling_factor(rgba: Rgba) -> int:
 
 def undo_upscaling(rgba: Rgba, scale: int) -> Rgba:
     """Return an upscaled sprite, uint8 [H, W, 4], at its original size; other sprites are returned unchanged.
+
     scale: factor; 0 detects the factor, 1 changes nothing. If the borders are not whole blocks, the sprite is cropped
     to its visible pixels.
     """
@@ -144,6 +147,7 @@ def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
 
 def looks_smooth(rgba: Rgba) -> bool:
     """Whether a picture is shaded like a photo or a smoothed enlargement.
+
     In smooth pictures, brightness continues in the same direction from pixel to pixel, so the changes between steps are
     no larger than the steps. In pixel art, upscaled or not, they are 1.5 to 2 times as large.
     """

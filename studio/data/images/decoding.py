@@ -56,6 +56,7 @@ class Decoded:
 
 def read_bytes(file: SourceFile, most: int = 0) -> bytes:
     """Return the bytes of a file, on disk or in an archive, or its first `most` bytes.
+
     Raises OSError, and UnreadableFile if the file is too large, not a regular file, or damaged in its archive.
     """
     with open_regular_file(file.path_str) as stream:
@@ -68,6 +69,7 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
 
 def read_picture_bytes(file: SourceFile) -> bytes | None:
     """Return the bytes of a picture file; None for notes, licences, sounds and other files.
+
     Raises UnreadableFile for unsupported kinds of pictures, and OSError.
     """
     if reason := why_unsupported_name(file.file_name):
@@ -79,6 +81,7 @@ def read_picture_bytes(file: SourceFile) -> bytes | None:
 
 def decode(data: bytes, suffix: str) -> Decoded:
     """Decode the first picture in `data`. Raises UnreadableFile for any invalid data.
+
     suffix: the file's suffix, in lower case with its dot. JPEG pictures are rotated as their EXIF entry says, as
     viewers do; other kinds are not. Colour profiles are ignored.
     """
@@ -186,6 +189,7 @@ def _in_words(error: Exception, kind: str, data: bytes) -> str:
 
 def read_header(data: bytes, suffix: str) -> Header:
     """Return the kind and size of the picture in `data`, without decoding.
+
     Raises UnreadableFile for empty data, other files and too many pixels.
     """
     if not data:
@@ -203,6 +207,7 @@ def read_header(data: bytes, suffix: str) -> Header:
 
 def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:
     """Convert `image` to uint8 [H, W, 4]; also return a note about a conversion, or ''.
+
     key: the transparent colour, in `depth` bits per channel.
     """
     if image.mode.startswith("I") or image.mode == "F":
@@ -253,6 +258,7 @@ def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
 
 def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
     """Return a JPEG file without comments, profiles and EXIF, and its EXIF block, or b''.
+
     Pillow parses EXIF while opening a file, and damaged EXIF would lose the picture. A damaged rest is kept: the
     decoder reports it.
     """
@@ -274,6 +280,7 @@ def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
 
 def apply_exif_orientation(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
     """Rotate or mirror a picture as `exif` says; also return whether it was changed.
+
     Damaged EXIF changes nothing, unless the orientation entry is intact.
     """
     found = Image.Exif()

@@ -39,6 +39,7 @@ class _FrameCounts:
 @dataclass(frozen=True, eq=False, slots=True)
 class Animation:
     """The frames of a picture file.
+
     rgba: uint8 [N, H, W, 4]. durations_ms: display time of each frame; () for a still picture.
     """
 
@@ -48,6 +49,7 @@ class Animation:
 
 def read_animation(data: bytes, suffix: str) -> Animation:
     """Read all frames of a picture file, repeated frames included; a still picture has one frame.
+
     suffix: as for `decode`. Raises UnreadableFile for unreadable files, damaged animations and more than MOST_FRAMES
     frames.
     """
@@ -68,6 +70,7 @@ def read_animation(data: bytes, suffix: str) -> Animation:
 
 def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssue]:
     """Yield the picture in `data`, or the differing frames of an animation ('frame 1', 'frame 5'), and issues.
+
     Yields at least one picture. Raises UnreadableFile before the first picture, for any invalid data, and never
     afterwards. suffix: as for `decode`.
     """
@@ -111,6 +114,7 @@ def _encoded_frames(data: bytes, counts: _FrameCounts) -> Iterator[EncodedFrame]
 
 def _rendered(frames: Iterator[EncodedFrame], suffix: str, counts: _FrameCounts) -> Iterator[Decoded]:
     """Yield the screen after each frame, colour zeroed under alpha 0, until a limit or a damaged frame.
+
     Raises UnreadableFile for a damaged first frame. The issues are those of the frame's picture.
     """
     screen = np.zeros((0, 0, 4), np.uint8)

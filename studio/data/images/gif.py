@@ -19,6 +19,7 @@ _DISPOSALS = {2: Disposal.CLEAR, 3: Disposal.RESTORE, 4: Disposal.RESTORE}
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
     """Yield the frames in order, without a limit. Raises UnreadableFile for truncated or damaged files.
+
     The screen has the size in the header, or the first frame's size if larger.
     """
     if len(data) < _SCREEN_BYTES:

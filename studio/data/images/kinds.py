@@ -136,28 +136,12 @@ def _webp(data: bytes) -> Header | None:
     return Header("WEBP", width & 0x3FFF, height & 0x3FFF)
 
 
-def _jpeg(_: bytes) -> Header:
-    return Header("JPEG")
-
-
-def _tiff(data: bytes) -> Header | None:
-    return Header("TIFF") if data[:4] in _TIFF_MAGICS else None
-
-
-def _ico(_: bytes) -> Header:
-    return Header("ICO")
-
-
 def _cursor(data: bytes) -> Header | None:
     return Header("ICO") if data.startswith(b"\0\0\2\0") else None  # some TGA files begin with the same bytes
 
 
 def _qoi(data: bytes) -> Header:
     return Header("QOI", *_unpack(">4xII", data))
-
-
-def _xpm(_: bytes) -> Header:
-    return Header("XPM")
 
 
 def _ppm(data: bytes) -> Header | None:
@@ -189,11 +173,10 @@ _READERS = (
     (b"GIF8", _gif),
     (b"BM", _bmp),
     (b"RIFF", _webp),
-    (b"\xff\xd8\xff", _jpeg),
-    (b"II", _tiff),
-    (b"MM", _tiff),
-    (b"\0\0\1\0", _ico),
+    (b"\xff\xd8\xff", lambda _: Header("JPEG")),
+    *((magic, lambda _: Header("TIFF")) for magic in _TIFF_MAGICS),
+    (b"\0\0\1\0", lambda _: Header("ICO")),
     (b"qoif", _qoi),
-    (b"/* XPM */", _xpm),
+    (b"/* XPM */", lambda _: Header("XPM")),
 )
 _BY_SUFFIX: dict[str, Callable[[bytes], Header | None]] = {"TGA": _tga, "ICO": _cursor, "PPM": _ppm, "PCX": _pcx}

@@ -25,6 +25,7 @@ _MOST_CHUNKS = 100_000
 @dataclass(frozen=True, slots=True)
 class Png:
     """A checked PNG file.
+
     data: the file without irrelevant chunks. depth: bits per channel. key: the transparent colour (one grey value, or
     red, green and blue) in `depth` bits; None without, or with alpha in palette or pixels. animated: has several
     frames.
@@ -114,6 +115,7 @@ _LARGEST_SHARED = 768  # bytes of a full palette; every frame gets a copy, so la
 
 def split_frames(data: bytes) -> Iterator[EncodedFrame]:
     """Yield the frames in order, without a default image that is not a frame; nothing for a still PNG.
+
     Raises UnreadableFile for truncated or damaged files.
     """
     header = control = b""

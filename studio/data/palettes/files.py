@@ -27,6 +27,7 @@ def palette_formats() -> tuple[PaletteFormat, ...]:
 
 def load_palette(path: Path) -> Palette:
     """Load a palette file; a palette without a name gets the file's name.
+
     The contents decide the format; the suffix decides if several formats or none match. Raises BadInputError, with the
     faulty line if known.
     """
@@ -48,6 +49,7 @@ def load_palette(path: Path) -> Palette:
 
 def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path:
     """Save a palette in the format of the suffix of `path`; return the path used.
+
     An existing file is replaced only with `replace`; otherwise the new file gets another name. Raises UsageError for an
     unknown suffix or a format that can't hold the palette, and ExportError if writing fails.
     """

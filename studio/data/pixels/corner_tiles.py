@@ -23,6 +23,7 @@ _CORNERS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], bo
 
 def corner_kinds() -> NDArray[np.bool_]:
     """Return whether each corner of each tile, row by row, has the second terrain: bool [16, 4].
+
     Order: upper left, upper right, lower left, lower right.
     """
     right, below = np.roll(_CORNERS, -1, 1), np.roll(_CORNERS, -1, 0)
@@ -45,6 +46,7 @@ def split_tiles(picture: Rgba) -> Rgba:
 @dataclass(frozen=True, eq=False)
 class TileMap:
     """Terrain and ties of the 4 x 4 picture, for tiles of `size` pixels.
+
     share: float32 [4 * size, 4 * size], share of the second terrain at each pixel. ties: int64 [4 * size, 4 * size];
     pixels with equal numbers must be equal.
     """

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from studio.core import records
 from studio.core.arrays import Rgba
 from studio.data.images.canvas import as_uint32
+from studio.data.images.components import label_components
 
 Mask = NDArray[np.bool_]  # [S, S]
 Point = tuple[int, int]  # x and y of a pixel, from the upper left corner
 Tool = Literal["pencil", "rectangle", "bucket", "wand"]
-_Numbers = NDArray[np.int64]
 
 _MOST_STEPS = 100  # undo limit
 
@@ -76,40 +76,9 @@ def same_colour_mask(sprite: Rgba, place: Point) -> Mask:
 
 
 def flood_fill_mask(sprite: Rgba, place: Point) -> Mask:
-    """Return the pixels of `same_colour_mask` connected to `place` horizontally or vertically.
-    Uses runs, adjacent pixels of a row: even a maze takes only milliseconds.
-    """
-    size = len(sprite)
-    width = size + 2  # gaps at both ends: no run continues in the next row
-    flat = np.pad(same_colour_mask(sprite, place), ((0, 0), (1, 1))).reshape(-1)
-    turns = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-    first, end = turns[::2], turns[1::2]
-    group = _groups(len(first), *_touching(first, end, width))
-    start = np.searchsorted(first, place[1] * width + place[0] + 1, "right") - 1
-    within = group == group[start]
-    marks = np.zeros(len(flat) + 1, np.int8)
-    marks[first[within]], marks[end[within]] = 1, -1
-    return marks[:-1].cumsum(dtype=np.int8).astype(np.bool_).reshape(size, width)[:, 1:-1]
-
-
-def _touching(first: _Numbers, end: _Numbers, width: int) -> tuple[_Numbers, _Numbers]:
-    """Return the pairs of touching runs, upper and lower run. A run: flat indices from `first` to `end`."""
-    low = np.searchsorted(end, first + width, "right")
-    counts = np.searchsorted(first, end + width, "left") - low
-    above = np.arange(len(first)).repeat(counts)
-    return above, np.arange(len(above)) + (low - counts.cumsum() + counts).repeat(counts)
-
-
-def _groups(count: int, one: _Numbers, other: _Numbers) -> _Numbers:
-    """Return the lowest number in the group of each of `count` items; items one[i] and other[i] share a group."""
-    group = np.arange(count)
-    while True:
-        low, high = np.minimum(group[one], group[other]), np.maximum(group[one], group[other])
-        if (low == high).all():
-            return group
-        np.minimum.at(group, high, low)
-        while (group != group[group]).any():
-            group = group[group]
+    """Return the pixels of `same_colour_mask` connected to `place` horizontally or vertically."""
+    label = label_components(same_colour_mask(sprite, place), diagonal=False)
+    return np.asarray(label == label[place[1], place[0]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +189,7 @@ class EditHistory:
 
 class NamedSprite(NamedTuple):
     """A sprite, uint8 [H, W, 4], with its name, class and source.
+
     class_name, source: '' if unknown. source: JSON of a `ModelSource`.
     """
 

@@ -75,6 +75,7 @@ class SideLines:
     def resemblance(self, distance: int) -> float:
         """Return the evidence that tiles repeat every `distance` lines: pixels match there, and less at shorter
         distances.
+
         Tiles also match at twice their size, so the match at a half and a third of the distance is subtracted.
         """
         if not SMALLEST_TILE <= distance < self.last - self.first:
@@ -117,6 +118,7 @@ class SideLines:
 @dataclass(frozen=True, eq=False, slots=True)
 class TileSizes:
     """The best start of the first tile for each spacing and tile size: arrays [spacing, size].
+
     score: float64, -inf for impossible sizes. start: int64, in pixels.
     """
 
@@ -177,6 +179,7 @@ class TileSizes:
 
 def _rest_rarity(rest: Ints, start: Ints, spacing: Ints, busy_before: Ints, used: int) -> Floats:
     """Return the log-odds against the lines behind the last tile. A grid with equal margins has `rest` == `start`.
+
     rest: number of lines behind the last tile. used: lines up to the end of one more tile. A page with further empty
     lines need not end with a whole tile.
     """

@@ -19,6 +19,7 @@ Ints = NDArray[np.int64]
 @dataclass(frozen=True, eq=False, slots=True)
 class SummedAreaTable:
     """Summed-area table of the foreground pixels of a picture: counts pixels in any box at once.
+
     sums: uint32 [H + 1, W + 1], number of foreground pixels above and to the left.
     """
 
@@ -37,6 +38,7 @@ class SummedAreaTable:
 @dataclass(frozen=True, eq=False, slots=True)
 class GridCells:
     """The whole tiles of a grid over a picture.
+
     lefts, tops: int64 [columns] and [rows], in pixels. filled: bool [rows, columns], tiles with foreground: the
     sprites. right, below: width and height in pixels of the strips behind the last tiles; 0 for background strips, and
     for margins and lines like those before and between the tiles.
@@ -74,6 +76,7 @@ def find_cells(grid: SheetGrid, foreground: SummedAreaTable) -> GridCells:
 
 def _strip(sums: NDArray[np.uint32], starts: Ints, tile: int, margin: int, spacing: int) -> int:
     """Return the size in pixels of the strip behind the last tile along one side, `right` or `below` of GridCells.
+
     sums: uint32 [side + 1], number of foreground pixels before each line. starts: first line of each tile.
     """
     end = int(starts[-1]) + tile if len(starts) else 0

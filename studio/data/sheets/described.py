@@ -27,6 +27,7 @@ _EXTRUDED = 2  # pixels around a box: packers fill them with copies of the box's
 @dataclass(frozen=True, eq=False, slots=True)
 class SkippedRegion:
     """A region that can't be used, with the reason.
+
     number: index of the region in the description. group: a name of QUARANTINE_GROUPS.
     """
 
@@ -38,6 +39,7 @@ class SkippedRegion:
 @dataclass(frozen=True, eq=False, slots=True)
 class DescribedSheet:
     """A picture with its usable regions.
+
     rgba: uint8 [H, W, 4], straight alpha, colour zeroed under alpha 0. source: printable name of the description.
     regions: region and box inside the picture, by the region's index. remark: sentence about a mismatch between
     description and picture; '' without.
@@ -133,6 +135,7 @@ def _source(atlas: Atlas) -> str:
 
 def _straight(rgba: Rgba) -> Rgba:
     """Convert premultiplied RGBA to straight alpha: uint8 [H, W, 4], a copy.
+
     A colour value above alpha proves straight alpha: the copy is then unchanged.
     """
     colour, alpha = rgba[..., :3].astype(np.uint16), rgba[..., 3:].astype(np.uint16)
@@ -144,6 +147,7 @@ def _straight(rgba: Rgba) -> Rgba:
 
 def _at_size_of(rgba: Rgba, atlas: Atlas) -> tuple[Sequence[Region], str]:
     """Return the regions scaled to the picture's size, with a remark if the described size differs.
+
     Raises UnreadableFile if the scaled regions have fractions of pixels.
     """
     height, width = rgba.shape[:2]

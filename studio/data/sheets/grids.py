@@ -29,6 +29,7 @@ _COMES_OUT_EVEN = 0.5  # factor if the picture is a whole number of tiles
 @dataclass(frozen=True, slots=True)
 class GridCandidate:
     """A possible grid of a picture, with log-odds.
+
     score: against other grids. parted: that the picture consists of several sprites, judged by the pixels.
     """
 
@@ -47,6 +48,7 @@ def background_pixel(pixels: NDArray[np.uint32]) -> int:
 
 def propose_grid(rgba: Rgba) -> SheetGrid | None:
     """Return the likeliest grid of at least two tiles in uint8 [H, W, 4] with colour zeroed under alpha 0.
+
     None without evidence: a single sprite, too few tiles, or ground that continues across tiles.
     """
     best = next(iter(grid_candidates(rgba)), None)
@@ -55,6 +57,7 @@ def propose_grid(rgba: Rgba) -> SheetGrid | None:
 
 def grid_candidates(rgba: Rgba) -> list[GridCandidate]:
     """Return the likeliest grids of at least two tiles, best first.
+
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
     scale = upscaling_factor(rgba)

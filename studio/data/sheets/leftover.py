@@ -14,6 +14,7 @@ _LIKELY = 0.5  # lowest confidence of a grid proposed to the user
 
 def describe_leftover(rgba: Rgba, grid: SheetGrid) -> str:
     """Return a sentence about the strips behind the last tiles of a sheet, and about a grid without such strips.
+
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0. '' without strips or with background only.
     """
     foreground = SummedAreaTable.of(rgba)

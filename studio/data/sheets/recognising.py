@@ -47,6 +47,7 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles 
 @dataclass(frozen=True, slots=True)
 class SheetCandidate:
     """A possible grid of a picture. sprites: number of tiles with foreground.
+
     score: log-odds against other grids of the picture. sheet: log-odds that the picture is a sheet. strip: the grid has
     a single row or column; one side of its tiles is a side of the picture and may include margins. rest: width and
     height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
@@ -62,6 +63,7 @@ class SheetCandidate:
 
 def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
     """Return the possible grids of a picture, likeliest first; () for nearly every single sprite.
+
     rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
     """
     if not _may_hold_several(rgba):
@@ -102,6 +104,7 @@ def _alternating(filled: NDArray[np.bool_]) -> float:
 @dataclass(frozen=True, eq=False, slots=True)
 class _Crossings:
     """Where drawings continue from a row of a picture to the next row.
+
     filled: int64 [H + 1, W], number of foreground pixels above each row, by column. touching: bool [H, W], true where a
     pixel and the pixel above are both foreground.
     """
@@ -146,6 +149,7 @@ def _are_alike(above: NDArray[np.int64], below: NDArray[np.int64]) -> NDArray[np
 
 def _cut_through(cells: GridCells, crossings: _Crossings) -> float | None:
     """Return the share of horizontal borders between two filled tiles that cut through a drawing.
+
     None for too few borders.
     """
     both = cells.filled[1:] & cells.filled[:-1]
@@ -178,6 +182,7 @@ def _may_hold_several(rgba: Rgba) -> bool:
 
 def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
     """Whether lines that no drawing crosses, or lines beside them, divide a side or its visible part into equal parts.
+
     pixels: uint32 [n, m]. filled: bool [n, m], not background. loosely: a few pixels may cross.
     """
     content = np.flatnonzero(filled.any(axis=1))
@@ -230,6 +235,7 @@ class _Votes:
 
     def support(self, one: SheetCandidate, own: SheetCandidate | None) -> float:
         """Return the log-odds for a grid from the votes of other pictures. own: this picture's own vote.
+
         The height of a strip's tiles says nothing about tiles in rows: it may be the height of the page.
         """
         if own is not None:

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from studio.core.arrays import Rgba
 from studio.data.files.source_files import SourceImage, UnreadableFile
 from studio.data.images.canvas import as_rgba, as_uint32, clear_hidden, undo_upscaling
+from studio.data.images.components import Ints, label_components, runs_of
 from studio.data.options import MAX_SHEET_SPRITES, ImportOptions, SheetGrid
 from studio.data.sheets.cells import SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel
 
 _FEWEST_PIXELS = 6  # of a sprite; fewer are a spark of the sprite beside, or dirt
 _NEAR = 4  # largest distance of a spark to the box of its sprite, in pixels
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,6 +33,7 @@ class PackedSprite:
 @dataclass(frozen=True, eq=False, slots=True)
 class _Components:
     """Connected components of a picture.
+
     label: int32 [H, W], component of each pixel, -1 for background. boxes: int64 [n, 4], left, top, right and bottom
     (exclusive). pixels: int64 [n], size of each component.
     """
@@ -47,6 +47,7 @@ def slice_sheet(
     picture: SourceImage, sheet: str, options: ImportOptions, own_grid: SheetGrid | None = None
 ) -> Sequence[SourceImage]:
     """Return the sprites of a picture if `options` slice it, else the picture alone.
+
     sheet: its name for users. own_grid: grid detected or set for this picture. Raises UnreadableFile for too many
     sprites.
     """
@@ -69,6 +70,7 @@ def slice_sheet(
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
     """Whether a picture, at its original size, fits the canvas set by the user, and so is a single sprite.
+
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
     return options.size > 0 and max(undo_upscaling(rgba, options.shrink).shape[:2]) <= options.size
@@ -104,6 +106,7 @@ def grid_from_options(options: ImportOptions) -> SheetGrid:
 
 def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
     """Return row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] with foreground.
+
     Raises UnreadableFile for too many.
     """
     cells = find_cells(grid, SummedAreaTable.of(rgba))
@@ -117,6 +120,7 @@ def slice_grid(rgba: Rgba, grid: SheetGrid) -> list[tuple[int, int, Rgba]]:
 
 def slice_packed(rgba: Rgba, gap: int) -> list[PackedSprite]:
     """Return every sprite of uint8 [H, W, 4] in reading order, with background in place of its neighbours.
+
     A sprite is a group of pixels connected, also diagonally, across up to `gap` background pixels. Sparks (tiny
     components) join a near sprite; others are dropped. Raises UnreadableFile for too many sprites.
     """
@@ -142,8 +146,8 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
         rows[:, step : step + width] |= filled
     for step in range(gap + 1):
         blocks[step : step + height] |= rows
-    label = _labelled(blocks)[:height, :width]
-    row, start, end = _runs(filled)
+    label = label_components(blocks, diagonal=True)[:height, :width]
+    row, start, end = runs_of(filled)
     numbers, label_of = np.unique(label[row, start], return_inverse=True)
     check_sprite_count(len(numbers))
     renumbered = np.full(int(label.max(initial=-1)) + 2, -1, np.int32)  # the last entry maps -1 to -1
@@ -154,32 +158,6 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
         np.minimum.at(boxes[:, side], label_of, low)
         np.maximum.at(boxes[:, side + 2], label_of, high)
     return _Components(label, boxes, np.bincount(label_of, end - start, len(numbers)).astype(np.int64))
-
-
-def _runs(filled: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
-    """Return row, first column and end column (exclusive) of every run of filled pixels, in reading order."""
-    steps = np.diff(np.pad(filled, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    row, start = np.nonzero(steps == 1)
-    return row, start, np.nonzero(steps == -1)[1]
-
-
-def _labelled(filled: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Label connected pixels, also diagonally, with equal numbers: int32 [H, W], -1 for background."""
-    row, start, end = _runs(filled)
-    line = filled.shape[1] + 2  # longer than a row: runs of other rows never touch
-    first = np.searchsorted(row * line + end, (row + 1) * line + start, "left")
-    last = np.searchsorted(row * line + start, (row + 1) * line + end, "right")
-    count = np.maximum(last - first, 0)
-    above = np.repeat(np.arange(len(row)), count)
-    below = np.arange(len(above)) - np.repeat(np.cumsum(count) - count - first, count)
-    parent = np.arange(len(row), dtype=np.int32)
-    while ((one := parent[above]) != (other := parent[below])).any():
-        np.minimum.at(parent, np.maximum(one, other), np.minimum(one, other))
-        while (parent != parent[parent]).any():
-            parent = parent[parent]
-    label = np.full(filled.shape, -1, np.int32)
-    label[filled] = np.repeat(parent, end - start)
-    return label
 
 
 def _with_sparks(parts: _Components) -> _Components:

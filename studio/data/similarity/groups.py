@@ -43,6 +43,7 @@ Pairs = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class NearDuplicates:
     """Near duplicates in a set of sprites.
+
     copies: int64 [P, 2], pairs of moved, mirrored or recoloured copies. similar: pairs that differ in a few pixels.
     """
 
@@ -52,6 +53,7 @@ class NearDuplicates:
 
 def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
     """Return the group of each sprite by its file: int64 [N].
+
     first: int64 [N], index of the first sprite of the same file. is_of_sheet: bool [N], whether the file is a sheet.
     labels: int64 [N], classes. A sheet with more than a tenth of its class is split into runs of eight sprites, to
     leave enough for validation; animations with too many frames are split as well.
@@ -67,6 +69,7 @@ def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray
 
 def group_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
     """Return the sprites with near duplicates in one group; yields Progress.
+
     Sprites of a file already share a group (see `groups_by_file`). Groups of copies are joined first, then groups of
     sprites that differ in a few pixels, most similar first. No group grows beyond a tenth of its class: a long chain of
     near duplicates is cut at its weakest link. cache_dir: folder where the pairs are stored for later calls.
@@ -111,6 +114,7 @@ def _search(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
 
 def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
     """Return the pairs from a file's arrays, int64 [P, 2] and [4, Q]. Raises ValueError for invalid arrays.
+
     count: number of sprites.
     """
     if copies.ndim != 2 or copies.shape[1] != 2 or similar.ndim != 2 or len(similar) != 4:
@@ -133,6 +137,7 @@ class _Groups:
 
     def join(self, pairs: Pairs, always: int) -> None:
         """Join the groups of the pairs, int64 [P, 2], in order, unless a group would become too large.
+
         always: size up to which a group may grow in any class.
         """
         largest = np.maximum(always, self._tenth)
@@ -161,6 +166,7 @@ def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
     """Return pairs of sprites that are equal except for colours, position and mirroring: int64 [P, 2].
+
     Yields Progress.
     """
     first: dict[bytes, int] = {}
@@ -176,6 +182,7 @@ def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
 
 def _drawing_digest(pixels: NDArray[np.uint32]) -> bytes | None:
     """Return a digest of a sprite, uint32 [S, S], that its recolours, mirror images and moved copies share.
+
     Colours are numbered in order of appearance. None for sprites with too few or too many colours.
     """
     seen = pixels != 0

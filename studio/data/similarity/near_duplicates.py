@@ -34,6 +34,7 @@ _MOVES = (0, -1, 1)  # in pixels: a stray pixel shifts the centre
 @dataclass(frozen=True, eq=False)
 class SimilarPairs:
     """Pairs of similar sprites, sorted by the second, then by the first.
+
     first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], number of differing
     pixels.
     """
@@ -151,6 +152,7 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
 
 def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Event, None, NDArray[np.int64]]:
     """Return the candidates that may be similar, judged by a few rows of one channel.
+
     Reads only these pixels. No similar pair is lost: a difference in these rows is a difference of the sprites.
     """
     size = rgba.shape[1]
@@ -198,6 +200,7 @@ def _green(
     rgba: Rgba, chosen: NDArray[np.int64], geometry: _Geometry, mirrored: NDArray[np.bool_], rows: NDArray[np.int64]
 ) -> NDArray[np.int16]:
     """Return the premultiplied green of some rows of selected sprites, centred: int16 [P, rows, S + 2].
+
     The result has an empty border; a row outside the canvas is empty.
     """
     size, side = rgba.shape[1], mirrored.astype(np.int64)
@@ -220,6 +223,7 @@ def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the number of differing pixels of sprites uint8 [P, S, S, 4] and others, for the best of some moves.
+
     int64 [P]; -1 for too many.
     """
     second = np.where(mirrored[:, None, None, None], second[:, :, ::-1], second)

@@ -36,6 +36,7 @@ def entry_path(
     sources: Sequence[str],
 ) -> Generator[int, None, Path]:
     """Return the cache file for an import of exactly these files with these options, existing or not.
+
     Yields the number of processed files from time to time.
     """
     reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
@@ -70,6 +71,7 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
 
 def save_import(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
     """Save an import and remove old entries beyond the limits. Yields the number of saved sprites. Raises OSError.
+
     Returns the import with many sprites mapped from the file, which frees their memory.
     """
     extra = {

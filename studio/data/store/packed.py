@@ -88,6 +88,7 @@ def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None
 
 def link_or_save(sprites: Sprites, path: Path) -> Generator[int, None, None]:
     """Like `save_in_slices`, but hard-link the packed file that the sprites are mapped from, which takes no space.
+
     Sprites on another drive, or with changed groups, are copied in slices.
     """
     if sprites.stored is not None:
@@ -118,6 +119,7 @@ def load(path: Path) -> Sprites:
 
 def load_in_slices(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
     """Generator version of `load`: yields the number of checked sprites; returns sprites and `extra`.
+
     Large files are memory-mapped.
     """
     try:
@@ -196,6 +198,7 @@ def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tupl
 
 def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], int]:
     """Return a safetensors header, its metadata, and the offset of the arrays.
+
     The first eight bytes hold the header's length.
     """
     length = int.from_bytes(data[:8].tobytes(), "little")
@@ -219,6 +222,7 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
 
 def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> tuple[NDArray[np.uint8], int]:
     """Return a view of an array's bytes as uint8 in its shape, the last axis in bytes, and its offset.
+
     The header is not trusted: dtype, shape and offsets must match each other and the file.
     """
     about = about if isinstance(about, dict) else {}

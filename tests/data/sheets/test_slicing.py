@@ -201,11 +201,11 @@ def test_a_sheet_without_a_grid_says_what_to_do(tmp_path: Path) -> None:
 def test_too_many_sprites_are_refused(tmp_path: Path) -> None:
     rgba = np.random.default_rng(0).integers(1, 255, (200, 200, 4)).astype(np.uint8)
     path = write(tmp_path / "s.png", rgba)
-    with pytest.raises(BadInputError, match="at most 30,000"):
+    with pytest.raises(BadInputError, match="the limit is 30,000"):
         imported(path, sheets="grid", tile=1)
     specks = np.zeros((800, 800, 4), np.uint8)
     specks[::4, ::4] = 255
-    with pytest.raises(BadInputError, match="at most 30,000"):
+    with pytest.raises(BadInputError, match="the limit is 30,000"):
         run_to_end(find_packed(SheetPreview("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
 
 
