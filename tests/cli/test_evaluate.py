@@ -81,4 +81,4 @@ def test_a_regression_is_judged_beside_the_mean(regression_run: Path, studio: St
 
 
 def test_a_run_that_held_out_too_few_can_not_be_judged(generator_run: Path, studio: Studio) -> None:
-    assert "too few to judge" in studio("evaluate", generator_run, code=WRONG_USAGE).err
+    assert "too few" in studio("evaluate", generator_run, code=WRONG_USAGE).err

@@ -208,7 +208,7 @@ def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path
     first, second, third = (tmp_path / name for name in ("first", "second", "third"))
     studio(*training(folder, first, "generator"))
     err = studio(*training(folder, second, "generator", "--from", str(first), "--width", "32")).err
-    assert "Width: 16, as of the model that it starts from." in err and "starting from first" in err
+    assert "Width: 16, taken from the start model." in err and "starting from first" in err
     assert [one.title for one in RunDir(second).record().ancestors] == ["first"]
     assert "(24), from first" in studio("runs").out
     studio(*training(folder, third, "generator", "--from", "starter", "--steps", "1"))

@@ -105,7 +105,7 @@ def prepare_run(request: TrainingRequest) -> Generator[Event, None, Path]:
     from studio.engine.distributed.ranks import Ranks
     from studio.engine.training.create import create_run
 
-    Ranks(world_size=request.processes).check(request.config)
+    Ranks(world_size=request.processes).check_batch_size(request.config)
     run = _new_run(request)
     yield from create_run(run)
     return run.path

@@ -21,18 +21,18 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Control:
-    """Flags that a running training polls between its ticks and other events, and the live model that it lends."""
+    """The flags that a running training polls between ticks, and the live model that it shares."""
 
     stop: bool = False
-    give_up: bool = False  # fail when the disk can't be written, instead of trying again
+    give_up: bool = False  # raise UnwritableError instead of trying again
     sample_now: bool = False
     checkpoint_now: bool = False
-    is_paused: bool = False  # nobody advances the generator
+    is_paused: bool = False  # the generator is not being advanced
     live: TrainedModel | None = None
 
 
 def until_stopped(events: Events, control: Control) -> Events:
-    """Hand on `events` until they end or `control.stop` is set."""
+    """Forward `events` until they end or `control.stop` is set."""
     while not control.stop and (event := next(events, None)) is not None:
         yield event
 
@@ -40,7 +40,8 @@ def until_stopped(events: Events, control: Control) -> Events:
 def retry_until_writable(
     control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Event, None, T]:
-    """Call `write` until the disk takes it and return its result; yields Halted after each failure.
+    """Call `write` until the disk accepts the data, and return its result; yields Blocked after each
+    failure.
 
     Raises UnwritableError when `control.give_up` is set.
     """

@@ -1,10 +1,10 @@
-"""What a training and other processes say to each other while it goes on, through two files in its run's folder.
+"""The two files in a run folder through which a training and other processes communicate.
 
-    live.json    the training says that it goes on, and what metrics.jsonl does not tell; gone when it has ended
-    asked.json   another process asks it to pause, to stop, or to save
+    live.json    the training's heartbeat and state; removed when the training ends
+    asked.json   requests from other processes: pause, stop, save
 
-So a run is watched and steered alike whether it is trained on this machine or on one that shares the folder. Nobody's
-clock is compared with another's. No torch here.
+This works for trainings on this machine and on machines that share the folder. Clocks of different machines are never
+compared.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """live.json.
+    """The content of live.json.
 
-    beat: how often it has been written: as long as that changes, somebody trains. first_step, elapsed_s, train_count,
-    heldout_count, precision: as in RunStarted. can_pause: whether it pauses when it is asked to. halted: why it can't
-    go on for now. eta_s, epoch: as in LossChunk; None while unknown.
+    beat: a counter; a training is alive while it changes. first_step, elapsed_s, train_count, heldout_count, precision:
+    as in RunStarted. can_pause: whether the training pauses on request. halted: the error that blocks it now, or ''.
+    eta_s, epoch: as in LossChunk; None while unknown.
     """
 
     beat: records.Count
@@ -47,7 +47,9 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 class ControlRequest(msgspec.Struct, frozen=True):
-    """asked.json. saves, samples: how often a checkpoint, and live samples, were asked for since the training began."""
+    """The content of asked.json. saves, samples: how many checkpoints and live samples were requested
+    since the start.
+    """
 
     stop: bool = False
     pause: bool = False
@@ -56,7 +58,7 @@ class ControlRequest(msgspec.Struct, frozen=True):
 
 
 def read_heartbeat(run: Path) -> Heartbeat | None:
-    """What a training says; None where none does."""
+    """Return a run's heartbeat; None if no training writes one."""
     return _read(run / HEARTBEAT_FILE, Heartbeat)
 
 
@@ -75,9 +77,9 @@ def write_heartbeat(run: Path, live: Heartbeat) -> None:
 
 
 def clear_control_files(run: Path) -> None:
-    """The training has ended: nothing is said or asked any more."""
+    """Remove live.json and asked.json after a training has ended."""
     for name in (HEARTBEAT_FILE, REQUEST_FILE):
-        with contextlib.suppress(OSError):  # a drive that is gone: who watches will miss the beat
+        with contextlib.suppress(OSError):  # drive unplugged: watchers will notice the missing heartbeat
             files.remove(run / name)
 
 
@@ -102,7 +104,9 @@ def send_request(
 
 
 def _asked_before(path: Path) -> ControlRequest:
-    """Return the requests in asked.json. Raises RunError for an unreadable file: to replace it would end a pause."""
+    """Return the earlier requests in asked.json. Raises RunError if the file is unreadable: replacing it
+    would end a pause.
+    """
     try:
         with wrap_read_errors(path):
             return records.parse(files.retry_in_use(path.read_bytes), ControlRequest)
@@ -114,7 +118,7 @@ def _asked_before(path: Path) -> ControlRequest:
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
-    """None where there is no such file, or none that can be read: it is written again soon."""
+    """Return the parsed file, or None if it is missing or unreadable, because it is written again soon."""
     try:
         return records.parse(path.read_bytes(), kind)
     except (OSError, ValueError):

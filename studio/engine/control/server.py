@@ -1,4 +1,4 @@
-"""Publish a training's heartbeat in the run folder, and execute the requests that other processes write there."""
+"""Publish a training's heartbeat in its run folder and execute the requests of other processes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ POLL_S = 0.25  # between two reads of asked.json
 
 
 class RunControlServer(Observer):
-    """Publishes a training's heartbeat in its run folder and executes the requests in asked.json.
+    """Publishes a training's heartbeat in the run folder and executes the requests in asked.json.
 
-    A daemon thread writes the heartbeat and reads asked.json while nothing advances the training, for example during
-    the window's pause.
+    A daemon thread does both while nothing advances the training, for example while the window has paused it.
     """
 
     def __init__(self, control: Control, *, can_pause: bool) -> None:
@@ -46,8 +45,8 @@ class RunControlServer(Observer):
         self._has_ended = threading.Event()
 
     def before(self, event: Event) -> None:
-        """Copy figures of the event into the heartbeat. Done before the event is yielded, because its receiver may
-        pause the training for hours.
+        """Update the heartbeat from the event. This runs before the event is yielded: its receiver may
+        pause for hours.
         """
         if isinstance(event, RunStarted):
             self._start(event)
@@ -61,12 +60,12 @@ class RunControlServer(Observer):
         self._write_heartbeat(at_once=isinstance(event, Blocked))
 
     def after(self, event: Event) -> Events:
-        """Execute requests, and wait while a pause is requested: yields a Notice before and after the pause."""
+        """Execute requests, and wait while a pause is requested; yields a Notice before and after the pause."""
         if self._run is None:
             return
         self._poll_requests()
         if self._must_pause():
-            yield Notice("info", "Paused, as was asked in the run's folder.", "It goes on when that is asked.")
+            yield Notice("info", "Paused on request.", "Training resumes when another process requests it.")
             self._set_pausing(True)
             while self._must_pause():
                 time.sleep(POLL_S)
@@ -74,7 +73,7 @@ class RunControlServer(Observer):
                 self._poll_requests()
             self._set_pausing(False)
             if not self._control.stop:
-                yield Notice("info", "It goes on.")
+                yield Notice("info", "Training resumed.")
 
     def close(self) -> None:
         """Stop the heartbeat and remove both files."""
@@ -84,7 +83,7 @@ class RunControlServer(Observer):
             clear_control_files(self._run)
 
     def _start(self, started: RunStarted) -> None:
-        """Begin to publish a training; after a rollback, publish it anew."""
+        """Start to publish a training, or publish it again after a rollback."""
         with self._lock:
             is_first, self._run, self._done = self._run is None, started.path, ControlRequest()
             self._heartbeat = Heartbeat(

@@ -1,6 +1,6 @@
-"""Watching a run that another process trains, by what it writes into the run's folder. No torch here.
+"""Watch a run that another process trains, through the files in its run folder.
 
-The folder may be on a drive that another machine shares, or be brought up to date from one by and by.
+The folder may be on a shared drive, or be synchronized from another machine.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from studio.engine.runs.listing import resume_hint
 from studio.engine.runs.metrics import CheckpointLine, LossLine, MetricsLine, QualityLine, ResumeLine, ValidationLine
 from studio.engine.runs.samples import SampleReader
 
-_QUIET_S = 6.0  # without a beat, before the lock is looked at
-_LOST_S = 60.0  # without a beat, where no lock tells whether anybody trains
+_QUIET_S = 6.0  # without a heartbeat, before the lock is checked
+_DEAD_S = 60.0  # without a heartbeat, on drives without locks
 
 
 @dataclass(frozen=True)
 class TrainingSeen(Event):
-    """The end of a look. live: what the training says; None: none is heard of yet. silent_s: since when that is so, or
-    since when `live` is the same.
+    """The end of a poll. live: the training's heartbeat; None before the first. silent_s: seconds since
+    the last change.
     """
 
     live: Heartbeat | None
@@ -57,58 +57,59 @@ class TrainingSeen(Event):
 
 @dataclass(frozen=True)
 class TrainingLost(Event):
-    """The training has failed, or has ended without saying so; why, as in StudioError."""
+    """The training has failed, or has ended without a message. title, hint: as in StudioError."""
 
     title: str
     hint: str
 
 
 class RunWatcher:
-    """Looks at a run over and over: at first at all that it has, then at what is new. Used in one thread.
+    """Polls a run folder for the events of its training. Use it in one thread.
 
-    Raises RunError where there is no run.
+    The first poll returns the whole history, later polls only new events. Raises RunError if there is no run.
     """
 
     def __init__(self, path: Path) -> None:
         self.record: RunRecord = RunDir(path).record()
         self._run = RunDir(path)
         self._samples = SampleReader(path, self.record.size)
-        self._tail: MetricsTail | None = None  # None before the first look
-        self._reached = 0, 0.0  # steps and seconds of training
+        self._tail: MetricsTail | None = None  # None before the first poll
+        self._reached = 0, 0.0  # steps, seconds of training
         self._adviser = Adviser(RunHistory(), self._used_up)
-        self._validated: Validated | None = None  # the newest, whose confusion matrix was not found yet
-        self._shown_step = -1  # of the newest samples that were handed on
+        self._validated: Validated | None = None  # the newest, until its confusion matrix appears
+        self._shown_step = -1  # step of the newest yielded samples
         self._live: Heartbeat | None = None
-        self._heard_s = time.monotonic()
-        self._has_lock = False  # whether its lock was seen: not on every shared drive
+        self._last_beat_s = time.monotonic()
+        self._has_lock = False  # whether the lock was seen; not all shared drives have locks
 
     def poll(self) -> Events:
-        """What the training has done since the last look, as its own events; in the first one HistoryRead.
+        """Yield the training's events since the last poll: first HistoryRead, and RunStarted at the first
+        heartbeat.
 
-        RunStarted comes when it is first heard of. The last event is TrainingSeen, or RunFinished or TrainingLost when
-        there is nothing more to watch. Raises RunError.
+        The last event is TrainingSeen while the training runs, RunFinished or TrainingLost after its end. Raises
+        RunError.
         """
         if self._tail is None:
-            yield self._first_look()
-        is_first_word = self._listen()
-        if is_first_word and self._live is not None:
+            yield self._read_history()
+        is_first_beat = self._read_heartbeat()
+        if is_first_beat and self._live is not None:
             yield self._started(self._live)
-        has_ended = self._has_ended()  # before the last look: what is written until then is seen
-        yield from self._adviser.follow(self._news())
+        has_ended = self._has_ended()  # checked first, so that files written before the end are still read
+        yield from self._adviser.follow(self._new_events())
         yield from self._with_confusion()
         yield self._end() if has_ended else TrainingSeen(self._live, self._silent_s())
 
-    def _listen(self) -> bool:
-        """Read what the training says of itself; returns whether that is the first word of it."""
+    def _read_heartbeat(self) -> bool:
+        """Read live.json; returns whether this was the first heartbeat."""
         live = read_heartbeat(self._run.path)
         if live is None or live == self._live:
             return False
-        is_first_word, self._live, self._heard_s = self._live is None, live, time.monotonic()
-        if is_first_word:
+        is_first_beat, self._live, self._last_beat_s = self._live is None, live, time.monotonic()
+        if is_first_beat:
             self._has_lock = self._run.is_busy()
-        return is_first_word
+        return is_first_beat
 
-    def _first_look(self) -> HistoryRead:
+    def _read_history(self) -> HistoryRead:
         curves, path = CurveReader(self._run.path), self._run.path
         history, samples = curves.read(), self._samples.read()
         self._reached = trained_so_far(history)
@@ -119,20 +120,20 @@ class RunWatcher:
     def _used_up(self) -> float:
         return budget_used(self.record, *self._reached)
 
-    def _news(self) -> Events:
-        """What has been written since."""
+    def _new_events(self) -> Events:
+        """Yield the events of new lines in metrics.jsonl, and new live samples."""
         assert self._tail is not None
         _, added = self._tail.read()
         for line in added:
-            if (event := self._event_of(line)) is not None:
+            if (event := self._to_event(line)) is not None:
                 yield event
         for samples in self._samples.read():
             if samples.step > self._shown_step:
                 self._shown_step = samples.step
                 yield samples
 
-    def _event_of(self, line: MetricsLine) -> Event | None:
-        """The event that a line of metrics.jsonl was written for."""
+    def _to_event(self, line: MetricsLine) -> Event | None:
+        """Return the event for a line of metrics.jsonl; None for lines without an event."""
         match line:
             case LossLine():
                 self._reached = line.step + len(line.loss), line.elapsed_s
@@ -159,7 +160,7 @@ class RunWatcher:
         )  # fmt: skip
 
     def _with_confusion(self) -> Iterator[Validated]:
-        """The newest figures again, when the confusion matrix that belongs to them is there: it is written later."""
+        """Yield the newest Validated again when its confusion matrix has been written, which happens later."""
         validated, found = self._validated, read_confusion(self._run.path / CONFUSION_FILE)
         if validated is not None and found is not None and found[0] == validated.step:
             self._validated = None
@@ -174,20 +175,20 @@ class RunWatcher:
         )  # fmt: skip
 
     def _silent_s(self) -> float:
-        return time.monotonic() - self._heard_s
+        return time.monotonic() - self._last_beat_s
 
     def _has_ended(self) -> bool:
-        """Whether the training that was heard of has ended; also without a word: it was killed, or its machine has."""
+        """Return whether the training has ended, including by a kill or by a shutdown of its machine."""
         if self._live is None:
             return False
         if read_heartbeat(self._run.path) is None and self._run.progress().state != "training":
             return True
         if self._silent_s() < _QUIET_S or self._run.is_busy():
             return False
-        return self._has_lock or self._silent_s() > _LOST_S
+        return self._has_lock or self._silent_s() > _DEAD_S
 
     def _end(self) -> RunFinished | TrainingLost:
-        """How the training has ended, as its state.json says; it may begin again."""
+        """Return how the training ended, from state.json. It may start again later."""
         self._live = None
         progress = self._run.progress()
         match progress.state:

@@ -1,6 +1,4 @@
-"""Having a run trained by processes of their own, which torchrun starts: they outlive whoever started them. No torch
-here.
-"""
+"""Start torchrun from the window to train a run with several processes, which outlive the window."""
 
 from __future__ import annotations
 
@@ -15,65 +13,66 @@ from studio.core import worker_process
 from studio.core.errors import RunError, StudioError
 from studio.engine.runs.folder import PROCESS_LOG, RunDir, wrap_read_errors, wrap_write_errors
 
-_RESTARTS = 3  # by torchrun, after a process of the training has died
-_OWN_WORDS = re.compile(r"[IWE]\d{4} ")  # with which torchrun begins its lines
-_VERDICT = "failed (exitcode"  # in the line of torchrun that follows what the process has said
+_RESTARTS = 3  # restarts by torchrun after a process has died
+_OWN_WORDS = re.compile(r"[IWE]\d{4} ")  # start of a log line of torchrun
+_VERDICT = "failed (exitcode"  # in torchrun's line after the output of a failed process
 
 
 def can_launch() -> bool:
-    """Whether several processes can be started here that train one run."""
+    """Return whether this machine can train one run with several processes."""
     return sys.platform == "linux" and worker_process.can_start()
 
 
 class TrainingProcesses:
-    """The processes that train one run: so many, on devices of one kind.
-
-    `start` is called once, in any thread; the others at any time.
-    """
+    """The processes of one run, on devices of one kind. Call `start` once, from any thread."""
 
     def __init__(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
-        """kind: 'cuda', where each has a card of its own, or 'cpu'. more_min: as in `resumed_training`."""
+        """count: number of processes. kind: 'cuda', with a GPU for each process, or 'cpu'. more_min: as
+        in `resumed_training`.
+        """
         self.run = run
         more = ("--more-minutes", str(more_min)) if more_min else ()
         self._torchrun_words = ("--standalone", "--nproc-per-node", str(count), "--max-restarts", str(_RESTARTS))
         self._studio_words = ("resume", str(run.absolute()), "--device", kind, *more)
         self._lock = threading.Lock()
-        self._torchrun: subprocess.Popen[bytes] | None = None  # None until it is started
-        self._is_ended = False  # on purpose
+        self._torchrun: subprocess.Popen[bytes] | None = None  # None before `start`
+        self._is_ended = False  # by `end`
 
     def start(self) -> None:
-        """Start them, in a session of their own, so that no Ctrl+C here reaches them. Raises StudioError."""
+        """Start torchrun in a session of its own, so that Ctrl+C in this terminal does not reach it.
+        Raises StudioError.
+        """
         with self._lock, wrap_write_errors(self.run):
             if not self._is_ended:
                 with (self.run / PROCESS_LOG).open("wb") as log:
                     self._torchrun = self._started(log.fileno())
 
     def end(self) -> None:
-        """Have them end: what trains already stops and saves its work."""
+        """Terminate torchrun: a running training stops and saves its work."""
         with self._lock:
             self._is_ended = True
             if self._torchrun is not None:
                 self._torchrun.terminate()
 
     def is_running(self) -> bool:
-        """Whether they are there, or torchrun is about to start them again."""
+        """Return whether torchrun runs, also while it restarts the processes."""
         return self._torchrun is not None and self._torchrun.poll() is None
 
     def has_failed(self) -> bool:
-        """Whether they have ended with an error, and not on purpose."""
+        """Return whether torchrun ended with an error, without a call to `end`."""
         return not self._is_ended and self._torchrun is not None and self._torchrun.poll() not in (None, 0)
 
     def failure(self) -> StudioError:
-        """Why they have ended, as their run or else they themselves have said last."""
+        """Return why the processes ended, from state.json or the end of their log."""
         progress = RunDir(self.run).progress()
         if progress.state == "failed":
             return RunError(f"{self.run.name} has failed.", progress.message)
         with wrap_read_errors(self.run / PROCESS_LOG):
             said = last_output_lines((self.run / PROCESS_LOG).read_text("utf-8", "replace"))
-        return RunError(f"The processes that were to train {self.run.name} have ended.", said)
+        return RunError(f"The processes that train {self.run.name} have ended.", said)
 
     def _started(self, log: int) -> subprocess.Popen[bytes]:
-        """torchrun, which imports the studio from where it was imported here."""
+        """Start torchrun. PYTHONPATH makes its processes import the same studio."""
         command = ["-m", "torch.distributed.run", *self._torchrun_words, "-m", "studio", *self._studio_words]
         return subprocess.Popen(
             [sys.executable, *command],
@@ -86,7 +85,7 @@ class TrainingProcesses:
 
 
 def last_output_lines(log: str) -> str:
-    """What a process of a training has said before it ended, of all that it and torchrun have written."""
+    """Return the last two lines of a failed process from a log that it shares with torchrun."""
     lines = log.splitlines()
     verdicts = [number for number, line in enumerate(lines) if _VERDICT in line]
     before = lines[: verdicts[-1]] if verdicts else lines

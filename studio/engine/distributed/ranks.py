@@ -1,8 +1,9 @@
-"""One training by several processes, its ranks, which torchrun starts: each takes a part of every batch.
+"""The ranks of a distributed training: torchrun starts the processes, and each batch is shared between
+them.
 
-DistributedDataParallel makes their gradients one, so that all ranks take the same steps with the same weights. What is
-to be done next the first rank decides: it says so in torchrun's store, where the others look for it, so that no
-collective waits while the training is paused or samples are drawn. It alone locks the run's folder and writes to it.
+DistributedDataParallel averages gradients, so every rank takes the same steps with the same weights. Rank 0 decides
+what happens next and writes commands to torchrun's store. The other ranks poll the store, so no collective waits while
+the training is paused or draws samples. Only rank 0 locks and writes the run folder.
 """
 
 from __future__ import annotations
@@ -34,18 +35,15 @@ if TYPE_CHECKING:
 V = TypeVar("V", float, Tensor, float | Tensor)
 Loss = Callable[..., Tensor]
 
-_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}  # torch calls AMD's cards and their library so, too
-_SHORTEST_POLL_S, _LONGEST_POLL_S = 0.0005, 0.02  # between two looks into the store
-_STOP_TIMEOUT_S = 3.0  # of a rank that is asked to end, with the first one: that may be gone
+_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}  # torch uses both names for AMD GPUs, too
+_SHORTEST_POLL_S, _LONGEST_POLL_S = 0.0005, 0.02  # between two polls of the store
+_STOP_TIMEOUT_S = 3.0  # how long a stopping rank waits for rank 0, which may be dead
 _GONE = "Another process of this training has ended."
-_GO_ON = "Saved checkpoints are kept: resume the run. 'torchrun --max-restarts 3' does so by itself."
+_GO_ON = "Checkpoints are saved: resume the run. 'torchrun --max-restarts 3' resumes by itself."
 
 
 class StartCommand(msgspec.Struct, frozen=True, tag=True):
-    """A training begins, or goes on from a checkpoint; `step`: of that, or -1 where there is none.
-
-    minutes: as in RunProgress.
-    """
+    """Rank 0's command to start a training. step: the checkpoint to load, -1 for none. minutes: like RunProgress."""
 
     path: str
     step: int
@@ -53,10 +51,11 @@ class StartCommand(msgspec.Struct, frozen=True, tag=True):
     minutes: float
 
 
-class Tick(msgspec.Struct, frozen=True, tag=True):
-    """Steps are to be taken, with what they depend on beside the weights and their number; none: the training ends.
+class TickCommand(msgspec.Struct, frozen=True, tag=True):
+    """Rank 0's command to take steps, with the state that the steps depend on. steps: 0 ends the
+    training.
 
-    elapsed_s: of the training before them. nan_rollbacks, micro_batches: as in RunProgress.
+    elapsed_s: seconds of training before the steps. nan_rollbacks, micro_batches: like RunProgress.
     """
 
     steps: int
@@ -66,80 +65,88 @@ class Tick(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ranks:
-    """The processes of a training, as one of them sees them. Here it is the only one: nothing of this costs a thing."""
+    """The processes of a training, seen from this one. The base class is the only process, and its
+    methods do nothing.
+    """
 
     def __init__(self, rank: int = 0, world_size: int = 1, on_device: int = 1, *, is_alone: bool = True) -> None:
-        """rank: of this process. on_device: how many are on its device. is_alone: torchrun has no part in it."""
+        """on_device: number of processes on this process's device. is_alone: False under torchrun, even
+        with one process.
+        """
         self.rank, self.world_size, self.on_device, self.is_alone = rank, world_size, on_device, is_alone
-        self.in_sync = True  # no error has kept one of them from what all do together
+        self.in_sync = True  # False after an error inside a collective
 
     @property
     def is_first(self) -> bool:
-        """Whether this one decides and writes."""
+        """Whether this is rank 0, the rank that decides and writes."""
         return self.rank == 0
 
     @property
     def devices(self) -> int:
-        """How many devices all of them have."""
+        """The number of devices of the whole group."""
         return self.world_size // self.on_device
 
-    def check(self, config: TrainingConfig) -> None:
-        """Raise UsageError where a batch has too few sprites for all."""
+    def check_batch_size(self, config: TrainingConfig) -> None:
+        """Raise UsageError if a batch has fewer sprites than the group has ranks."""
         if config.batch_size < self.world_size:
             title = f"A batch of {config.batch_size} sprites can't be shared by {self.world_size} processes."
-            raise UsageError(title, "Take a larger batch size or fewer processes.")
+            raise UsageError(title, "Choose a larger batch size or fewer processes.")
 
-    def rows(self, batch_size: int) -> slice:
-        """Which sprites of a batch are this process's."""
+    def batch_slice(self, batch_size: int) -> slice:
+        """Return this rank's part of a batch."""
         return slice(batch_size * self.rank // self.world_size, batch_size * (self.rank + 1) // self.world_size)
 
-    def threads(self, all_of_them: int) -> int:
-        """How many of so many CPU threads are this process's while all train."""
-        return all_of_them
+    def thread_share(self, total: int) -> int:
+        """Return how many of `total` CPU threads this rank may use while every rank trains."""
+        return total
 
     def with_all_threads(self, events: Events) -> Events:
-        """The events of what this process does while the others wait: it computes with their threads as well."""
+        """Forward the events of rank 0's work during which other ranks wait, computing with the CPU
+        threads of every rank.
+        """
         return events
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """The sum of what each process has; a tensor is a scalar on the device."""
+        """Return the sum of a number or scalar over all ranks."""
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Return `loss`, a function of the network, so that its backward pass averages gradients over all ranks."""
+        """Return `loss`, a function of the network, with a backward pass that averages gradients over the ranks."""
         return loss
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
-        """What to go backward from, of this process's part of a loss."""
+        """Scale this rank's part of a loss, because DistributedDataParallel averages gradients that
+        should be summed.
+        """
         return loss
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
-        """Around a loss of a micro-batch, forward and backward, after which others follow: gradients are added up."""
+        """Skip the gradient all-reduce inside the block, for all micro-batches but the last."""
         return contextlib.nullcontext()
 
     def broadcast_weights(self, network: nn.Module) -> None:
-        """Give the network of every process the weights and buffers that it has in the first one."""
+        """Copy rank 0's weights and buffers into the network of every rank."""
 
     def collective(self) -> contextlib.AbstractContextManager[None]:
-        """Around what all processes do at once: after an error in it they are no longer in step."""
+        """Mark a block that runs on every rank at once: after an error in the block, `in_sync` is False."""
         return contextlib.nullcontext()
 
-    def send_command(self, message: StartCommand | Tick | None) -> None:
-        """Say to the others what is next; None: there is no more to do. Raises ProcessGoneError."""
+    def send_command(self, message: StartCommand | TickCommand | None) -> None:
+        """Send a command from rank 0 to the others; None ends them. Raises ProcessGoneError."""
 
     def set_current_run(self, path: Path | None) -> None:
-        """Have `current_run` give this run after a restart."""
+        """Store the run that torchrun's restart continues; None for no run."""
 
     def current_run(self) -> Path | None:
-        """The run that torchrun's restart is to go on with; None where nothing was begun before."""
+        """Return the run to continue after torchrun's restart; None if no run was started."""
         return None
 
-    def faults(self) -> contextlib.AbstractContextManager[None]:
-        """Turn what torch says of a process that has gone into a StudioError; other errors pass."""
+    def wrap_rank_errors(self) -> contextlib.AbstractContextManager[None]:
+        """Raise a StudioError instead of torch's error when another process has died."""
         return contextlib.nullcontext()
 
-    def take_oom_report(self) -> str:
-        """What a process has said of a step for which it had no memory; empty where none has. It is said once."""
+    def pop_oom_report(self) -> str:
+        """Return and delete a rank's out-of-memory report; '' without a report."""
         return ""
 
 
@@ -147,7 +154,9 @@ ALONE = Ranks()
 
 
 class _LossModule(nn.Module):
-    """A loss as a module, because DistributedDataParallel synchronizes gradients of a module's `forward` only."""
+    """The loss function as a module: DistributedDataParallel averages gradients only for calls of a
+    module's `forward`.
+    """
 
     def __init__(self, network: nn.Module, loss: Loss) -> None:
         super().__init__()
@@ -158,23 +167,23 @@ class _LossModule(nn.Module):
 
 
 class Group(Ranks):
-    """Processes that torchrun has started, all of which must make the same calls of what is marked as collective."""
+    """A training's ranks under torchrun. All ranks must make the same calls to collective methods."""
 
     def __init__(self, store: Store, rank: int, world_size: int, local_count: int, device: str) -> None:
-        """local_count: how many of them are on this machine. device: this one's, as torch calls it."""
-        from torch.distributed.distributed_c10d import PrefixStore  # not every torch has it
+        """local_count: ranks on this machine. device: this rank's device as torch writes it."""
+        from torch.distributed.distributed_c10d import PrefixStore  # missing in some builds of torch
 
         super().__init__(rank, world_size, local_count if device == "cpu" else 1, is_alone=False)
         self.device = device
-        self._persistent = PrefixStore("studio", store)  # outlives a restart
+        self._persistent = PrefixStore("studio", store)  # these keys survive a restart
         self._messages = PrefixStore(f"said {_attempt()}", store)
-        self._threads = 0  # of the CPU, for all processes on it; 0 where it does not train
-        self._next = 0  # the number of the next message
+        self._threads = 0  # CPU threads of all local ranks; 0: not training on the CPU
+        self._next = 0  # number of the next command
         self._has_ended = False
 
-    def threads(self, all_of_them: int) -> int:
-        self._threads = all_of_them
-        return max(1, all_of_them // self.on_device)
+    def thread_share(self, total: int) -> int:
+        self._threads = total
+        return max(1, total // self.on_device)
 
     def with_all_threads(self, events: Events) -> Events:
         own = torch.get_num_threads()
@@ -185,19 +194,19 @@ class Group(Ranks):
             torch.set_num_threads(own)
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """Collective."""
-        total = torch.zeros((), device=device) + value  # waits for no copy to the device
+        """Return the sum over all ranks. Collective."""
+        total = torch.zeros((), device=device) + value  # does not wait for a copy to the device
         dist.all_reduce(total)
         return total
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
-        """Collective."""
-        with warnings.catch_warnings():  # torch 2.15 has a new name for it, which older versions don't know
+        """Wrap the loss in DistributedDataParallel. Collective."""
+        with warnings.catch_warnings():  # torch 2.15 renamed the argument
             warnings.filterwarnings("ignore", "`broadcast_buffers` is deprecated", FutureWarning)
             return DistributedDataParallel(_LossModule(network, loss), broadcast_buffers=False)
 
     def scale_for_ddp_mean(self, loss: Tensor) -> Tensor:
-        return loss * self.world_size  # DistributedDataParallel makes the mean of gradients whose sum is wanted
+        return loss * self.world_size  # the loss is already divided by the weight of the whole batch
 
     def no_sync(self, loss: Loss) -> contextlib.AbstractContextManager[None]:
         assert isinstance(loss, DistributedDataParallel)
@@ -205,9 +214,9 @@ class Group(Ranks):
 
     @torch.no_grad()
     def broadcast_weights(self, network: nn.Module) -> None:
-        """Collective."""
+        """Copy rank 0's state_dict to all ranks. Collective."""
         for tensor in network.state_dict().values():
-            held = tensor.contiguous()  # whatever the order of its channels
+            held = tensor.contiguous()  # broadcast needs contiguous memory, unlike channels_last
             dist.broadcast(held, 0)
             tensor.copy_(held)
 
@@ -217,22 +226,21 @@ class Group(Ranks):
         yield
         self.in_sync = True
 
-    def send_command(self, message: StartCommand | Tick | None) -> None:
+    def send_command(self, message: StartCommand | TickCommand | None) -> None:
         if not self.is_first or self._has_ended:
             return
-        with self.faults():
+        with self.wrap_rank_errors():
             self._messages.set(str(self._next), msgspec.json.encode(message).decode())
-            self._messages.delete_key(str(self._next - 2))  # steps that all have taken since show that all have read it
+            self._messages.delete_key(str(self._next - 2))  # every rank has read it: all took a step since
         self._next, self._has_ended = self._next + 1, message is None
 
-    def receive_command(self, control: Control) -> StartCommand | Tick | None:
-        """What the first process says next; None: there is no more to do. Raises ProcessGoneError.
+    def receive_command(self, control: Control) -> StartCommand | TickCommand | None:
+        """Wait for rank 0's next command; None means no more commands. Raises ProcessGoneError.
 
-        Raises KeyboardInterrupt when `control.stop` is set and the first one, which is asked to stop as well, has not
-        said so for a while.
+        Raises KeyboardInterrupt if `control.stop` is set and rank 0, which should also stop, sends nothing for a while.
         """
         poll_s, give_up_s = _SHORTEST_POLL_S, float("inf")
-        with self.faults():
+        with self.wrap_rank_errors():
             while not (self._has_ended or self._messages.check([str(self._next)])):
                 if control.stop:
                     give_up_s = min(give_up_s, time.monotonic() + _STOP_TIMEOUT_S)
@@ -242,12 +250,12 @@ class Group(Ranks):
                 poll_s = min(2 * poll_s, _LONGEST_POLL_S)
             if self._has_ended:
                 return None
-            message = msgspec.json.decode(self._messages.get(str(self._next)), type=StartCommand | Tick | None)
+            message = msgspec.json.decode(self._messages.get(str(self._next)), type=StartCommand | TickCommand | None)
         self._next, self._has_ended = self._next + 1, message is None
         return message
 
     def set_current_run(self, path: Path | None) -> None:
-        with self.faults():
+        with self.wrap_rank_errors():
             if path is not None:
                 self._persistent.set("run", str(path.absolute()))
             else:
@@ -257,18 +265,20 @@ class Group(Ranks):
         return Path(os.fsdecode(self._persistent.get("run"))) if self._persistent.check(["run"]) else None
 
     def mark_ended(self) -> None:
-        """Have `has_ended` say, after each restart, that there is nothing to be tried again."""
+        """Make `has_ended` return True after each restart, so that torchrun's restarts end at once."""
         self._persistent.set("ended", "")
 
     def has_ended(self) -> bool:
-        """Whether an earlier start has said all that there is to say. torchrun knows no exit code that tells it so."""
+        """Return whether an earlier start called `mark_ended`. No exit code tells torchrun not to restart."""
         return self._persistent.check(["ended"])
 
     def report_oom(self, title: str) -> None:
-        """Have `take_oom_report` say so: in the first process, or in that of the next start."""
+        """Report that this rank had no memory for a step; `pop_oom_report` returns `title` on rank 0, now
+        or after a restart.
+        """
         self._persistent.set("full", title)
 
-    def take_oom_report(self) -> str:
+    def pop_oom_report(self) -> str:
         if not self._persistent.check(["full"]):
             return ""
         title = self._persistent.get("full").decode()
@@ -276,31 +286,31 @@ class Group(Ranks):
         return title
 
     @contextlib.contextmanager
-    def faults(self) -> Iterator[None]:
+    def wrap_rank_errors(self) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
             if not isinstance(error, dist.DistError) and "gloo" not in str(error).lower():
                 raise
             full = ""
-            with contextlib.suppress(RuntimeError):  # it may be torchrun that has ended
-                full = self.take_oom_report() if self.is_first else ""
+            with contextlib.suppress(RuntimeError):  # torchrun itself may have ended
+                full = self.pop_oom_report() if self.is_first else ""
             raise (StepTooLargeError(full, _GO_ON) if full else ProcessGoneError(_GONE, _GO_ON)) from error
 
 
 def is_torchrun_launched() -> bool:
-    """Whether torchrun has started this process."""
+    """Return whether torchrun started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[Group]:
-    """The processes that torchrun has started: in the block this one is one of them. Collective, unless it `has_ended`.
+    """Join the process group of torchrun for the block. Collective, unless the group `has_ended`.
 
-    device: 'auto', 'cpu' or 'cuda', which gives each a card of its own. Raises UsageError.
+    device: 'auto', 'cpu' or 'cuda', which gives each rank a GPU of its own. Raises UsageError.
     """
     if sys.platform != "linux":
-        raise UsageError("Only on Linux can several processes train one run.", "Start the command without torchrun.")
+        raise UsageError("Distributed training works only on Linux.", "Start the command without torchrun.")
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
@@ -308,39 +318,39 @@ def process_group(device: str) -> Iterator[Group]:
     own = _own_device(device, local_count)
     if own.type == "cuda":
         torch.cuda.set_device(own)
-    else:  # torchrun's one thread is too few for what the first process does before all of them train
+    else:  # torchrun sets one thread, too few for rank 0's work before the training
         torch.set_num_threads(detection.find_device("cpu").threads)
     store, rank, world_size = next(rendezvous("env://"))
     group = Group(store, rank, world_size, local_count, str(own))
-    if group.has_ended():  # one that leaves at once would cut the others off while they come together
+    if group.has_ended():  # a rank that leaves now would break the rendezvous of the others
         yield group
         return
     own_store = PrefixStore(f"group {_attempt()}", store)
-    with group.faults():
+    with group.wrap_rank_errors():
         dist.init_process_group(_BACKENDS[own.type], store=own_store, rank=rank, world_size=world_size)
     try:
         yield group
     finally:
         with contextlib.suppress(StepTooLargeError, ProcessGoneError):
             group.send_command(None)
-    dist.destroy_process_group()  # not after an error: of a group with one that is gone, torch would wait for it
+    dist.destroy_process_group()  # not after an error: it would wait for a dead rank
 
 
 def _own_device(wanted: str, local_count: int) -> torch.device:
-    """The device of this process among so many on this machine."""
+    """Return this rank's device."""
     kind = ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
     if kind not in _BACKENDS:
-        title = f"Several processes can't train on {wanted!r}: it takes NVIDIA's or AMD's cards, or CPUs."
-        raise UsageError(title, "Choose --device cuda, which gives each process a card of its own, or cpu.")
+        title = f"Distributed training on {wanted!r} is not possible, only on NVIDIA or AMD GPUs, or CPUs."
+        raise UsageError(title, "Choose --device cuda, with a GPU for each process, or --device cpu.")
     if kind == "cpu":
         return torch.device(kind)
     if torch.cuda.device_count() < local_count:
         raise UsageError(
-            f"{local_count} processes need as many cards; here are {torch.cuda.device_count()}.", "Start fewer."
+            f"{local_count} processes need one GPU each; this machine has {torch.cuda.device_count()}.", "Start fewer."
         )
     return torch.device(kind, int(os.environ["LOCAL_RANK"]))
 
 
 def _attempt() -> str:
-    """The number of torchrun's start: its store stays the same, and holds what was said after earlier ones."""
+    """Return the number of torchrun's start. The store outlives restarts, so keys must differ by attempt."""
     return os.environ["TORCHELASTIC_RESTART_COUNT"]

@@ -1,4 +1,4 @@
-"""Measure how good a model is: features, scores, near copies of training sprites, outliers.
+"""Measure how good a model is: features, scores, copies of training sprites, outliers.
 
-evaluate.py is the report on a run; features.py trains the small network whose features the scores compare.
+Start with evaluate.py, the report on a run. features.py trains the small network whose features the scores compare.
 """

@@ -1,4 +1,4 @@
-"""Which new sprites are copies of training sprites."""
+"""Find new sprites that are copies of training sprites, also mirrored or moved by a pixel."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.runs.split import Indices
 from studio.engine.steps.batches import to_device, to_input
 
-_COPY = 1 / 3  # of the distance to the nearest sprite of another group: nearer than that, it is no chance neighbour
-_AT_ONCE = 64 << 20  # bytes of numbers that are worked on at a time
-_FARTHEST_PX = 1  # how far copies may be moved
+_COPY = 1 / 3  # of the distance to the nearest sprite of another group: a copy is nearer than this
+_AT_ONCE = 64 << 20  # bytes of float32 numbers per part of the work
+_FARTHEST_PX = 1  # how far a copy may be moved
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """For each sprite: the index of the nearest training sprite, int64 [N], how far it is, float32 [N], and whether it
-    is a copy, bool [N].
+    """The nearest training sprite for each sprite: its index, int64 [N], its distance, float32 [N], and whether it is a
+    copy, bool [N].
     """
 
     index: Indices
@@ -36,13 +36,13 @@ class Nearest:
 def find_copies(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Generator[Event, None, Nearest]:
-    """Compare uint8 [N, S, S, 4] with the sprites at `indices` of `training`, all of them for None, on `device`.
+    """Compare sprites uint8 [N, S, S, 4] with the training sprites at `indices`; None for all training
+    sprites.
 
-    Distances are between premultiplied pixels. Each sprite is tried as it is, mirrored, and moved by up to a pixel
-    each way. It is a copy when the nearest training sprite is at less than a third of the distance of the nearest one
-    that is not of the same group: what has a near twin can be copied as well. Where all are of one group there are no
-    copies. As many training sprites are on the device at a time as there is room for, so that there may be any number
-    of them; yields Progress.
+    Distances are between premultiplied pixels. Each sprite is also compared mirrored and moved by up to a pixel. A
+    sprite is a copy if its nearest training sprite is at less than a third of the distance to the nearest one of
+    another group: near duplicates in a group can be copied as well. With a single group there are no copies. The
+    training sprites are uploaded in parts, so there may be any number. Yields Progress.
 
     Returns indices into `training`.
     """
@@ -75,9 +75,10 @@ def find_copies(
 
 
 def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
-    """The `count` sprites at `indices` of `training` that are nearest to uint8 [S, S, 4], the nearest first.
+    """Return the indices of the `count` training sprites nearest to a sprite uint8 [S, S, 4], nearest
+    first.
 
-    Distances are as in `find_copies`: of the variant of the sprite that is nearest.
+    indices: the training sprites to search. Distances are as in `find_copies`, to the nearest variant of the sprite.
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)
@@ -89,6 +90,7 @@ def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: in
 
 
 def _variants(sprites: Rgba) -> list[Rgba]:
+    """Return the sprites moved by -1 to 1 pixels in x and y, mirrored and not: 18 arrays uint8 [N, S, S, 4]."""
     steps = range(-_FARTHEST_PX, _FARTHEST_PX + 1)
     padded = np.pad(sprites, ((0, 0), (_FARTHEST_PX,) * 2, (_FARTHEST_PX,) * 2, (0, 0)))
     size, middle = sprites.shape[1], _FARTHEST_PX
@@ -99,23 +101,25 @@ def _variants(sprites: Rgba) -> list[Rgba]:
 def _nearest(
     sprites: Rgba, known: Tensor, at_once: int, left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float32], Indices]:
-    """For uint8 [N, S, S, 4] the nearest of pixels `known` [M, D] on a device: float32 [N] distances, int64 [N] places.
+    """Return the nearest of the pixels `known` [M, D] for sprites uint8 [N, S, S, 4]: float32 [N]
+    distances, int64 [N] indices.
 
-    left_out: bool [N, M], of what is not to be looked at; where that is everything, the distance is infinite. Takes as
-    much room as the pixels of `at_once` sprites do.
+    left_out: bool [N, M], pairs to ignore; a sprite without any pair left has an infinite distance. Needs about as much
+    memory as the pixels of `at_once` sprites.
     """
     squares, pixels = (known**2).sum(1), known.shape[1]
     distances, indices = np.zeros(len(sprites), np.float32), np.zeros(len(sprites), np.int64)
-    # A sprite takes a row of the matrix of distances, and twice its pixels when it is set beside its nearest two.
+    # Memory per sprite: a row of the distance matrix, and its pixels twice for the comparison with the nearest two.
     step = max(1, at_once * pixels // max(len(known), 2 * pixels))
     for start in range(0, len(sprites), step):
         part = slice(start, start + step)
         flat = _flat(sprites[part], known.device)
+        # |a - b|^2 = |a|^2 + |b|^2 - 2 a b, so one matrix product gives all distances: [n, M]
         apart = (flat**2).sum(1)[:, None] + squares[None, :] - 2 * flat @ known.T
         if left_out is not None:
             apart = apart.masked_fill(torch.from_numpy(left_out[part]).to(known.device), torch.inf)
         nearest = apart.topk(min(2, len(known)), dim=1, largest=False)
-        # The products lose the last digits, which is all that there is between equal sprites: look again.
+        # The products lose the last digits, which decide between nearly equal sprites: compare the nearest two exactly.
         exact = (flat[:, None] - known[nearest.indices]).square().sum(2).sqrt()
         exact, order = exact.masked_fill(nearest.values.isinf(), torch.inf).min(dim=1)
         distances[part] = exact.cpu().numpy()
@@ -124,10 +128,10 @@ def _nearest(
 
 
 def _flat(sprites: Rgba, device: torch.device) -> Tensor:
-    """Premultiplied pixels as float32 [N, 4 S S]."""
+    """Return premultiplied pixels float32 [N, 4 S S] of sprites uint8 [N, S, S, 4]."""
     return to_input(to_device(sprites, device)).flatten(1)
 
 
 def _at_once(numbers_each: int) -> int:
-    """So many sprites that their float32 numbers stay within _AT_ONCE bytes; one at least."""
+    """Return how many sprites with `numbers_each` float32 numbers fit into _AT_ONCE bytes, at least one."""
     return max(1, _AT_ONCE // (4 * numbers_each))

@@ -1,9 +1,8 @@
-"""A map of the sprites of a run: like ones near to one another, odd ones apart, and what a model draws in between.
+"""A map of a run's sprites, with similar sprites near each other, and the decoded sprites between them.
 
-Where sprites are follows from features: a recipe's own, if it can encode (an autoencoder's codes, what a classifier or
-a regression decides by), else those that trainings of these sprites are measured by (see quality/features.py). The
-middle level of a generator's network would tell of the model instead, but each recipe keeps that elsewhere; what is
-measured by is there for any of them, and learnt already for sprites that were trained on.
+Positions follow from features: the recipe's own where it can encode (an autoencoder's codes, the penultimate layer of a
+classifier or regression), otherwise the features that measure trainings of these sprites, see quality/features.py. A
+generator's middle level would describe the model better, but every recipe stores that elsewhere.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from studio.recipes.capabilities import Decodes, Encodes
 Floats = NDArray[np.float32]
 
 FEWEST, MOST = 3, 5000  # sprites on a map
-_MOST_BYTES = 256 << 20  # of them
+_MOST_BYTES = 256 << 20  # of the sprites on a map
 _MOST_ODD = 24
 _AT_ONCE = 256
 
 
 def make_map(model: TrainedModel, run: Path) -> Events:
-    """The sprites of a run, by the features of its model: yields Progress, then one MapReady.
+    """Lay out the sprites of a run by the features of its model: yields Progress, then one MapReady.
 
-    Raises UsageError where there are too few sprites, RunError, BadInputError, DeviceError.
+    Raises UsageError for too few sprites, and RunError, BadInputError, DeviceError.
     """
     everything, learnt = load_training_set(RunDir(run))
     if len(everything) < FEWEST:
@@ -65,7 +64,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
 
 
 def decode(model: TrainedModel, codes: Floats) -> Events:
-    """The sprites of codes float32 [N, D], in true pixels: yields one CodesDecoded. Raises DeviceError."""
+    """Decode float32 [N, D] codes to pixel art: yields one CodesDecoded. Raises DeviceError."""
     assert isinstance(model.recipe, Decodes)
     with detection.wrap_device_errors(model.device), torch.no_grad(), autocast(model.device.type, model.precision):
         x = model.recipe.decode(model.network, torch.from_numpy(codes).to(model.device))
@@ -74,15 +73,16 @@ def decode(model: TrainedModel, codes: Floats) -> Events:
 
 
 def principal_plane(features: Floats) -> tuple[Floats, float]:
-    """Where float32 [N, D] are on the plane along which they differ most (principal component analysis).
+    """Project features float32 [N, D] onto their first two principal components.
 
-    Returns float32 [N, 2] in [0, 1], both axes in one scale, and the share of the variance that they show. Each axis
-    points to where the feature that has most part in it is larger, so that the same features give the same map.
+    Returns positions float32 [N, 2] in [0, 1], with equal scales of both axes, and the share of the variance that they
+    explain. The sign of an axis makes its largest component positive, so that the same features always give the same
+    map.
     """
     centred = features.astype(np.float64) - features.mean(0, dtype=np.float64)
-    variances, axes = np.linalg.eigh(centred.T @ centred)  # rising
+    variances, axes = np.linalg.eigh(centred.T @ centred)  # ascending
     axes = axes[:, ::-1][:, :2]
-    if axes.shape[1] < 2:  # of a single feature
+    if axes.shape[1] < 2:  # a single feature
         axes = np.pad(axes, ((0, 0), (0, 1)))
     axes = axes * np.where(axes[np.abs(axes).argmax(0), [0, 1]] < 0, -1, 1)
     places = centred @ axes
@@ -94,14 +94,16 @@ def principal_plane(features: Floats) -> tuple[Floats, float]:
 
 
 def marker_spacing(positions: Floats) -> Floats:
-    """As in MapReady, by farthest-point sampling (Gonzalez 1985): float32 [N] of positions [N, 2].
+    """Return the distance at which each marker has room, for MapReady: float32 [N] for positions [N, 2].
 
-    The first is the one nearest to the middle; its spacing is infinite. Then comes whichever is farthest from all
-    before it. Takes time with the square of N: 0.1 s for 5,000.
+    Uses farthest-point sampling (Gonzalez 1985). The first marker is nearest to the middle, with an infinite spacing;
+    then follows the marker farthest from all before it. Takes O(N^2) time: 0.1 s for 5,000.
     """
     x, y = positions.T
     spacing = np.full(len(positions), np.inf, np.float32)
-    nearest = np.full(len(positions), np.inf, np.float32)  # distances to those that had their turn, whose own are -1
+    nearest = np.full(
+        len(positions), np.inf, np.float32
+    )  # distance to the nearest selected marker; -1 for selected markers
     place = int(np.abs(positions - 0.5).max(1).argmin())
     for _ in range(len(positions)):
         spacing[place] = nearest[place]
@@ -112,20 +114,22 @@ def marker_spacing(positions: Floats) -> Floats:
 
 
 def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
-    """A map as a picture uint8 [H, W, 4] whose longer side is of so many pixels, one for each of a sprite's, and how
-    many sprites have room there without lying over one another.
+    """Draw a map as uint8 [H, W, 4] with `longest` pixels on its longer side; returns the picture and the number of
+    sprites drawn.
+
+    Sprites are drawn in their own pixels; a sprite without room is left out.
     """
     side, scale = shown.sprites.size, longest - shown.sprites.size
     corners = np.round((shown.positions - shown.positions.min(0)) * scale).astype(np.int64)
     picture = np.zeros((*(corners.max(0)[::-1] + side), 4), np.uint8)
-    drawn = np.flatnonzero(shown.spacing * scale >= side + 1)  # one more, as places are rounded
+    drawn = np.flatnonzero(shown.spacing * scale >= side + 1)  # one pixel more, because positions are rounded
     for index, (x, y) in zip(drawn, corners[drawn].tolist(), strict=True):
         picture[y : y + side, x : x + side] = shown.sprites.rgba[index]
     return picture, len(drawn)
 
 
 def _some(sprites: Sprites) -> Sprites:
-    """At most as many as a map shows, the same ones always, in their order."""
+    """Return at most as many sprites as a map shows, always the same ones in the same order."""
     most = min(MOST, max(FEWEST, _MOST_BYTES // sprites.rgba[:1].nbytes))
     if len(sprites) <= most:
         return sprites
@@ -133,7 +137,7 @@ def _some(sprites: Sprites) -> Sprites:
 
 
 def _encoded(model: TrainedModel, recipe: Encodes, sprites: Sprites) -> Generator[Event, None, Floats]:
-    """What the recipe's `encode` gives of sprites: yields Progress, returns float32 [N, D]."""
+    """Encode the sprites with the recipe: yields Progress, returns float32 [N, D]."""
     parts: list[Floats] = []
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
     for part in batch_size.slices(len(sprites)):

@@ -1,8 +1,8 @@
-"""How good a generator's sprites are: the protocol by which runs, and other programs, are compared.
+"""The protocol for judging a generator, by which runs and other programs are compared.
 
-New sprites, in the classes and proportions of the training data, are set against held-out and against training
-sprites, in features learnt from the training sprites alone. The same figures for real sprites and for a cheat who
-hands training sprites back stand beside them.
+New sprites, in the classes and proportions of the training set, are compared with held-out and training sprites by
+features learned from the training set. Beside the scores stand those of real sprites and of a cheat that returns
+training sprites.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsamp
 from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
-FEWEST_LOOKS = 128  # at held-out sprites, for a steady loss of a generator
-FEWEST = 20  # sprites on each side: with fewer, the figures are noise
-MOST_HELDOUT = 4096  # sprites that new ones are compared with: a seeded choice of more, as each is with each
-MOST_TRAINING = 8192  # likewise, for the distances from those learnt from
+FEWEST_LOOKS = 128  # evaluations of held-out sprites for a stable generator loss
+FEWEST = 20  # sprites on each side: with fewer, scores are noise
+MOST_HELDOUT = 4096  # held-out sprites, at most: all pairs are compared
+MOST_TRAINING = 8192  # training sprites, at most, for distances
 _AT_ONCE = 256  # sprites, at most
 _FITTED = 1024  # training sprites that the likelihood divergence is fitted to
 
 
 @dataclass(frozen=True)
 class EvaluateSettings(Config):
-    """How new sprites are drawn to be judged."""
+    """How new sprites are drawn for an evaluation."""
 
     count: int = setting(
         2048,
-        "How many sprites to judge, of others at most: more give steadier figures.",
+        "Number of sprites to evaluate. More give more stable scores.",
         unit="sprites",
         low=FEWEST,
         high=10_000,
     )
-    seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
+    seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
     guidance: float = setting(
-        GenerateSettings().guidance, "How strongly the class shapes the sprite, as in generating.", low=0.0, high=10.0
+        GenerateSettings().guidance, "Guidance scale: how strongly the class shapes the sprite.", low=0.0, high=10.0
     )
-    steps: int = setting(GenerateSettings().steps, "In how many steps a sprite is drawn.", low=1, high=1000)
-    quick: bool = setting(False, "Judge what the distilled network draws.")
-    true_pixels: bool = setting(True, "Judge the sprites with few colours and crisp edges; off, as drawn.")
+    steps: int = setting(GenerateSettings().steps, "Solver steps per sprite.", low=1, high=1000)
+    quick: bool = setting(False, "Evaluate the distilled network.")
+    true_pixels: bool = setting(True, "Evaluate sprites with few colours and crisp edges, as they are saved.")
 
 
 @dataclass(frozen=True, eq=False)
 class RealSprites:
-    """What new sprites are judged by.
+    """The real sprites of an evaluation.
 
-    training: those learnt from, of very many a choice. heldout: those that were not. known: where copies are looked
-    for, at the indices `learnt`, int64; None stands for all.
+    training: the training set, or a choice from it. heldout: the held-out sprites. known: searched for copies at the
+    indices `learnt`, int64; None for all.
     """
 
     training: Sprites
@@ -84,15 +84,16 @@ class RealSprites:
 
 
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
-    """Judge a generator of this run: yields Progress, then Evaluated; of what draws nothing, one Validated.
+    """Evaluate the model of a run: yields Progress, then Evaluated for a generator and Validated for
+    other recipes.
 
-    The figures are kept with the run; a Notice says where they can't be. Raises UsageError when too few sprites were
-    held out, RunError when the run's data are gone, and DeviceError.
+    The scores are saved with the run; yields a Notice if that fails. Raises UsageError if too few sprites are held out,
+    RunError if the run's data are gone, and DeviceError.
     """
     real = yield from _data(run, model)
     if model.recipe.makes != "sprites":
         if not len(real.heldout):
-            raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
+            raise UsageError("No sprites are held out.", "Train with a held-out share above 0.")
         with detection.wrap_device_errors(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe))
@@ -115,9 +116,10 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
 
 
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
-    """By which share the loss on held-out sprites is above that on as many learnt from, with the same times and noise.
+    """Return by which share the loss on held-out sprites exceeds the loss on as many training sprites, for equal times
+    and noise.
 
-    It rises when sprites are learnt by heart, before copies are drawn.
+    It rises when the model memorizes sprites, before it draws copies.
     """
     losses = []
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
@@ -127,17 +129,17 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
 
 
 def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
-    """Classes int64 [count] in the proportions of the training sprites."""
+    """Draw classes int64 [count] in the proportions of the training sprites."""
     return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
 
 def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
-    """How many of these sprites go through a network at once."""
+    """Return the batch size for evaluating these sprites, which shrinks when the device is full."""
     return AutoBatchSize(heldout.device, min(_AT_ONCE, _looks(heldout, recipe)), heldout.rgba.shape[-1])
 
 
 def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
-    """The recipe's own figures on held-out sprites, so many at once as fit. Raises DeviceFullError."""
+    """Compute the recipe's metrics on held-out sprites. Raises DeviceFullError if one sprite does not fit."""
     count = _looks(heldout, model.recipe)
     found = None
     while found is None:
@@ -150,20 +152,23 @@ def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: Au
 
 
 def _looks(heldout: DeviceSprites, recipe: Recipe) -> int:
-    """How many sprites a network looks at: few are shown to a generator again, each time with other noise."""
+    """Return the number of evaluations: a generator sees few sprites several times, each time with other noise."""
     return max(len(heldout), FEWEST_LOOKS) if recipe.makes == "sprites" else len(heldout)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
-    """Judge other sprites, uint8 [N, S, S, 4] of the run's size, by the run's data: yields Progress, then Evaluated.
+    """Evaluate other sprites, uint8 [N, S, S, 4] of the run's size, with the run's data: yields Progress,
+    then Evaluated.
 
-    Of more than `settings.count`, a choice that follows from its seed: equal numbers compare. Raises what `evaluate`
-    does.
+    Of more than `settings.count` sprites it takes a seeded choice, because equal numbers compare. Raises the errors of
+    `evaluate`.
     """
     real = yield from _data(run, model)
     _check_counts(real)
     if len(sprites) < FEWEST:
-        raise UsageError(f"{formatting.count(len(sprites), 'sprite')}: too few to judge.", f"Give {FEWEST} at least.")
+        raise UsageError(
+            f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate.", f"Give at least {FEWEST}."
+        )
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
         sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
@@ -175,9 +180,9 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
 def judge(
     title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: TrainedFeatures
 ) -> Generator[Event, None, Evaluated]:
-    """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class.
+    """Compute all scores of sprites uint8 [N, S, S, 4]. labels: the requested classes int64 [N], if any.
 
-    Yields Progress.
+    Yields Progress, returns the scores.
     """
     training, heldout = real.training, real.heldout
     order = shuffle_by_group(training.groups, seed=0)
@@ -191,8 +196,8 @@ def judge(
         (yield from near(heldout.rgba)),
         (yield from near(second.rgba)),
     )
-    # Real against real: each distance is between sprites that have nothing to do with each other, and of as many as are
-    # new, if there are that many: few are farther away by Fréchet's distance.
+    # Real against real: distances between disjoint sets, as large as the new set if possible, because Fréchet's
+    # distance is larger for smaller sets.
     apart, known = features.of(first.rgba[:half]), features.of(others.rgba)
     as_real = {
         **judged_by.distances(first.rgba),
@@ -212,7 +217,7 @@ def judge(
 
 
 class Judge:
-    """Real sprites, as all measures see them."""
+    """The real sprites with everything that the scores need, computed once."""
 
     def __init__(self, real: RealSprites, features: TrainedFeatures) -> None:
         self._real, self._features, self._fixed = real, features, fixed_features(features.device)
@@ -222,7 +227,7 @@ class Judge:
         self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
 
     def distances(self, sprites: Rgba) -> dict[str, float]:
-        """How far a set of sprites is from the real ones."""
+        """Return the distances between a set of sprites and the real sprites."""
         values = self._features.of(sprites)
         return {
             **_distances("heldout", values, self._heldout),
@@ -234,8 +239,9 @@ class Judge:
         }
 
     def looks(self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest) -> dict[str, float]:
-        """What can be said of sprites one by one. nearest, heldout: the training sprites nearest to them, and to the
-        held-out ones.
+        """Return the scores of single sprites: pixel art, copies, class agreement.
+
+        nearest, heldout: the nearest training sprites of the sprites and of the held-out sprites.
         """
         found: dict[str, float] = dict(vars(measure_pixel_art(sprites, self._real.training.rgba)))
         found["copies"] = float(nearest.is_copy.mean())
@@ -255,30 +261,35 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 
 
 def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
-    """What the run learnt from and what it kept for the report; says where that chose 'best', too."""
+    """Load the training set and the held-out sprites of a run's report; yields a Notice if these also chose the best
+    checkpoint.
+    """
     folder = RunDir(run)
     sprites, _ = yield from with_progress(packed.load_in_slices(folder.data), 0, "sprites checked")
     record = folder.record()
     split = split_sprites(record, model.config, sprites)
     heldout = split.report
     if len(heldout) and not split.is_report_apart:
-        hint = f"Where {MIN_REPORT_SPRITES} or more are held out, a third of them is kept for this report alone."
+        hint = f"With {MIN_REPORT_SPRITES} or more held out, the report gets a third of its own."
         if sprites.is_test.any():
-            hint = "Hold a share of the others out: then those choose it, and the test set judges alone."
-        yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
+            hint = "Hold out a share of the other sprites: the test set then serves only the report."
+        yield Notice("info", "The held-out sprites also selected the best checkpoint.", hint)
     if len(heldout) > MOST_HELDOUT and model.recipe.makes == "sprites":
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
     return RealSprites(subsample(sprites, split.training), subsample(sprites, heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:
+    """Raise UsageError if there are too few training or held-out sprites."""
     training, heldout = real.training, real.heldout
     if min(len(training), len(heldout)) >= FEWEST:
         return
     total = len(training) + len(heldout)
     if total < 2 * FEWEST:
-        hint = f"It takes {2 * FEWEST} sprites, half of them held out."
+        hint = f"An evaluation needs {2 * FEWEST} sprites, half of them held out."
     else:
         share = math.ceil(100 * FEWEST / total) / 100
-        hint = f"Train with more sprites, or with a share of {share:g} held out: {FEWEST} sprites at least."
-    raise UsageError(f"{formatting.count(len(heldout), 'sprite')} held out of {total}: too few to judge by.", hint)
+        hint = f"Train with more sprites, or hold out a share of {share:g}: at least {FEWEST} sprites."
+    raise UsageError(
+        f"{formatting.count(len(heldout), 'sprite')} held out of {total}: too few for an evaluation.", hint
+    )

@@ -1,11 +1,12 @@
-"""Feature vectors of sprites, from a small network trained on the training sprites, for KID and Fréchet distances.
+"""Feature vectors of sprites, from a small network trained on the training sprites, for KID and Fréchet
+distances.
 
-Features of photographs say little about pixel art, so each set of training sprites has its own. They are learnt from
-the training sprites alone, never from held-out ones, and kept in a file by the fingerprint of these: runs over the same
-data are measured with the same features.
+Features of photographs say little about pixel art, so each training set has a network of its own, trained without
+held-out sprites. The network is saved under the training set's fingerprint, so runs on one data set are measured with
+the same features.
 
-A network that is trained on classes alone ignores degraded sprites: noise of a tenth of the range changed no distance.
-So it also classifies how a sprite was corrupted (specks, blotches, blur), and its features come from all levels.
+A network that only classifies ignores degraded sprites: noise of a tenth of the range changed no distance. So it also
+classifies how a sprite was corrupted (specks, blotches, blur), and its features come from all levels.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_devi
 from studio.engine.steps.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
-PROTOCOL = 5  # counts changes, here or in the layers, that change the features
+PROTOCOL = 5  # increased by each change, here or in the layers, that changes features
 _STEPS, _WARM_UP, _BATCH, _RATE = 600, 60, 32, 4e-3
 _WIDTH = 16
 _SHIFT_PX = 2
-_SCALED_BY = 1024  # training sprites: training may be waiting
-_CORRUPTIONS = 4  # not at all, specks, blotches, blur
-_TURNS = 4  # of the pretext task: which way up is it?
+_SCALED_BY = 1024  # training sprites for the standardization; more would delay the training
+_CORRUPTIONS = 4  # none, specks, blotches, blur
+_TURNS = 4  # rotations of the pretext task
 _AT_ONCE = 256
 
 
 class FeatureNetwork(nn.Module):
     """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128].
 
-    The features are the means over positions at each of four levels. Each `patch` x `patch` pixels are folded into one
-    position first (pixel unshuffle).
+    The features are means over positions at four levels. A pixel unshuffle first folds `patch` x `patch` pixels into
+    one position.
     """
 
     mean: Tensor
@@ -78,9 +79,10 @@ class FeatureNetwork(nn.Module):
 
 
 class PretrainingNetwork(FeatureNetwork):
-    """A feature network with what it is taught by: from the last 64 features to classes, from all to the corruption.
+    """A feature network with the heads that train it: classes from the last 64 features, corruption from
+    all features.
 
-    Large sprites are folded, so that the feature maps have about 32 positions a side.
+    Large sprites are folded, so feature maps have about 32 positions per side.
     """
 
     def __init__(self, size: int, classes: int) -> None:
@@ -90,27 +92,27 @@ class PretrainingNetwork(FeatureNetwork):
         self.judge = nn.Sequential(nn.Linear(2 * deep, deep), nn.SiLU(), nn.Linear(deep, _CORRUPTIONS))
 
     def class_scores(self, features: Tensor) -> Tensor:
-        """Logits [B, classes] of features [B, 128]."""
+        """Return logits [B, classes] for features [B, 128]."""
         return self.classify(features[:, -4 * _WIDTH :])  # type: ignore[no-any-return]
 
 
 class SpriteFeatures:
-    """A trained feature network, on its device."""
+    """A trained feature network on its device."""
 
     def __init__(self, network: FeatureNetwork, device: torch.device) -> None:
         self.network = network.to(device).to(memory_format=torch.channels_last).eval()
         self.device = device
 
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
-        """Features float64 [N, 128] of sprites uint8 [N, S, S, 4].
+        """Return features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
-        Standardised by the sprites learnt from, then normalised to one length, so that no outlier dominates.
+        They are standardized by the training sprites, then normalized to one length, so that no outlier dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())
 
     def fit_standardization(self, rgba: Rgba) -> None:
-        """Standardise features by these sprites."""
+        """Set the mean and deviation of the standardization from these sprites."""
         raw = self._raw(rgba)
         self.network.mean.copy_(raw.mean(0))
         self.network.deviation.copy_(raw.std(0).clamp(min=1e-6))
@@ -125,21 +127,22 @@ class SpriteFeatures:
 
 
 class TrainedFeatures(SpriteFeatures):
-    """Features that were learnt from a run's training sprites, and the classes, if there are several."""
+    """Features trained on a run's training sprites, with class predictions if there are several classes."""
 
     def __init__(self, network: PretrainingNetwork, device: torch.device, *, knows_classes: bool) -> None:
         super().__init__(network, device)
         self.taught, self.knows_classes = network, knows_classes
 
     def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
-        """The predicted class of each sprite: int64 [N]. Only where `knows_classes`."""
+        """Return the predicted class of each sprite, int64 [N]. Requires `knows_classes`."""
         return self.taught.class_scores(self._raw(rgba)).argmax(1).cpu().numpy()
 
 
 def fixed_features(device: torch.device) -> SpriteFeatures:
-    """Features that no run has learnt, the same for all: from the studio's own art (assets/demo/make_features.py).
+    """Return features that are equal for all runs, trained on the studio's own art
+    (assets/demo/make_features.py).
 
-    What a training is steered by is judged too well by it; by these nothing is chosen.
+    Features that steer a training judge it too well; nothing is selected by these.
     """
     network = FeatureNetwork()
     network.load_state_dict(parse_tensors((paths.assets() / "features.safetensors").read_bytes()))
@@ -147,7 +150,7 @@ def fixed_features(device: torch.device) -> SpriteFeatures:
 
 
 def learn_features(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, TrainedFeatures]:
-    """The features for these training sprites, kept ones if there are any: yields Progress, returns the features."""
+    """Return the features for these training sprites, loaded from the cache or trained: yields Progress."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
     with torch.random.fork_rng(devices=[]):
@@ -160,16 +163,16 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
     yield from _learn(found, training, precision)
     found.fit_standardization(stride_subsample(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
-    with contextlib.suppress(OSError):  # not kept, they are learnt again next time: no reason to end a training
+    with contextlib.suppress(OSError):  # without the cache they are trained again next time
         files.write_atomic(path, as_bytes(tensors))
     return found
 
 
 def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
-    """Train the network to classify the corruption of a sprite and its class or, where there is but one class, its
-    rotation (Gidaris et al. 2018).
+    """Train the network to classify a sprite's corruption and its class or, with a single class, its rotation (Gidaris
+    et al. 2018).
     """
-    precision = "fp32" if precision == "fp16" else precision  # its loss would have to be scaled
+    precision = "fp32" if precision == "fp16" else precision  # fp16 would need a loss scaler
     network, data = found.taught.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
     rng, batch_size = torch.Generator(found.device), AutoBatchSize(found.device, _BATCH)
@@ -183,7 +186,7 @@ def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generat
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
-        yield Progress(step + 1, _STEPS, "steps of learning to see")
+        yield Progress(step + 1, _STEPS, "steps of feature training")
     network.zero_grad(set_to_none=True)
     network.eval()
 
@@ -191,7 +194,7 @@ def _learn(found: TrainedFeatures, training: Sprites, precision: str) -> Generat
 def _add_gradients(
     network: PretrainingNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int
 ) -> None:
-    """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
+    """Run forward and backward passes of a batch, in micro-batches of `at_once` sprites."""
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
         with autocast(x.device.type, precision):
             features = network(x_part)
@@ -201,9 +204,10 @@ def _add_gradients(
 
 
 def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """A quarter of the batch each: as it is (kind 0), with specks (1), with blotches of four pixels (2), blurred (3).
+    """Corrupt a quarter of the batch each way: unchanged (kind 0), specks (1), blotches of four pixels
+    (2), blur (3).
 
-    x: float32 [B, 4, S, S] as in `Batch`; returns the same, and the kinds int64 [B].
+    x: float32 [B, 4, S, S] as in `Batch`; returns the same shape, and the kinds int64 [B].
     """
     count, _, size, _ = x.shape
     kind = torch.arange(count, device=x.device) % _CORRUPTIONS
@@ -221,14 +225,14 @@ def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Each quarter of the batch turned by another number of quarter turns, and that number: int64 [B]."""
+    """Rotate each quarter of the batch by another number of quarter turns; returns it with these numbers, int64 [B]."""
     turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
     parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
     return torch.cat(parts), turns
 
 
 def _load(network: FeatureNetwork, path: Path) -> bool:
-    """Whether the kept weights are there, whole and of this network."""
+    """Load the saved weights; return False if the file is missing, damaged or of another network."""
     try:
         network.load_state_dict(parse_tensors(path.read_bytes()))
     except (OSError, SafetensorError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Sprites that look like nothing else, or like another class than their own: by features that were learnt from them."""
+"""Find sprites that look like no other sprite, or like another class, by learned features."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
 
 _NEIGHBOURS = 10
-_AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own
-_FAR = 3.0  # times the usual distance to the nearest neighbours
+_AGREE = 8  # neighbours that must agree on one other class, with none of the sprite's own
+_FAR = 3.0  # times the median distance to the nearest neighbours
 _AT_ONCE = 512  # sprites
 _DISTANCES = 1 << 21  # at once
 
 
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
-    """Compare each sprite with its nearest neighbours: yields Progress, and Examined last.
+    """Compare each sprite with its nearest neighbours: yields Progress, then Examined.
 
-    The features are those that trainings of these sprites are measured by (see features.py); they are learnt first
-    where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
+    The features are those that measure trainings of these sprites (features.py); they are trained first if necessary.
+    Finds nothing among very few or very many sprites. Raises DeviceError.
     """
     items: list[ImportIssue] = []
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
@@ -45,7 +45,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
             features = yield from learn_features(training, target, precision)
             for start in range(0, len(sprites), _AT_ONCE):
                 parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
-                yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites seen")
+                yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites encoded")
         near, distances = yield from nearest_neighbours(np.concatenate(parts))
         apart = relative_distances(distances)
         items += _outliers(sprites, apart)
@@ -56,7 +56,9 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 def nearest_neighbours(
     features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """The ten nearest others of each place, float32 [N, D], nearest first, and how far they are: both [N, 10]."""
+    """Return the ten nearest other rows of features float32 [N, D], nearest first, and their distances:
+    both [N, 10].
+    """
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
@@ -75,28 +77,31 @@ def nearest_neighbours(
 
 
 def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """How far each is from its nearest others, float32 [N, n], in units of what is usual: float32 [N]."""
+    """Return each row's mean distance to its neighbours, float32 [N, n], divided by the median of all
+    rows: float32 [N].
+    """
     mean = distances.mean(1)
     return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 
 
 def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[ImportIssue]:
-    """Sprites far from all others; apart: how far, in units of what is usual, float32 [N]."""
-    words = "{:.1f} times as far from all others as is usual"
+    """Return the sprites far from all others. apart: float32 [N] from `relative_distances`."""
+    words = "{:.1f} times the usual distance to the nearest sprites"
     found = np.flatnonzero(apart > _FAR).tolist()
     return [ImportIssue(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
 
 
 def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.float32]) -> list[ImportIssue]:
-    """Sprites whose neighbours agree on another class. A class too small to have neighbours says nothing."""
+    """Return the sprites whose neighbours agree on another class. Skips classes too small to have ten neighbours."""
     counts = sprites.class_counts()
     items = []
     for index, neighbours in enumerate(sprites.labels[near]):
         own = int(sprites.labels[index])
         votes = np.bincount(neighbours, minlength=len(counts))
         other = int(votes.argmax())
-        speaks = counts[own] > _NEIGHBOURS and apart[index] <= _FAR
-        if speaks and votes[own] == 0 and votes[other] >= _AGREE:
-            words = f"{votes[other]} of the {_NEIGHBOURS} most like it are of class {sprites.class_names[other]!r}"
+        is_certain = counts[own] > _NEIGHBOURS and apart[index] <= _FAR
+        if is_certain and votes[own] == 0 and votes[other] >= _AGREE:
+            votes_of_all = f"{votes[other]} of the {_NEIGHBOURS} most similar sprites"
+            words = f"{votes_of_all} belong to class {sprites.class_names[other]!r}"
             items.append(ImportIssue(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))
     return items

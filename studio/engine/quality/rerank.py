@@ -1,4 +1,4 @@
-"""Many sprites drawn, and those shown that are most like others that were liked."""
+"""Rerank new sprites: draw many, keep those most like sprites that the user liked."""
 
 from __future__ import annotations
 
@@ -18,24 +18,27 @@ from studio.engine.sampling.edit import EditInput
 from studio.engine.sampling.generate import Labels, generate
 from studio.engine.sampling.settings import MAX_SPRITES, MIN_LIKED, GenerateSettings
 
-_SHRINKAGE = 0.5  # of the covariance towards its diagonal: there may be fewer sprites than features
+_SHRINKAGE = 0.5  # of the covariance towards its diagonal, because there may be fewer sprites than features
 
 
 def best_of(
     model: TrainedModel, settings: GenerateSettings, liked: EditInput, silhouette: NDArray[np.uint8] | None = None
 ) -> Events:
-    """Draw `settings.best_of` times the wanted number of sprites, and keep those most like the liked ones.
+    """Draw `settings.best_of` times the requested number of sprites, and keep those most like the liked
+    ones.
 
-    Larger requests than MOST_SPRITES are drawn in parts, to limit the memory; each part keeps its best sprites.
-    Yields Progress after each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
+    Draws in parts of at most MOST_SPRITES, to limit the memory; each part keeps its best sprites. Yields Progress after
+    each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
     if len(liked.sprites) < MIN_LIKED:
         raise UsageError(
-            f"The best of many are those like sprites that you liked: {len(liked.sprites)} are too few.",
-            f"Keep or name {MIN_LIKED} or more, or take all as they come.",
+            f"Best-of needs more liked sprites: {len(liked.sprites)} is too few.",
+            f"Keep or name at least {MIN_LIKED} sprites, or draw without best-of.",
         )
     if settings.corner_tiles:
-        raise UsageError("Corner tiles are a set: there is no best of them.", "Draw them without.")
+        raise UsageError(
+            "Best-of doesn't work with corner tiles, which form a set.", "Draw corner tiles without best-of."
+        )
     found, best_of = list[SpritesGenerated](), settings.best_of
     for part in _parts(settings.count, MAX_SPRITES // best_of, len(model.spec.class_names)):
         many, first = settings.replace(count=len(part) * best_of), part.start * best_of
@@ -59,10 +62,11 @@ def _parts(count: int, most: int, classes: int) -> list[range]:
 
 
 def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
-    """How much each of these sprites uint8 [N, S, S, 4] has of what sets the liked ones apart from them: float64 [N].
+    """Score sprites uint8 [N, S, S, 4] by how much they share what distinguishes the liked sprites from
+    them: float64 [N].
 
-    By linear discriminant analysis on features and colours, both seen from the mean of a sprite's class, so that a
-    liked class does not count, only what was liked within it.
+    Uses linear discriminant analysis of features and colours relative to the mean of each class, so that scores compare
+    sprites within a class and do not favour the liked classes.
     """
     described, of_liked = _described(sprites), _described(liked.sprites)
     means = {label: described[labels == label].mean(0) for label in np.unique(labels).tolist()}
@@ -76,7 +80,9 @@ def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[
 
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
-    """The places of `count` sprites, of the same classes as the first ones have: of each class those of high scores."""
+    """Return the indices of `count` sprites with the classes of the first `count`, choosing the highest
+    scores in each class.
+    """
     best_first = {label: _best_first(scores, labels == label) for label in np.unique(labels).tolist()}
     return [best_first[label].pop(0) for label in labels[:count].tolist()]
 
@@ -88,7 +94,7 @@ def _best_first(scores: NDArray[np.float64], which: NDArray[np.bool_]) -> list[i
 
 
 def _described(sprites: Rgba) -> NDArray[np.float64]:
-    """float64 [N, 133]: features, the mean and the spread of the visible pixels in OKLab, and how many these are."""
+    """Return float64 [N, 133]: features, mean and spread of the visible pixels in OKLab, and the visible share."""
     return np.concatenate([fixed_features(torch.device("cpu")).of(sprites), _colours(sprites)], 1)
 
 

@@ -1,7 +1,7 @@
-"""How near two sets of sprites are to each other, from features float64 [N, D]; a set is a sample of a distribution.
+"""Scores of how similar two sets of sprites are, from features float64 [N, D].
 
-No single figure can be trusted: a model that hands its training sprites back has the best distances of all. Read them
-beside the floor (real sprites against real ones) and the share of copies.
+No single score is reliable: a model that copies its training sprites has the best distances. Compare scores with those
+of real against real sprites, and check the share of copies.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from numpy.typing import NDArray
 Features = NDArray[np.float64]
 
 _ITERATIONS = 30
-_NARROWEST = 1e-3  # of the first guess of a variance
-_NEIGHBOURS = 5  # how many reach decides what is near, for precision, recall and coverage
+_NARROWEST = 1e-3  # of the first estimate of a variance
+_NEIGHBOURS = 5  # k of the nearest-neighbour radius in precision, recall and coverage
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its standard error."""
+    """A score and its standard error."""
 
     value: float
     error: float
 
 
 def kid(first: Features, second: Features) -> Estimate:
-    """Kernel distance (KID, Binkowski et al. 2018): 0 on average when both sets come from one distribution.
+    """Return the kernel distance (KID, Binkowski et al. 2018): 0 on average if both sets come from one
+    distribution.
 
-    The unbiased estimate of the squared maximum mean discrepancy under the kernel (x y / D + 1)^3, over all pairs; its
-    error is the jackknife's (each sprite left out once). At least three sprites in each set.
+    The unbiased estimate of the squared maximum mean discrepancy with the kernel (x y / D + 1)^3 over all pairs. The
+    error is the jackknife's, leaving out each sprite once. Each set needs at least three sprites.
     """
     n, m = len(first), len(second)
     within_first, within_second = _kernel(first, first), _kernel(second, second)
@@ -54,9 +55,10 @@ def kid(first: Features, second: Features) -> Estimate:
 
 
 def frechet_distance(first: Features, second: Features) -> float:
-    """Distance of the normal distributions fitted to each set (FID, Heusel et al. 2017, there in other features).
+    """Return the distance of normal distributions fitted to both sets (FID, Heusel et al. 2017, with
+    other features).
 
-    |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)). Too large for few sprites: compare figures of equal numbers only.
+    |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)). Biased upwards for few sprites: compare only sets of equal size.
     """
     shift = first.mean(0) - second.mean(0)
     cov1, cov2 = np.cov(first, rowvar=False), np.cov(second, rowvar=False)
@@ -68,8 +70,8 @@ def frechet_distance(first: Features, second: Features) -> float:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Shares from 0 to 1. precision: of the new sprites, how many look real. recall and coverage: of the real, how
-    many the model could draw; coverage is the one that outliers among the new sprites do not inflate.
+    """Shares from 0 to 1. precision: new sprites that look real. recall and coverage: real sprites that the model can
+    draw; outliers among new sprites don't raise coverage.
     """
 
     precision: float
@@ -78,10 +80,11 @@ class Overlap:
 
 
 def overlap(real: Features, new: Features) -> Overlap:
-    """Precision and recall (Kynkäänniemi et al. 2019), coverage (Naeem et al. 2020).
+    """Return precision and recall (Kynkäänniemi et al. 2019) and coverage (Naeem et al. 2020).
 
-    A sprite's reach is the distance to its fifth neighbour in its own set. A new sprite within reach of a real one
-    looks real; a real sprite within reach of a new one could be drawn; one that has a new sprite in reach is covered.
+    A sprite's radius is the distance to its fifth neighbour in its own set. precision: new sprites within the radius of
+    a real one. recall: real sprites within the radius of a new one. coverage: real sprites with a new one within their
+    radius.
     """
     across = _distances(real, new)
     reach_real, reach_new = _reach(real)[:, None], _reach(new)[None, :]
@@ -93,11 +96,11 @@ def overlap(real: Features, new: Features) -> Overlap:
 
 
 def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
-    """How often a value of `first` [N] is below one of `second` [M], equal ones by half: 0.5 if they are distributed
-    alike (the statistic of Mann & Whitney 1947).
+    """Return the probability that a value of `first` [N] is below a value of `second` [M], counting ties as half (Mann
+    & Whitney 1947).
 
-    Of distances to the nearest training sprite, it is the three-sample test of copying (Meehan et al. 2020): new
-    sprites that are nearer to what was learnt than unseen real ones are were learnt by heart.
+    0.5 if both have one distribution. With distances to the nearest training sprite it is the three-sample test for
+    copying (Meehan et al. 2020): memorized sprites are nearer to training sprites than unseen real sprites are.
     """
     values = np.sort(second)
     above = len(values) - np.searchsorted(values, first, side="right")
@@ -106,16 +109,17 @@ def probability_below(first: NDArray[np.floating], second: NDArray[np.floating])
 
 
 def likelihood_divergence(new: Features, training: Features, heldout: Features) -> float:
-    """How badly new sprites foretell unseen ones, in nats a feature (after Jiralerspong et al. 2023).
+    """Return how badly new sprites predict held-out sprites, in nats per feature (after Jiralerspong et
+    al. 2023).
 
-    A normal distribution around each new sprite, its width that with which the mixture makes the training sprites most
-    likely, gives the held-out sprites a likelihood: the figure is its negative logarithm. Sprites that are unlike real
-    ones leave it low, and so do copies, around which the width shrinks to nothing. Compare equal numbers only.
+    A normal distribution around each new sprite forms a mixture; its widths maximize the likelihood of the training
+    sprites. The score is the negative log likelihood of the held-out sprites. It is high for unrealistic sprites and
+    for copies, whose width shrinks to nothing. Compare only sets of equal size.
     """
     to_training, to_heldout = _distances(training, new), _distances(heldout, new)
     variances = np.full(len(new), to_training.min(1).mean() / new.shape[1])
     narrowest = _NARROWEST * variances
-    for _ in range(_ITERATIONS):  # expectation maximisation: the means are given, and all weigh the same
+    for _ in range(_ITERATIONS):  # expectation maximization with fixed means and equal weights
         logs = _log_densities(to_training, variances, new.shape[1])
         shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
         spread = (shares * to_training).sum(0) / (new.shape[1] * shares.sum(0).clip(min=1e-12))
@@ -125,21 +129,24 @@ def likelihood_divergence(new: Features, training: Features, heldout: Features) 
 
 
 def _log_densities(squares: Features, variances: NDArray[np.float64], width: int) -> Features:
-    """Of normal distributions [M] at points [N], by their squared distances [N, M]."""
+    """Return log densities [N, M] of normal distributions with variances [M], from squared distances [N, M]."""
     return np.asarray(-squares / (2 * variances) - width / 2 * np.log(2 * np.pi * variances))
 
 
 def _kernel(first: Features, second: Features) -> Features:
+    """Return the polynomial kernel [N, M]."""
     return np.asarray((first @ second.T / first.shape[1] + 1) ** 3)
 
 
 def _distances(first: Features, second: Features) -> Features:
-    """Squared distances [N, M]."""
+    """Return squared distances [N, M]."""
     squares = (first**2).sum(1)[:, None] + (second**2).sum(1)[None, :] - 2 * first @ second.T
     return np.asarray(squares.clip(min=0))
 
 
 def _reach(features: Features) -> NDArray[np.float64]:
-    """Squared distance of each to its fifth neighbour, itself not counted; of a smaller set, to the farthest."""
+    """Return each sprite's squared distance to its fifth neighbour, or to the farthest in a smaller set:
+    float64 [N].
+    """
     nearest = min(_NEIGHBOURS, len(features) - 1)
     return np.asarray(np.partition(_distances(features, features), nearest, axis=1)[:, nearest])

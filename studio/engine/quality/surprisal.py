@@ -1,10 +1,11 @@
-"""How improbable the pixels of sprites are, given those beside them: no network, and no sprite is too small for it.
+"""How improbable the pixels of sprites are, given their neighbours. Needs no network and works for
+sprites of any size.
 
-The features of a network are means over a sprite, which a few odd pixels hardly change; people see these first: specks,
-broken outlines, a pixel too many. Here each pixel is predicted from the patch of 3 x 3 pixels whose last corner it is,
-by how often real sprites have that patch. A sprite's surprisal is the mean of -log2 of these probabilities, in bits a
-pixel. Blank or blurred sprites have less of it than real ones, speckled ones more: what tells is the distance between
-the surprisals of the new and of the real sprites.
+A network's features are means over a sprite, so a few wrong pixels hardly change them. People see wrong pixels first:
+specks, broken outlines, a pixel too many. Here each pixel is predicted from the 3 x 3 patch whose last corner it is, by
+how often real sprites contain that patch. A sprite's surprisal is the mean of -log2 of these probabilities, in bits per
+pixel. Blank or blurred sprites have less surprisal than real sprites, speckled ones more, so the score is the distance
+between the surprisals of new and real sprites.
 """
 
 from __future__ import annotations
@@ -21,27 +22,36 @@ from studio.engine.steps.batches import stride_subsample
 Codes = NDArray[np.int64]
 
 _MOST_COLOURS = 32
-_MOST_PIXELS = 1 << 22  # that are looked at at a time; of more real ones a choice: their patches have been seen
+_MOST_PIXELS = 1 << 22  # pixels per part of the work; more real sprites are subsampled, because patches repeat
 _FOLDS = 4
-_WEIGHT = 2.0  # of what is predicted from fewer neighbours, in pixels seen
-_NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1), (2, 2))  # rows above, columns left of the pixel
-_ORDERS = (0, 1, 2, 3, 8)  # how many of them predict: those of a patch of 2 x 2 are three, of 3 x 3 eight
+_WEIGHT = 2.0  # weight of the prediction from fewer neighbours, counted in pixels
+_NEIGHBOURS = (
+    (0, 1),
+    (1, 0),
+    (1, 1),
+    (0, 2),
+    (2, 0),
+    (1, 2),
+    (2, 1),
+    (2, 2),
+)  # (rows above, columns left) of the pixel
+_ORDERS = (0, 1, 2, 3, 8)  # numbers of neighbours that predict; a 2 x 2 patch has three, a 3 x 3 patch eight
 _REACH = 2
 
 
 class PatchSurprisal:
-    """The patches of real sprites, by which others are judged.
+    """Patch counts of real sprites, for computing the surprisal of others.
 
-    The real sprites are in folds, those of a group in one. A sprite is judged by all folds but one: a real one by those
-    that it is not in, new ones in turn. So real and new sprites are judged alike.
+    The real sprites are divided into folds that keep groups together. A real sprite is predicted from the folds without
+    it, new sprites from all folds but one in turn, so both have equally large references.
     """
 
     def __init__(self, real: Rgba, groups: Indices, training: Rgba) -> None:
-        """Count the patches of sprites uint8 [N, S, S, 4] of these groups, int64 [N]; at least four sprites. Of very
-        large or very many ones some are taken.
+        """Count the patches of sprites uint8 [N, S, S, 4] with groups int64 [N]; at least four sprites. Very large or
+        very many sprites are subsampled.
 
-        training: sprites uint8 [M, S, S, 4] whose main colours all pixels take. Those of the real ones would suit them
-        better than new ones.
+        training: sprites uint8 [M, S, S, 4] whose main colours form the palette. A palette of the real sprites would
+        favour them over new sprites.
         """
         self._palette = dominant_colours(training, _MOST_COLOURS)
         most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
@@ -54,9 +64,9 @@ class PatchSurprisal:
         self.of_real = self._bits(patches, folds)
 
     def of(self, sprites: Rgba, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Bits a pixel, float64 [M], of sprites uint8 [M, S, S, 4]; 0 of a sprite in which nothing is to be seen.
+        """Return bits per pixel, float64 [M], of sprites uint8 [M, S, S, 4]; 0 for an empty sprite.
 
-        where: bool [M, S, S], the pixels that count, all for None.
+        where: bool [M, S, S], the pixels that count; None for all.
         """
         step = max(1, _MOST_PIXELS // sprites[0, ..., 0].size)
         found = []
@@ -67,11 +77,15 @@ class PatchSurprisal:
         return np.concatenate(found)
 
     def distance(self, sprites: Rgba) -> float:
-        """Between the surprisals of sprites uint8 [M, S, S, 4] and those of the real ones, in bits a pixel."""
+        """Return the Wasserstein distance between the surprisals of sprites uint8 [M, S, S, 4] and of the
+        real sprites.
+        """
         return wasserstein(self.of_real, self.of(sprites))
 
     def _patches(self, sprites: Rgba) -> _Patches:
-        """Each pixel being the nearest colour of the palette, from 1 on; 0 where there is none."""
+        """Map each pixel to the nearest palette colour, from 1 on, or to 0 if it is transparent, and
+        collect the patches.
+        """
         values, places = np.unique(as_uint32(sprites), return_inverse=True)
         colours = as_rgba(values)
         codes = np.where(colours[:, 3] < 128, 0, 1)
@@ -82,8 +96,10 @@ class PatchSurprisal:
     def _bits(
         self, patches: _Patches, left_out: Indices, where: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """By all folds but one, int64 [N]. The more neighbours, the rarer the patch: those that were seen seldom leave
-        more to the prediction from fewer (Dirichlet smoothing, MacKay & Peto 1995).
+        """Return bits per pixel of each sprite, predicted without its fold `left_out`, int64 [N].
+
+        Patches with more neighbours are rarer. A patch that was seen seldom leaves more weight to the prediction from
+        fewer neighbours (Dirichlet smoothing, MacKay & Peto 1995).
         """
         fold_of = left_out[patches.sprite]
         probability = np.full(len(fold_of), 1 / (len(self._palette) + 1))
@@ -97,10 +113,10 @@ class PatchSurprisal:
 
 
 class _Patches:
-    """Patches in which anything is to be seen: P of all sprites together.
+    """The patches of sprites that are not fully transparent, P in total.
 
-    sprite: int64 [P], which one it is of. place: int64 [P], of its pixel among those of all sprites. by_order: for each
-    of _ORDERS the patch and its context, the same without the pixel that is predicted, each as one number, int64 [P].
+    sprite: int64 [P], the sprite of each patch. place: int64 [P], the index of its pixel in all sprites. by_order: for
+    each of _ORDERS, the patch and its context (the patch without the predicted pixel), encoded as numbers int64 [P].
     """
 
     def __init__(self, codes: Codes, colours: int) -> None:
@@ -123,7 +139,7 @@ class _Patches:
 
 
 class _Counts:
-    """How often each number came, fold by fold."""
+    """How often each number occurs in each fold."""
 
     def __init__(self, numbers: Codes, fold_of: Indices) -> None:
         self._numbers, places = np.unique(numbers, return_inverse=True)
@@ -131,7 +147,7 @@ class _Counts:
         self._outside = in_fold.sum(1, keepdims=True) - in_fold
 
     def outside(self, fold_of: Indices, numbers: Codes) -> NDArray[np.int64]:
-        """How often each of `numbers` came outside its fold: int64, of the same shape."""
+        """Return how often each of `numbers` occurs outside its fold: int64, of equal shape."""
         if not len(self._numbers):
             return np.zeros_like(numbers)
         places = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)
@@ -139,7 +155,7 @@ class _Counts:
 
 
 def wasserstein(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """How far the values float64 [N] of one sample must be moved to be those of another, [M]: Wasserstein-1."""
+    """Return the Wasserstein-1 distance between samples float64 [N] and [M]."""
     values = np.sort(np.concatenate([first, second]))
     shares = [np.searchsorted(np.sort(one), values[:-1], side="right") / len(one) for one in (first, second)]
     return float(np.abs(shares[0] - shares[1]) @ np.diff(values))

@@ -1,4 +1,4 @@
-"""Sprites to train on, and the batch of any step: chosen, augmented and made float on the device."""
+"""Sprites to train on, and the batch of each step: selected, augmented and converted to float on the device."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from studio.core.arrays import Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
-# Sprites of a batch on the device: pixels uint8 [R, 4, S, S], labels int64 [R] and numbers float32 [R, T].
+# Sprites of a batch before augmentation: pixels uint8 [B, 4, S, S], labels int64 [B], targets float32 [B, T].
 RawBatch = tuple[Tensor, Tensor, Tensor]
 Rows = TypeVar("Rows", bound=NDArray[Any])
 
 _SHIFT_UNIT_PX = 8
-_UPLOAD_BYTES = 64 << 20  # bytes that are brought to the device at a time
-_MAX_SAMPLED = 20_480  # sprites, and
+_UPLOAD_BYTES = 64 << 20  # bytes per upload, which limits the memory for copies
+_MAX_SAMPLED = 20_480  # sprites, about as many as feature training sees
 _MAX_SAMPLED_BYTES = 256 << 20
 
 
 def to_device(rgba: Rgba, device: torch.device) -> Tensor:
-    """uint8 [B, S, S, 4] of whatever memory, a mapped file's too -> uint8 [B, 4, S, S] on the device."""
-    own = rgba if rgba.flags.writeable else rgba.copy()  # torch knows no memory that can't be written to
+    """uint8 [B, S, S, 4], also from a memory-mapped file -> uint8 [B, 4, S, S] on the device."""
+    own = rgba if rgba.flags.writeable else rgba.copy()  # torch does not support read-only memory
     return torch.from_numpy(np.ascontiguousarray(own)).to(device).permute(0, 3, 1, 2)
 
 
@@ -50,15 +50,18 @@ def unpremultiply(x: Tensor) -> Tensor:
     """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> float32 [B, 4, S, S], straight alpha, in [0, 1]."""
     x = (x.float().clamp(-1, 1) + 1) / 2
     alpha = x[:, 3:]
-    colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(0, 1)  # below, colour is noise
+    colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(
+        0, 1
+    )  # divided by a lower alpha, colour is only noise
     alpha = torch.where(alpha > 0.02, alpha, 0)
     return torch.cat([colour, alpha], 1)
 
 
 def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
-    """The sprites at `indices`; of very many a choice that is always the same, and large enough for every figure.
+    """Return the sprites at `indices`, or a fixed random choice if there are too many: at most 20,480
+    sprites and 256 MB.
 
-    At most 20,480 sprites, as many as learning to see looks at, and 256 MB.
+    A sample of this size is enough for stable statistics.
     """
     most = max_sampled(sprites.size)
     if len(indices) > most:
@@ -67,22 +70,22 @@ def subsample(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
 
 
 def max_sampled(size: int) -> int:
-    """How many sprites of side `size` `subsample` leaves at most."""
+    """Return how many sprites of side `size` `subsample` returns at most."""
     return min(_MAX_SAMPLED, _MAX_SAMPLED_BYTES // (4 * size**2))
 
 
 def stride_subsample(rows: Rows, most: int) -> Rows:
-    """The rows of an array, or of many every so many-th: so many at most, from all over."""
+    """Return every k-th row of an array, with the smallest k that leaves at most `most` rows."""
     return rows[:: max(1, -(-len(rows) // most))]  # type: ignore[return-value]
 
 
 def step_seed(seed: int, step: int) -> int:
-    """The seed of what is random in a step of a run: 32 bits, as torch looks at no more of it on the CPU."""
+    """Return the random seed of a step: 32 bits, because torch's CPU generator ignores higher bits."""
     return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
 def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
-    """The order in which the sprites come in an epoch: int64 [count]."""
+    """Return the order of the sprites in an epoch: int64 [count]."""
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
@@ -90,8 +93,10 @@ def augment(
     chosen: RawBatch, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
     rows: slice | None = None,
 ) -> Batch:  # fmt: skip
-    """The batch that those `chosen` make, which are the given rows of one of this size: `TrainSet.batch` without the
-    choice. Nothing in it waits for the device.
+    """Shift and flip the sprites of a raw batch and convert them to float. Does not wait for the device.
+
+    size: sprites in the whole batch. rows: the part of the batch that `raw` holds; None for all. Random numbers are
+    drawn for the whole batch, so the result does not depend on how ranks divide it.
     """
     rows = rows or slice(0, size)
     rgba, y, targets = chosen
@@ -107,16 +112,16 @@ def augment(
 
 
 class TrainSet(ABC):
-    """A set of sprites, wherever they are; the batch of a step depends on the seed and the step alone."""
+    """A training set. The batch of a step depends only on the seed and the step."""
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int, indices: NDArray[np.int64] | None = None
     ) -> None:
-        """`indices`, int64, into `sprites` say which belong to it; None stands for all."""
+        """indices: int64, the sprites that belong to the set; None for all."""
         self.device, self.seed = device, seed
         self._source_indices = np.arange(len(sprites)) if indices is None else indices
-        self.labels_host = sprites.labels[self._source_indices]  # int64 [N], for counting without a read-back
-        self.targets_host = sprites.targets[self._source_indices]  # float32 [N, T]
+        self.labels_host = sprites.labels[self._source_indices]  # int64 [N] on the CPU, for counting
+        self.targets_host = sprites.targets[self._source_indices]  # float32 [N, T] on the CPU
 
     def __len__(self) -> int:
         return len(self.labels_host)
@@ -125,23 +130,24 @@ class TrainSet(ABC):
         self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
         rows: slice | None = None,
     ) -> Batch:  # fmt: skip
-        """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device.
+        """Return the augmented batch of a step; each sprite appears once per epoch. rng: a generator on
+        the device.
 
-        rows: those of its sprites that are wanted, with a start and a stop; None: all.
+        rows: the part of the batch to return, a slice with start and stop; None for all.
         """
         chosen = self.raw_batch(step, size, rows or slice(0, size))
         return augment(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
 
     @abstractmethod
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
-        """R rows of the batch of that step, as they are."""
+        """Return `rows` of the batch of a step, without augmentation."""
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
-        """End what works for it in the background."""
+    def close(self) -> None:  # noqa: B027 - most sets have no threads
+        """Stop background threads."""
 
 
 class DeviceSprites(TrainSet):
-    """A set of sprites held on the device as uint8."""
+    """A training or validation set that is kept on the device as uint8."""
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
@@ -157,7 +163,7 @@ class DeviceSprites(TrainSet):
         self.labels = torch.from_numpy(self.labels_host).to(device)
         self.targets = torch.from_numpy(self.targets_host).to(device)
         self._epoch = -1
-        self._order = self.labels  # the shuffled indices of `_epoch`, on the device
+        self._order = self.labels  # shuffled indices of `_epoch`, int64 [N] on the device
 
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
         chosen = self._order_slice(step * size + rows.start, rows.stop - rows.start)
@@ -165,14 +171,18 @@ class DeviceSprites(TrainSet):
         return rgba, labels, targets
 
     def plain_batches(self, size: int, count: int) -> Iterator[Batch]:
-        """So many sprites in their order, as they are; after the last the first ones again."""
+        """Yield batches of the first `count` sprites in order, without augmentation; start again after
+        the last sprite.
+        """
         for start in range(0, count, size):
             part = torch.arange(start, min(start + size, count), device=self.device) % len(self)
             x, y = to_input(self.rgba[part]), self.labels[part]
             yield Batch(x, y, torch.zeros(len(y), 3, device=self.device), self.targets[part])
 
     def _order_slice(self, start: int, size: int) -> Tensor:
-        """Entries start .. start + size - 1 of the endless list of shuffled epochs: int64 [size] on the device."""
+        """Return entries start to start + size - 1 of the endless sequence of shuffled epochs: int64
+        [size] on the device.
+        """
         parts, stop = [], start + size
         while start < stop:
             epoch, offset = divmod(start, len(self))
@@ -185,20 +195,22 @@ class DeviceSprites(TrainSet):
 
 
 def _upload(values: Tensor, device: torch.device) -> Tensor:
-    """A copy on the device. A card has it in time for what it is asked for next, and nobody waits for it until then."""
+    """Copy a tensor to the device. From pinned memory, a CUDA copy runs asynchronously, and later kernels
+    wait for it.
+    """
     if device.type == "cuda":
         return values.pin_memory().to(device, non_blocking=True)
     return values.to(device)
 
 
 def shift(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:
-    """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent.
+    """Shift each sprite by up to `most` whole pixels in x and y; new pixels are transparent.
 
-    offset: int64 [2, B, 1], 0 to 2 * most: how far up and left each is moved from where it would be farthest down and
-    right. Also returns how far each was moved right and down, [B, 2] as in `Batch.augment_labels`.
+    offset: int64 [2, B, 1], 0 to 2 * most; 0 shifts a sprite farthest down and right. Also returns the shifts right and
+    down, float32 [B, 2] as in `Batch.augment_labels`.
     """
     count, _, height, width = rgba.shape
-    rows = torch.arange(height, device=rgba.device) + offset[0]  # [B, H] into the padded sprite
+    rows = torch.arange(height, device=rgba.device) + offset[0]  # row indices into the padded sprite: [B, H]
     columns = torch.arange(width, device=rgba.device) + offset[1]
     padded = torch.nn.functional.pad(rgba, (most, most, most, most))
     sprite = torch.arange(count, device=rgba.device)[:, None, None]

@@ -1,4 +1,4 @@
-"""Training steps without a run: what is measured is what a training does; nothing is saved, sampled or validated."""
+"""Training steps without a run folder, for benchmarks and experiments: nothing is saved, sampled or validated."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Where the seconds of one training step went, each part waited for until the device was done with it.
+    """The seconds of the parts of one training step, with a device synchronization after each part.
 
-    batch_s: choosing sprites and changing them. optimizer_s: clipping the gradients, moving the
-    weights and averaging them.
+    batch_s: selecting and augmenting sprites. optimizer_s: clipping gradients, updating weights and EMA weights.
     """
 
     batch_s: float = 0.0
@@ -40,7 +39,7 @@ class StepTimes:
 
 
 class _PartTimer:
-    """Adds up the seconds of the parts of a step. Waiting for the device at each part costs some of its speed."""
+    """Adds up the seconds of each part of a step. Synchronizing after each part makes the step slower."""
 
     def __init__(self, device: torch.device) -> None:
         self._device, self._parts = device, dict[str, float]()
@@ -62,16 +61,16 @@ class _NoTimer(_PartTimer):
 
 
 class BenchmarkTrainer:
-    """A new network, its optimizers and its sprites on a device, and the steps that train it as a run would.
+    """A new network with optimizers and sprites on a device, trained step by step as in a run.
 
-    The learning rate is that of the settings, without a schedule, until `set_learning_rate` changes it.
+    The learning rate is constant; `set_learning_rate` changes it.
     """
 
     def __init__(
         self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: torch.device, precision: str = "fp32",
         *, use_graph: bool = False,
     ) -> None:  # fmt: skip
-        """use_graph: steps are taken as a CUDA graph where a training takes them so; else one by one, everywhere."""
+        """use_graph: replay steps from a CUDA graph where a training does so; otherwise every step runs eagerly."""
         torch.manual_seed(config.seed)
         self.sprites, self.spec = sprites, Spec.of(sprites)
         network = recipe.build(config, self.spec)
@@ -80,7 +79,7 @@ class BenchmarkTrainer:
         self.network = network.to(device).to(memory_format=torch.channels_last).train()
         self.ema = EMA(self.network, config.ema_halflife_sprites)
         self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
-        self.loss = recipe.loss  # may be replaced by the same, compiled
+        self.loss = recipe.loss  # experiments replace it with a compiled version
         self._data = DeviceSprites(sprites, device, config.seed)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
@@ -90,33 +89,35 @@ class BenchmarkTrainer:
 
     @property
     def micro_batch_size(self) -> int:
-        """How many sprites the device has had room for at once: the batch size, or less once it was full."""
+        """The sprites per forward pass: the batch size, or less after the device was full."""
         return self._micro_batch.count
 
     def set_sprites(self, sprites: Sprites) -> None:
-        """Take batches of these from now on. What the network was told of sprites at the beginning stays."""
+        """Train on other sprites from now on. The data statistics in the network's buffers don't change."""
         self._data = DeviceSprites(sprites, self.device, self.config.seed)
 
     def set_learning_rate(self, rate: float) -> None:
-        """The learning rate from the next step on."""
+        """Set the learning rate of the next steps."""
         set_learning_rate(self._optimizers, rate)
 
     def train_step(self) -> Tensor:
-        """One step; returns its loss, float32 [] on the device, without waiting for it. Raises DeviceFullError."""
+        """Train one step; returns its loss, float32 [] on the device, without waiting for it. Raises
+        DeviceFullError.
+        """
         return self._train_step(_NoTimer(self.device))
 
     def step_timed(self) -> tuple[Tensor, StepTimes]:
-        """One step as `train_step`, and where its time went."""
+        """Train one step; returns the loss and the time of each part."""
         self.wait()
         timer = _PartTimer(self.device)
         return self._train_step(timer), timer.times()
 
     def wait(self) -> None:
-        """Wait until the device has done all that it was asked for."""
+        """Wait until the device has finished all queued work."""
         detection.synchronize(self.device)
 
     def time_steps(self, steps: int = 1) -> float:
-        """So many steps as `train_step`, the last of which is waited for; returns the seconds of one."""
+        """Train `steps` steps and return the mean seconds per step."""
         self.wait()
         start_s = time.perf_counter()
         for _ in range(steps):
@@ -151,7 +152,7 @@ class BenchmarkTrainer:
         return total
 
     def _add_gradients(self, raw: RawBatch, most: int, total: Tensor, timer: _PartTimer) -> None:
-        """Forward and backward of the batch, at most so many sprites at once; their loss is added to `total`."""
+        """Run forward and backward passes of the batch, at most `most` sprites each; adds the loss to `total`."""
         config, recipe = self.config, self.recipe
         batch = augment(raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._graphed_step.rng)
         timer.lap("batch_s")

@@ -1,4 +1,4 @@
-"""How fast a recipe trains on a device: real steps, in full and in mixed precision, split into transfer and compute."""
+"""Measure how fast a recipe trains on a device: real steps in fp32 and mixed precision, and the transfer of a batch."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ MIN_S = 1.0
 def training_budget(
     recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None, alike: int = 1
 ) -> TrainingBudget:
-    """The number of sprites, and the speed that the device's probe suggests for so many `alike`; 0 for what is not
-    known.
+    """Return the training budget for these sprites on `alike` equal devices, with the speed estimated
+    from the device's probe.
+
+    Unknown values are 0.
     """
     size = sprites.size if sprites else detection.PROBE_SIZE
     probed = device.steps_per_s * detection.PROBE_BATCH if device else 0.0
@@ -35,7 +37,8 @@ def training_budget(
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real steps in fp32 and in mixed precision: yields Progress between steps and a DeviceMeasured for each.
+    """Time real training steps in fp32 and in mixed precision: yields Progress after each step and a DeviceMeasured for
+    each precision.
 
     Raises DeviceError.
     """
@@ -51,7 +54,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     count = config.batch_size
     rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
     labels = np.arange(count, dtype=np.int64) % len(spec.class_names)
-    if not spec.target_names:  # a step takes the same time with any
+    if not spec.target_names:  # the values don't change the time of a step
         spec = replace(spec, target_names=("value",))
     targets = rng.standard_normal((count, len(spec.target_names))).astype(np.float32)
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
@@ -67,7 +70,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
 
 
 def transfer_ms(sprites: Sprites, target: torch.device) -> float:
-    """Milliseconds to bring one float batch to the device."""
+    """Return the milliseconds for copying one float32 batch to the device."""
     batch = torch.from_numpy(sprites.rgba).float()
     durations_s = []
     for _ in range(5):

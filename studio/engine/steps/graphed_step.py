@@ -1,4 +1,4 @@
-"""When the steps of a training become a CUDA graph, and when they do not: what is recorded is the same in each."""
+"""Run training steps eagerly at first, then as a replayed CUDA graph where possible. Both train the same."""
 
 from __future__ import annotations
 
@@ -18,28 +18,32 @@ _log = logging.getLogger(__name__)
 
 Step = Callable[[RawBatch], Tensor]
 
-_WARM_UP_STEPS = 3  # before one is recorded: libraries set themselves up in the first, optimizers make their state
+_WARM_UP_STEPS = 3  # eager steps before the recording, in which libraries and optimizers allocate their state
 
 
 class GraphedStep:
-    """Takes steps: on an NVIDIA card the first ones as they are, and then as a graph of them where there is room.
+    """Runs training steps: the first ones eagerly, then as a CUDA graph on an NVIDIA GPU with enough
+    memory.
 
-    rng: of the random numbers of the step that is taken, with its seed.
+    rng: the device's random generator, seeded for each step.
     """
 
     def __init__(self, device: torch.device, network: nn.Module, notices: list[Event], *, enabled: bool = True) -> None:
-        """network: that learns. notices: where a Notice of a failure is put. enabled: whether to record at all."""
+        """network: the network that learns. notices: the list that receives a Notice if recording fails. enabled:
+        whether to record at all.
+        """
         self._device, self._network, self._notices = device, network, notices
         self.rng = torch.Generator(device)
         self._enabled = enabled and supports_cuda_graphs(device)
         self._graph: CapturedStep[RawBatch] | None = None
-        self._stage, self._eager_steps = 0, 0  # steps as they are in this stage
-        self._step_bytes = 0  # that a step takes for itself
+        self._stage, self._eager_steps = 0, 0  # eager steps in this stage
+        self._step_bytes = 0  # peak memory of an eager step
         self.is_recording = False
 
     def run(self, step: Step, batch: RawBatch, seed: int, stage: int) -> Tensor:
-        """A step with these sprites: `step` is always the same. stage: in which of the recipe's the training is; each
-        has its own graph.
+        """Run `step` on a raw batch; `step` must be the same function each time.
+
+        stage: the recipe's training stage. Each stage has a graph of its own.
         """
         if stage != self._stage:
             self._graph = None
@@ -52,7 +56,7 @@ class GraphedStep:
         return self._graph.replay(batch)
 
     def run_eager(self, step: Step, batch: RawBatch, seed: int) -> Tensor:
-        """A step that differs from others, by being looked at or in how many parts it is taken."""
+        """Run `step` without a graph, for steps that differ from others: probed steps and split batches."""
         self._eager_steps += 1
         self.rng.manual_seed(seed)
         if not self._enabled or self._graph is not None:
@@ -64,12 +68,16 @@ class GraphedStep:
         return result
 
     def release(self) -> bool:
-        """Let the graph go, and record no more. Whether there was one: it has held the memory of a whole step."""
+        """Delete the graph, which holds the memory of a whole step, and never record again. Returns
+        whether there was a graph.
+        """
         had_one, self._graph, self._enabled = self._graph is not None, None, False
         return had_one
 
     def _record(self, step: Step, batch: RawBatch) -> None:
-        """A graph keeps what a step takes: as much again must be left for samples, measurements and other programs."""
+        """Record a graph of the step, unless that leaves too little memory for samples, measurements and
+        other programs.
+        """
         if detection.memory_free(self._device) < 2 * self._step_bytes:
             self._enabled = False
             return
@@ -78,11 +86,11 @@ class GraphedStep:
             self._graph = CapturedStep(step, batch, (self.rng,))
         except (RuntimeError, DeviceError) as error:
             self._enabled = False
-            self.rng = torch.Generator(self._device)  # the other one still takes itself to be recorded
+            self.rng = torch.Generator(self._device)  # the old generator stays registered with the failed graph
             _log.warning("A step can't be recorded.", exc_info=error)
-            title = "Training is slower than it could be: its steps can't be recorded as a CUDA graph."
+            title = "Training is slower than possible: recording a CUDA graph failed."
             self._notices.append(Notice("info", title, str(error.__cause__ or error).partition("\n")[0]))
         finally:
             self.is_recording = False
-        # Gradients that a recording leaves behind are in its memory, and hold nothing.
+        # Recording allocated gradients in the graph's memory, and never computed them.
         self._network.zero_grad(set_to_none=True)

@@ -13,17 +13,17 @@ from studio.core.config import TrainingConfig
 from studio.engine.devices.precision import DTYPES
 
 _MOMENTUM = 0.95
-_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's: five iterations bring every singular value near 1
+_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients: five iterations bring every singular value near 1
 _NEWTON_SCHULZ_STEPS = 5
-_ADAMW_RMS = 0.2  # of one update at a rate of 1 (Liu et al. 2025)
+_ADAMW_RMS = 0.2  # RMS of AdamW's update at a rate of 1 (Liu et al. 2025)
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum orthogonalised by Newton-Schulz iterations (Jordan 2024).
+    """SGD with momentum whose updates are orthogonalized by Newton-Schulz iterations (Jordan 2024).
 
-    A weight [out, ...] is taken as a matrix [out, rest]. Updates are scaled to the RMS of AdamW's (Liu et al. 2025), so
-    that both share a learning rate. dtype: of the orthogonalisation. may_skip: training goes on after a step that
-    `found_inf` skips (fp16), so that the momentum is left alone, too.
+    A kernel [out, in, height, width] counts as a matrix [out, rest]. Updates are scaled to the RMS of AdamW's (Liu et
+    al. 2025), so both optimizers share a learning rate. dtype: of the iterations. may_skip: in fp16 training goes on
+    after an overflow, so a skipped step must leave the momentum unchanged, too.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Muon(torch.optim.Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(weights, {"lr": lr, "weight_decay": weight_decay})
         self.dtype, self.may_skip = dtype, may_skip
-        self.found_inf: Tensor | None = None  # a scalar on the device: weights are left alone where it is not 0
+        self.found_inf: Tensor | None = None  # a scalar on the device; not 0: skip the step
         (group,) = self.param_groups
         by_shape = sorted(group["params"], key=_matrix_shape)
         self._alike = [list(weights) for _, weights in itertools.groupby(by_shape, key=_matrix_shape)]
@@ -41,16 +41,19 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update the weights, all of which must have gradients; the gradients are overwritten."""
+        """Update the weights. All weights must have gradients, which are overwritten."""
         (group,) = self.param_groups
-        for weights in self._alike:  # in one batch: alone, most matrices are too small to fill a device
+        for weights in self._alike:  # in one batch, because single matrices are too small to use a GPU well
             momenta = [self.state[weight]["momentum"] for weight in weights]
             gradients = [weight.grad for weight in weights]
-            if self.may_skip and self.found_inf is not None:  # lerp of a momentum towards itself leaves it as it is
+            if (
+                self.may_skip and self.found_inf is not None
+            ):  # on overflow, lerp the momentum with itself, which changes nothing
                 pairs = zip(momenta, gradients, strict=True)
                 gradients = [torch.where(self.found_inf == 0, gradient, momentum) for momentum, gradient in pairs]
             torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)
-            torch._foreach_lerp_(gradients, momenta, _MOMENTUM)  # Nesterov's look ahead
+            torch._foreach_lerp_(gradients, momenta, _MOMENTUM)  # Nesterov momentum
+            # Same-shaped kernels as one stack of matrices: [N, out, in * height * width]
             matrices = torch.stack([gradient.flatten(1) for gradient in gradients if gradient is not None])
             size = _ADAMW_RMS * max(matrices.shape[1:]) ** 0.5
             change = (group["lr"] * size) * orthogonalize(matrices, self.dtype).float()
@@ -58,18 +61,20 @@ class Muon(torch.optim.Optimizer):
             if self.found_inf is not None:
                 change = torch.where(self.found_inf == 0, change, 0)
                 keep = torch.where(self.found_inf == 0, keep, 1)
-            torch._foreach_mul_(weights, keep)
+            torch._foreach_mul_(weights, keep)  # decoupled weight decay
             torch._foreach_sub_(weights, [one.view(weights[0].shape) for one in change.unbind()])
 
 
 def orthogonalize(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """float32 [N, rows, columns] with all singular values brought near 1 by Newton-Schulz iterations in `dtype`."""
+    """Return float32 [N, rows, columns] with all singular values brought near 1 by Newton-Schulz
+    iterations in `dtype`.
+    """
     a, b, c = _NEWTON_SCHULZ
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
     norms = torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True)
-    x: Tensor = (wide / (norms + 1e-7)).to(dtype)  # before that, what is small would be 0 in fp16
+    x: Tensor = (wide / (norms + 1e-7)).to(dtype)  # normalized before the cast: small values would become 0 in fp16
     for _ in range(_NEWTON_SCHULZ_STEPS):
-        gram = x @ x.mT
+        gram = x @ x.mT  # [N, rows, rows]; rows <= columns keeps this product small
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x if wide is matrices else x.mT
 
@@ -79,11 +84,11 @@ def _matrix_shape(weight: Tensor) -> tuple[int, ...]:
 
 
 def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
-    """The optimizers that are chosen: Muon for convolutions and AdamW (Loshchilov & Hutter 2019) for all other weights,
-    AdamW for all, or Adam (Kingma & Ba 2015) for all.
+    """Create the optimizers that the config names: Muon for convolution kernels with AdamW (Loshchilov & Hutter 2019)
+    for the other weights, AdamW alone, or Adam (Kingma & Ba 2015).
 
-    The last two are fused. AdamW does not decay norms and biases, Adam decays nothing. On a CUDA card the rate is a
-    tensor there, so that a CUDA graph of a step can be given another one.
+    Adam and AdamW are fused. AdamW does not decay norms and biases; Adam decays nothing. On CUDA the learning rate is a
+    tensor on the device, so that a CUDA graph can use a new rate.
     """
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     rate: float | Tensor = config.learning_rate
@@ -107,9 +112,10 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
 
 
 def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
-    """The rate of a step: linear warm-up, constant, then linear decay over the last share of the budget.
+    """Return the learning rate of a step: linear warm-up, constant, then linear decay over the last share
+    of the budget.
 
-    progress: share of the budget that is used up, 0 to 1.
+    progress: used share of the budget, 0 to 1.
     """
     warm_up = min(1.0, (step + 1) / max(1, config.lr_warmup_steps))
     decay = min(1.0, (1 - progress) / config.lr_decay_share) if config.lr_decay_share else 1.0
@@ -117,7 +123,7 @@ def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
 
 
 def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) -> None:
-    """The rate of every weight's next step."""
+    """Set the learning rate of all optimizers."""
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
@@ -127,15 +133,17 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
 
 
 def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
-    """How much of an average stays in a step: its half-life ramps up as a run begins (Karras et al. 2022, EDM)."""
+    """Return the share of the old average in a step's EMA update. The half-life ramps up at the start of a run (Karras
+    et al. 2022, EDM).
+    """
     halflife = min(halflife_sprites, seen_sprites / 20)
     return 0.5 ** (batch_size / halflife) if halflife else 0.0
 
 
 class EMA:
-    """An exponential moving average of a network's weights; `network` is the averaged copy, in eval mode.
+    """An exponential moving average of a network's weights. `network` is the averaged copy, in eval mode.
 
-    torch's AveragedModel knows no ramp and looks at its counter, a tensor, twice a step.
+    torch's AveragedModel has no ramp and reads its counter, a tensor, back from the device twice a step.
     """
 
     def __init__(self, network: nn.Module, halflife_sprites: int) -> None:
@@ -145,15 +153,16 @@ class EMA:
         self._target: list[Tensor] = list(self.network.parameters())
         self._source_buffers: list[Tensor] = list(network.buffers())
         self._target_buffers: list[Tensor] = list(self.network.buffers())
-        self._share = torch.ones((), device=self._target[0].device)  # of a step's weights in their new average
+        self._share = torch.ones((), device=self._target[0].device)  # weight of the current weights in the new average
 
     def begin_step(self, seen_sprites: int, batch_size: int) -> None:
-        """How much the next `update` takes in: `seen_sprites` of the run, with the `batch_size` of that step."""
+        """Set the decay of the next `update`. seen_sprites: sprites trained on so far, including this step's batch."""
         self._share.fill_(1 - ema_decay(self.halflife_sprites, seen_sprites, batch_size))
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take in the weights of a step. All that it needs is on the device: a CUDA graph can hold it."""
+        """Update the averaged weights. Uses only tensors on the device, so a CUDA graph can record it."""
+        # average += share * (weights - average), for the whole list of weights at once
         changes = torch._foreach_sub(self._source, self._target)
         torch._foreach_mul_(changes, self._share)
         torch._foreach_add_(self._target, changes)

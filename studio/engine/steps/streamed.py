@@ -1,7 +1,7 @@
-"""Training sets that do not fit the device: sprites on the disk or in ordinary memory, copied there batch by batch.
+"""Training sets that don't fit on the device: sprites on disk or in CPU memory, copied batch by batch.
 
-`make_train_set` decides which those are. A thread gathers the next batches while the device works on this one. It runs
-numpy and reads files; all torch calls are allocate on the engine's thread.
+A reader thread collects the next batches while the device trains. It uses numpy and files only; all torch calls run on
+the engine thread. `make_train_set` decides which sets are streamed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from types import TracebackType
 
 import numpy as np
 import torch
@@ -29,70 +28,70 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.steps.batches import DeviceSprites, RawBatch, TrainSet, shuffled_indices
 
-_AHEAD = 4  # batches that are gathered before they are asked for
-_TIMEOUT_S = 30.0  # with a drive that does not answer: one that was asleep needs some seconds
+_AHEAD = 4  # batches that are read ahead
+_TIMEOUT_S = 30.0  # for a read: a sleeping drive needs some seconds
 _JOIN_S = 0.5
-_HINT = "Saved checkpoints are kept: check the drive, then resume the run."
+_HINT = "Checkpoints are saved. Check the drive, then resume the run."
 
 
 class StreamedSprites(TrainSet):
-    """Gives the same batches as DeviceSprites. `close` ends its thread."""
+    """A training set that yields the same batches as DeviceSprites. `close` ends its thread."""
 
     def __init__(
         self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
     ) -> None:
         super().__init__(sprites, device, seed, indices)
-        self._rows = _SpriteReader(sprites, self._source_indices)
-        self._reader: _Thread | None = None
-        self._slots: list[_Buffers] = []
-        self._waiting: deque[Future[_Buffers]] = deque()  # of the steps from `_next` on
-        self._next = (-1, 0, slice(0, 0))  # step, size and rows of the batch that the first one of them is
-        self._epoch = (-1, sprites.labels)  # its number and the order of its sprites
+        self._sprites = _SpriteReader(sprites, self._source_indices)
+        self._thread: _ReaderThread | None = None
+        self._buffers: list[_Buffers] = []
+        self._pending: deque[Future[_Buffers]] = deque()  # batches of the steps from `_next` on
+        self._next = (-1, 0, slice(0, 0))  # step, batch size and rows of the first pending batch
+        self._epoch = (-1, sprites.labels)  # epoch number and order of its sprites
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
-        self._last: _Buffers | None = None  # may still be on its way to the device
+        self._uploading: _Buffers | None = None  # may still be copied to the device
 
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
         if self._next != (step, size, rows):
             self._restart(step, size, rows)
-        if self._last is not None:
-            self._last.wait()
-            self._request(step + _AHEAD - 1, self._last)
+        if self._uploading is not None:
+            self._uploading.wait()
+            self._request(step + _AHEAD - 1, self._uploading)
         try:
-            slot = self._waiting.popleft().result(_TIMEOUT_S)
+            buffers = self._pending.popleft().result(_TIMEOUT_S)
         except TimeoutError:
-            raise TrainingError("The drive with the sprites has stopped answering.", _HINT) from None
+            raise TrainingError("The drive with the sprites does not respond.", _HINT) from None
         except OSError as error:
-            raise TrainingError(f"The sprites can't be read any more: {error.strerror or error}.", _HINT) from error
-        self._last, self._next = slot, (step + 1, size, rows)
-        return self._upload(slot)
+            raise TrainingError(f"The sprites can't be read: {error.strerror or error}.", _HINT) from error
+        self._uploading, self._next = buffers, (step + 1, size, rows)
+        return self._upload(buffers)
 
     def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-        self._reader = None
-        self._rows.close()
+        if self._thread is not None:
+            self._thread.close()
+        self._thread = None
+        self._sprites.close()
 
     def _restart(self, step: int, size: int, rows: slice) -> None:
-        """Gather batches from this step on, and drop those gathered before."""
-        if self._reader is not None:
-            self._reader.close()
-        self._reader, self._last, self._next = _Thread(), None, (step, size, rows)
-        shape = (rows.stop - rows.start, *self._rows.shape)
+        """Drop all pending batches and read ahead from this step."""
+        if self._thread is not None:
+            self._thread.close()
+        self._thread, self._uploading, self._next = _ReaderThread(), None, (step, size, rows)
+        shape = (rows.stop - rows.start, *self._sprites.shape)
         numbers, pinned = self.targets_host.shape[1], self._stream is not None
-        self._slots = [_Buffers.allocate(shape, numbers, pinned=pinned) for _ in range(_AHEAD)]
-        self._waiting.clear()
-        for number, slot in enumerate(self._slots):
-            self._request(step + number, slot)
+        self._buffers = [_Buffers.allocate(shape, numbers, pinned=pinned) for _ in range(_AHEAD)]
+        self._pending.clear()
+        for number, buffers in enumerate(self._buffers):
+            self._request(step + number, buffers)
 
-    def _request(self, step: int, slot: _Buffers) -> None:
-        assert self._reader is not None
+    def _request(self, step: int, buffers: _Buffers) -> None:
+        assert self._thread is not None
         _, size, rows = self._next
         start = step * size + rows.start
-        self._waiting.append(self._reader.submit(lambda: self._fill(slot, start)))
+        self._pending.append(self._thread.submit(lambda: self._fill(buffers, start)))
 
-    def _fill(self, slot: _Buffers, start: int) -> _Buffers:
-        """Runs on the thread, one after the other: entries of the endless list of shuffled epochs."""
-        done, size = 0, len(slot.labels_host)
+    def _fill(self, buffers: _Buffers, start: int) -> _Buffers:
+        """Read one batch into buffers. Runs on the reader thread, one batch after another."""
+        done, size = 0, len(buffers.labels_host)
         while done < size:
             epoch, offset = divmod(start + done, len(self))
             known, order = self._epoch
@@ -101,22 +100,22 @@ class StreamedSprites(TrainSet):
                 self._epoch = (epoch, order)
             chosen = order[offset : offset + size - done]
             part = slice(done, done + len(chosen))
-            np.take(self.labels_host, chosen, out=slot.labels_host[part], mode="clip")
-            slot.targets_host[part] = self.targets_host[chosen]
-            self._rows.read(chosen, slot.rgba_host[part])
+            np.take(self.labels_host, chosen, out=buffers.labels_host[part], mode="clip")
+            buffers.targets_host[part] = self.targets_host[chosen]
+            self._sprites.read(chosen, buffers.rgba_host[part])
             done += len(chosen)
-        return slot
+        return buffers
 
-    def _upload(self, slot: _Buffers) -> RawBatch:
-        held = (slot.rgba, slot.labels, slot.targets)
+    def _upload(self, buffers: _Buffers) -> RawBatch:
+        held = (buffers.rgba, buffers.labels, buffers.targets)
         if self._stream is None:
             rgba, y, targets = (tensor.to(self.device, copy=True) for tensor in held)
         else:
             with torch.cuda.stream(self._stream):
                 rgba, y, targets = (tensor.to(self.device, non_blocking=True) for tensor in held)
-                slot.copied = self._stream.record_event()
+                buffers.copied = self._stream.record_event()
             now = torch.cuda.current_stream(self.device)
-            now.wait_event(slot.copied)
+            now.wait_event(buffers.copied)
             for tensor in (rgba, y, targets):
                 tensor.record_stream(now)
         return rgba.permute(0, 3, 1, 2).contiguous(), y, targets
@@ -124,7 +123,8 @@ class StreamedSprites(TrainSet):
 
 @dataclass(eq=False)
 class _Buffers:
-    """Buffers of one batch on the CPU, as tensors and as numpy views of the same memory.
+    """CPU memory for one batch, as tensors and as numpy arrays that share it. On CUDA the memory is
+    pinned.
 
     rgba: uint8 [B, S, S, 4]. labels: int64 [B]. targets: float32 [B, T].
     """
@@ -145,43 +145,45 @@ class _Buffers:
         return cls(rgba, labels, targets, rgba.numpy(), labels.numpy(), targets.numpy())
 
     def wait(self) -> None:
-        """Wait until its copy to the device is done, so that it can be filled again."""
+        """Wait for the copy to the device, after which the buffers may be filled again."""
         if self.copied is not None:
             self.copied.synchronize()
 
 
 class _SpriteReader:
-    """Random access to sprites by index. Those in a file are read with seek, not through its memory map: there, a fault
-    of the drive would end the program instead of raising OSError.
+    """Random access to sprites. Sprites in a file are read with seek, because a drive error in a memory map would kill
+    the process instead of raising OSError.
     """
 
-    def __init__(self, sprites: Sprites, places: NDArray[np.int64]) -> None:
-        self._rgba, self._source_indices = sprites.rgba, places
+    def __init__(self, sprites: Sprites, indices: NDArray[np.int64]) -> None:
+        self._rgba, self._source_indices = sprites.rgba, indices
         self.shape = sprites.rgba.shape[1:]
         self._start = sprites.stored.start if sprites.stored else 0
         self._file = None
         if sprites.stored is not None:
-            with contextlib.suppress(OSError):  # its name is gone: the map is all there is
+            with contextlib.suppress(OSError):  # file deleted: only its memory map is left
                 self._file = sprites.stored.path.open("rb", buffering=0)
 
     def read(self, chosen: NDArray[np.int64], out: Rgba) -> None:
-        """Fill uint8 [B, S, S, 4]. Raises OSError."""
-        places = self._source_indices[chosen]
+        """Read sprites into uint8 [B, S, S, 4]. Raises OSError."""
+        indices = self._source_indices[chosen]
         if self._file is None:
-            np.take(self._rgba, places, axis=0, out=out, mode="clip")
+            np.take(self._rgba, indices, axis=0, out=out, mode="clip")
             return
-        for row, place in zip(out, places.tolist(), strict=True):
-            start = self._start + place * row.nbytes
+        for row, index in zip(out, indices.tolist(), strict=True):
+            start = self._start + index * row.nbytes
             if files.read_into(self._file, start, row.reshape(-1).data) != row.nbytes:
-                raise OSError("their file has become shorter")
+                raise OSError("the file became shorter")
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
 
-class _Thread:
-    """A daemon thread that runs tasks in order: a drive that hangs does not keep the program from ending."""
+class _ReaderThread:
+    """A daemon thread that runs tasks in order. A daemon, because a drive that hangs must not block the
+    end of the program.
+    """
 
     def __init__(self) -> None:
         self._tasks: queue.SimpleQueue[tuple[Future[_Buffers], Callable[[], _Buffers]] | None] = queue.SimpleQueue()
@@ -190,13 +192,13 @@ class _Thread:
         self._thread.start()
 
     def submit(self, work: Callable[[], _Buffers]) -> Future[_Buffers]:
-        """Queue `work`; its result, or its error."""
+        """Queue `work`; returns a future of its result or error."""
         future: Future[_Buffers] = Future()
         self._tasks.put((future, work))
         return future
 
     def close(self) -> None:
-        """End the thread after its current task; waits for it for _JOIN_S at most."""
+        """End the thread after its current task; wait at most _JOIN_S for it."""
         self._stop.set()
         self._tasks.put(None)
         self._thread.join(_JOIN_S)
@@ -204,37 +206,23 @@ class _Thread:
     def _run(self) -> None:
         while (asked := self._tasks.get()) is not None and not self._stop.is_set():
             future, work = asked
-            with _ErrorsTo(future):
+            try:
                 future.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - `Future.result` raises it on the engine thread
+                future.set_exception(error)
 
 
-class _ErrorsTo:
-    """Puts an error in the block into the future."""
-
-    def __init__(self, future: Future[_Buffers]) -> None:
-        self._future = future
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if error is not None:
-            self._future.set_exception(error)
-        return True
-
-
-_MAX_SHARE = {"cpu": 0.25}  # share of the free memory that sprites may take there; elsewhere
+_MAX_SHARE = {"cpu": 0.25}  # share of free memory for sprites; on GPUs _MAX_SHARE_ELSEWHERE
 _MAX_SHARE_ELSEWHERE = 0.5
 
 
 def make_train_set(
     sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig, processes: int = 1
 ) -> tuple[TrainSet, list[Notice]]:
-    """A train set of the sprites at `indices`, streamed where the device has too little room for them; and notices.
+    """Return a training set of the sprites at `indices`, streamed if they don't fit in the device's
+    memory, and notices.
 
-    processes: how many there are on the device, each of which has its own.
+    processes: ranks on the device, each of which has a training set of its own.
     """
     each, free = sprites.rgba[:1].nbytes, detection.memory_free(device)
     needed = each * len(indices)
@@ -242,8 +230,8 @@ def make_train_set(
     if config.data_on_device == "yes" or (config.data_on_device == "auto" and needed <= room):
         return DeviceSprites(sprites, device, config.seed, indices), []
     title = (
-        f"The sprites are loaded in the background while it trains: together they take {formatting.memory(needed)}, "
-        f"and {formatting.memory(free)} of memory are free."
+        f"Sprites are loaded in the background: they need {formatting.memory(needed)}, "
+        f"and {formatting.memory(free)} of memory is free."
     )
-    notice = Notice("info", title, "This hardly slows it down. The setting 'Data on the device' decides.")
+    notice = Notice("info", title, "This hardly slows training. To change it, use the setting 'Data on the device'.")
     return StreamedSprites(sprites, device, config.seed, indices), [notice]

@@ -1,4 +1,6 @@
-"""Timing of a training: seconds without pauses, what is due again, speed, and Progress at a bearable rate."""
+"""Timing of a training: a stopwatch without pauses, intervals of periodic work, speed, and throttled
+Progress events.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ from studio.core.observers import Observer
 
 T = TypeVar("T")
 
-SIDE_SHARE = 0.04  # of training time, at most, for live samples, and again for validation and for checkpoints
+SIDE_SHARE = 0.04  # most of the training time that live samples, validation or checkpoints may take, each
 _PROGRESS_EVERY_S = 0.05
 
 
 def with_progress(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts and return its return value; yields a Progress every 50 ms at most."""
+    """Run a generator of counts and return its return value; yields at most one Progress every 50 ms."""
 
     def progress() -> Generator[Event, None, T]:
         while True:
@@ -31,7 +33,7 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
-    """Run a generator and return its return value; of its events, yields one every 50 ms at most."""
+    """Run a generator and return its return value; yields at most one of its events every 50 ms."""
     last_s = time.perf_counter()
     while True:
         try:
@@ -44,7 +46,7 @@ def throttle_events(work: Generator[Event, None, T]) -> Generator[Event, None, T
 
 
 class Stopwatch(Observer):
-    """The seconds of a training. Stands still while the receiver of an event handles it, so pauses don't count."""
+    """The seconds of a training. It stands still while the receiver of an event handles it, so pauses don't count."""
 
     def __init__(self) -> None:
         self._before_s = 0.0
@@ -62,12 +64,13 @@ class Stopwatch(Observer):
         yield from ()
 
     def now_s(self) -> float:
-        """Seconds so far. The clock of the system may jump; this one does not."""
+        """Return the seconds so far. Uses a monotonic clock, because the system's clock may jump."""
         return self._before_s + (time.perf_counter() - self._since_s if self._since_s is not None else 0.0)
 
 
 class Throttle:
-    """Tells when periodic work is due: at most every `every_s`, and at most SIDE_SHARE of the time.
+    """Decides when periodic work is due: at most every `every_s` seconds, and at most SIDE_SHARE of the
+    time.
 
     first_s: seconds until the work is first due, if less than `every_s`.
     """
@@ -78,28 +81,28 @@ class Throttle:
         self._done_s, self._cost_s = clock.now_s(), 0.0
 
     def since_last_s(self) -> float:
-        """Seconds since it was last done."""
+        """Return the seconds since the work last ended."""
         return self._clock.now_s() - self._done_s
 
     def is_affordable(self) -> bool:
-        """Whether doing it again would stay within its share."""
+        """Return whether the work would stay within SIDE_SHARE of the time."""
         return self.since_last_s() >= self._cost_s / SIDE_SHARE
 
     @property
     def cost_s(self) -> float:
-        """Seconds that the work took the last time."""
+        """The seconds that the work took the last time."""
         return self._cost_s
 
     def interval_s(self) -> float:
-        """Return the seconds from one execution of the work to the next: more than `every_s` if the work is slow."""
+        """Return the seconds from one start of the work to the next, more than `every_s` if the work is slow."""
         return max(self._every_s, self._cost_s / SIDE_SHARE)
 
     def is_due(self) -> bool:
-        """Whether it is time to do it again."""
+        """Return whether the work is due and affordable."""
         return self.is_affordable() and self.since_last_s() >= self._wait_s
 
     def timed(self, events: Events) -> Events:
-        """Forward `events` and remember how long they took."""
+        """Forward the events of the work and remember how long they took."""
         start_s = self._clock.now_s()
         yield from events
         self._done_s = self._clock.now_s()
@@ -108,7 +111,7 @@ class Throttle:
 
 
 class Speedometer:
-    """Sprites per second over the last few seconds of ticks."""
+    """Sprites per second over the last few seconds."""
 
     def __init__(self, batch_size: int, window_s: float = 5.0) -> None:
         self._batch_size, self._window_s = batch_size, window_s
@@ -116,7 +119,7 @@ class Speedometer:
         self._steps, self._duration_s = 0, 0.0
 
     def add(self, steps: int, duration_s: float) -> None:
-        """Count a tick."""
+        """Add a tick."""
         self._ticks.append((steps, duration_s))
         self._steps += steps
         self._duration_s += duration_s
@@ -126,5 +129,5 @@ class Speedometer:
             self._duration_s -= old_duration_s
 
     def sprites_per_s(self) -> float:
-        """The rate now; 0 before the first tick."""
+        """Return the current speed; 0 before the first tick."""
         return self._batch_size * self._steps / self._duration_s if self._duration_s > 0 else 0.0

@@ -1,7 +1,7 @@
-"""How many threads a training on the CPU computes with: fewer while another program keeps all cores busy.
+"""Choose the number of CPU threads of a training, fewer while another program keeps all cores busy.
 
-At the end of each operation all threads wait for the slowest. Where another program has its core that takes ten times
-as long as the work, and one thread alone is several times faster than all.
+After each operation, all threads wait for the slowest. If another program occupies its core, the wait takes ten times
+as long as the work, and a single thread is several times faster than all.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ import torch
 from studio.core import formatting
 from studio.core.events import Events, Notice
 
-_WINDOW_S, _FEWEST_TICKS = 2.0, 3  # what is looked at to say how long a step takes
-_TRIAL_S = 0.5  # of the same, for a number of threads on trial
-_SLOWER = 2.5  # times as slow as usual: something has happened
-_FASTER = 1.2  # times as fast: worth a change
-_TOO_SLOW = 1.5  # times as slow as the best: fewer threads still need not be tried
-_REST_S = 10.0  # between trials, however slow it is
-_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # before all are tried again, twice as long each time that it was in vain
+_WINDOW_S, _FEWEST_TICKS = 2.0, 3  # window for the usual time of a step
+_TRIAL_S = 0.5  # window for a trial of another number of threads
+_SLOWER = 2.5  # times slower than usual: start a trial
+_FASTER = 1.2  # times faster: keep the other number of threads
+_TOO_SLOW = 1.5  # times slower than the best: end the trial
+_REST_S = 10.0  # least time between trials
+_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # until all threads are tried again; doubled after each failed trial
 
 
 class ThreadTuner:
-    """Says how many `threads` to compute with from how long steps have taken.
+    """Chooses how many CPU `threads` to compute with, from the times of the steps.
 
-    All of them are usual. A half, a quarter and so on are tried at the beginning and when steps have become several
-    times slower than they were; all again from time to time. What is faster is kept.
+    It starts with all threads. It tries a half, a quarter and so on at the start and when steps become several times
+    slower, and all threads again from time to time. It keeps the fastest number.
     """
 
     def __init__(self, most: int, *, may_change: bool = True) -> None:
         self.threads = most
-        self.is_reported = False  # that they are fewer
+        self.is_reported = False  # the notice about fewer threads was yielded
         self._most, self._may_change = most, may_change
         self._chosen = most
-        self._ticks: deque[tuple[float, float]] = deque()  # seconds a step, and seconds, with these threads
-        self._usual_s = float("inf")  # a step's
+        self._ticks: deque[tuple[float, float]] = deque()  # (seconds per step, seconds) of each tick
+        self._usual_s = float("inf")  # of a step
         self._to_try: list[int] = []
-        self._tried: dict[int, float] = {}  # seconds a step by threads
+        self._tried: dict[int, float] = {}  # seconds per step by number of threads
         self._is_trial = False
-        self._skip_below_s = float("inf")  # the next tick, if it is shorter: at first, buffers are made anew
+        self._skip_below_s = float("inf")  # ignore the first tick after a change, which allocates buffers
         self._now_s = self._last_trial_s = 0.0
         self._retry_s = _RETRY_S
 
     def add(self, steps: int, duration_s: float) -> None:
-        """Count a tick."""
+        """Add the time of a tick and choose `threads`."""
         if not self._may_change or self._most == 1:
             return
         self._now_s += duration_s
@@ -59,21 +59,24 @@ class ThreadTuner:
             self._observe()
 
     def tick(self, steps: int, duration_s: float) -> Events:
-        """Count a tick, and compute with as many threads as is best now: yields a Notice when they first are fewer.
+        """Add the time of a tick and set torch's number of threads; yields a Notice when it first uses
+        fewer.
 
-        Between two ticks, in the engine's thread.
+        Call this between ticks, on the engine thread.
         """
         self.add(steps, duration_s)
         if torch.get_num_threads() != self.threads:
             torch.set_num_threads(self.threads)
         if self.uses_fewer() and not self.is_reported:
             self.is_reported = True
-            title = f"Training uses {formatting.count(self.threads, 'CPU thread')} for now: more would slow it down."
-            hint = "Most likely another program keeps all cores busy. All threads are tried again now and then."
+            title = (
+                f"Training uses {formatting.count(self.threads, 'CPU thread')} for now, because more would be slower."
+            )
+            hint = "Another program probably keeps all cores busy. Training tries all threads again later."
             yield Notice("info", title, hint)
 
     def uses_fewer(self) -> bool:
-        """Whether fewer than all were found to be faster."""
+        """Return whether fewer threads than all turned out to be faster."""
         return not self._is_trial and self._chosen < self._most
 
     def _observe(self) -> None:
@@ -93,7 +96,7 @@ class ThreadTuner:
             self._start_trial([self._most], step_s)
 
     def _start_trial(self, others: list[int], step_s: float) -> None:
-        """Begin to try other numbers of threads than these, with which a step takes `step_s`."""
+        """Start to try other numbers of threads. step_s: seconds per step with the current number."""
         self._is_trial, self._tried, self._to_try = True, {self._chosen: step_s}, others
         self._set_threads(self._to_try.pop(0))
 

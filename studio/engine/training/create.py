@@ -1,4 +1,4 @@
-"""How a training comes to be: made new, also for the queue, or taken up as its newest sound checkpoint left it."""
+"""Create a training: a new run, a run for the queue, or a run resumed from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ from studio.engine.training.saving import set_headline, write_state
 from studio.engine.training.state import Training
 from studio.recipes.base import Recipe, Spec
 
-VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
+VALIDATION_LIMIT = 1024  # most sprites per validation: enough for a steady metric
 
 
 class NewRun(NamedTuple):
-    """What is to be trained.
+    """The arguments of a new run.
 
-    path: its folder, which must be empty or missing. parent: a model of this recipe whose weights it starts from; it
-    also fixes some of the settings.
+    path: its folder, which must be empty or missing. parent: the model whose weights the run starts from; it also
+    determines some settings.
     """
 
     path: Path
@@ -76,8 +76,10 @@ class NewRun(NamedTuple):
 
 
 def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
-    """A new run; yields Progress where there is much to copy. Raises TrainingError, RunError, UsageError."""
-    ranks.check(new.config)
+    """Create a run and return its training; yields Progress while sprites are copied. Raises TrainingError, RunError,
+    UsageError.
+    """
+    ranks.check_batch_size(new.config)
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
     with new_run(run) as on_error:
@@ -92,11 +94,10 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
 
 
 def create_run(new: NewRun, state: RunState = "stopped") -> Events:
-    """A new run as `new_training` makes it, to be trained later or by another process: settings, sprites and the
-    parent's weights are kept in its folder, so that what becomes of them elsewhere changes nothing.
+    """Create a run that another process, or this one, will train later.
 
-    Nothing is put on the device. state: what the run says of itself until it is trained. Yields Progress and Notices.
-    Raises TrainingError, RunError.
+    Its folder holds settings, sprites and the parent's weights, so later changes elsewhere don't affect it. Nothing is
+    moved to the device. state: the state to write. Yields Progress and Notices. Raises TrainingError, RunError.
     """
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -109,9 +110,9 @@ def create_run(new: NewRun, state: RunState = "stopped") -> Events:
 
 
 def create_queued_run(new: NewRun) -> Events:
-    """A new run as `create_run` makes it, which waits in the queue.
+    """Create a run and append it to the queue.
 
-    Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
+    Yields Progress and Notices, and RunQueued last. Raises TrainingError, RunError.
     """
     yield from create_run(new, "queued")
     queue.append(new.path)
@@ -120,8 +121,10 @@ def create_queued_run(new: NewRun) -> Events:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What becomes of what is to be trained: the sprites that the recipe learns from, and the settings that suit the
-    parent. network: on the CPU, with the parent's weights if there is a parent.
+    """A new run after its checks: the sprites that the recipe selected, and settings that fit the
+    parent's weights.
+
+    network: on the CPU, with the parent's weights if there is a parent.
     """
 
     sprites: Sprites
@@ -131,33 +134,35 @@ class _Plan:
 
 
 def _make_plan(new: NewRun) -> _Plan:
-    """Raises TrainingError, UnwritableError."""
+    """Select the sprites, build the network, and copy the parent's weights into it. Raises TrainingError,
+    UnwritableError.
+    """
     config, parent = new.config, new.parent
     with wrap_write_errors(new.path):
         chosen, notes = new.recipe.select(new.sprites, config)
     if len(chosen) == 0:
-        raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
+        raise TrainingError("There are no sprites to train on.", "Open a folder of sprites first.")
     if parent is not None:
         notes += _differences(config, parent.adapt(config))
         config = parent.adapt(config)
-    torch.manual_seed(config.seed)
+    torch.manual_seed(config.seed)  # the seed determines the initial weights
     network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:
         left = parent.teach(network, new.recipe, Spec.of(chosen))
-        notes += [f"{left} of its weights don't fit {chosen.size} pixels and begin anew."] if left else []
+        notes += [f"{left} of its weights don't fit {chosen.size} pixels and start from random values."] if left else []
     return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
 
 
 def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
-    """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
-    with their groups. Yields Progress.
+    """Write sprites, style and start weights of a new run to its folder; run.json and state.json come
+    later.
+
+    Yields Progress. Returns the record, and the sprites with their groups.
     """
     chosen = yield from throttle_events(group_near_duplicates(plan.sprites, paths.cache()))
     record = _new_record(new, chosen, plan)
     with wrap_write_errors(run.path):
-        yield from with_progress(
-            packed.link_or_save(chosen, run.data), len(chosen), "sprites put into the run's folder"
-        )
+        yield from with_progress(packed.link_or_save(chosen, run.data), len(chosen), "sprites copied to the run folder")
     save_style(run, record, chosen)
     if new.parent is not None:
         record = replace(record, start_sha256=save_start(run, plan.network))
@@ -167,17 +172,17 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
 def resumed_training(
     path: Path, device: Device, more_min: float = 0.0, ranks: Ranks = ALONE
 ) -> Generator[Event, None, Training]:
-    """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
+    """Load a run from its newest valid checkpoint; yields Progress while its sprites are checked.
 
-    more_min: minutes that it trains from there on, whatever it was to train for; 0: what is left of that. Raises
-    RunError, BadInputError, UsageError.
+    more_min: minutes to train from there, whatever the budget was; 0 keeps the budget. Raises RunError, BadInputError,
+    UsageError.
     """
     raise_if_remote(path)
     run = RunDir(path)
     record = run.record()
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
-    ranks.check(config)
+    ranks.check_batch_size(config)
     with run.held_on_success() as on_error:
         before = run.progress()
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
@@ -195,7 +200,7 @@ def resumed_training(
         is_same_device = before.device_name == device.name
         training.recovery = Recovery(before.nan_rollbacks, before.micro_batches if is_same_device else 1)
         if before.micro_batches > 1 and not is_same_device:
-            training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
+            training.notices.append(Notice("info", "Batches are no longer split: this is another device."))
         if more_min and before.step:
             training.notices.append(_schedule_notice(training))
         evaluation.remove_evaluations_after(run, training.step)
@@ -206,9 +211,10 @@ def resumed_training(
 
 
 def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Training:
-    """A training that the first rank has begun, as the checkpoint that it names left it: to take its steps, too.
+    """Create a worker rank's training from the run that rank 0 announced.
 
-    Nothing is locked or written. The weights come from the first rank. Raises RunError, BadInputError.
+    It locks and writes nothing. Optimizer state comes from the announced checkpoint, weights from rank 0. Raises
+    RunError, BadInputError.
     """
     run = RunDir(Path(start.path))
     record = run.record()
@@ -227,7 +233,7 @@ def worker_training(start: StartCommand, device: Device, ranks: Ranks) -> Traini
 
 
 def _load_step(training: Training, step: int) -> None:
-    """Take up a checkpoint without its weights. Raises RunError."""
+    """Load the optimizer state of the checkpoint of a step. Raises RunError if the checkpoint is missing."""
     folder = training.run.checkpoints
     with wrap_read_errors(folder):
         found = [(path, info) for path, info in checkpoints.list_checkpoints(folder) if info.step == step]
@@ -239,39 +245,39 @@ def _load_step(training: Training, step: int) -> None:
 
 
 def restore_optimizer_state(training: Training, info: CheckpointInfo, optimizers: checkpoints.Tensors) -> None:
-    """Go on from where a checkpoint was, with the state of the optimizers in it."""
+    """Load a checkpoint's optimizer state, loss scale, step and elapsed time into the training."""
     training.scaler.load(optimizers)
     checkpoints.load_optimizers(training.optimizers, optimizers)
     training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
 
 
 def _with_minutes(config: TrainingConfig, minutes: float) -> TrainingConfig:
-    """The settings of a run that was asked to train for so many minutes in all; 0: as it was."""
+    """Return the config with a budget of `minutes` instead of its own; 0 keeps the budget."""
     return config.replace(minutes=minutes, steps=0, epochs=0) if minutes else config
 
 
 def _schedule_notice(training: Training) -> Notice:
-    """What more minutes do to the learning rate of a run that had nearly reached the end of its schedule."""
-    title = f"It trains for {duration(60 * training.extended_min)} in all."
+    """Return the notice that says what more minutes do to the learning rate of an extended run."""
+    title = f"The run now trains for {duration(60 * training.extended_min)} in total."
     share, rate = training.config.lr_decay_share, training.learning_rate()
     if training.budget_share() >= 1 - share:
-        way = f"The learning rate is {rate:.2g} now, and falls from there"
+        way = f"The learning rate is {rate:.2g} and falls from there"
     else:
-        way = f"The learning rate is at its peak again, {rate:g}, and falls in the last {percent(share)} of that"
-    return Notice("info", title, f"{way}: at first the loss may rise.")
+        way = f"The learning rate is back at its peak, {rate:g}, and falls in the last {percent(share)}"
+    return Notice("info", title, f"{way}. The loss may rise at first.")
 
 
 def _assemble(
     run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
     device: Device, ranks: Ranks, on_error: ExitStack, precision: str = "",
 ) -> Training:  # fmt: skip
-    """Put data and network on the device; the optimizer is made after the move, so that its state lives there too.
+    """Move data and network to the device and create the training.
 
-    on_error: closes the sprites that are trained on if something fails from here on. precision: that of the first rank;
-    empty: the run's own.
+    on_error: receives the callback that closes the train set if a later step fails. precision: rank 0's; '' for the
+    run's own.
     """
     if device.kind == "cpu":
-        torch.set_num_threads(ranks.threads(config.threads or device.threads))
+        torch.set_num_threads(ranks.thread_share(config.threads or device.threads))
     target = device.torch
     precision = precision or precision_for(record, device, config.precision)
     split = split_sprites(record, config, sprites)
@@ -279,17 +285,16 @@ def _assemble(
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
-        title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
-        notices.append(
-            Notice("info", title, "Nothing tells what is learnt by heart. Other sprites of each class would.")
-        )
+        title = "No sprites are held out: each class has only one animation or one group of near duplicates."
+        notices.append(Notice("info", title, "Memorization can't be measured. Add different sprites to each class."))
     sample = subsample(sprites, split.training)
     for name, values in recipe.statistics(sample, config).items():
         network.get_buffer(name).copy_(values)
-    # Convolutions on the CPU and on tensor cores are faster with channels innermost.
+    # Channels last: convolutions on the CPU and on tensor cores are faster with channels innermost in memory.
     network = network.to(target).to(memory_format=torch.channels_last)
     if ranks.is_first and (lacks := new_limitations(run.path)):
-        notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
+        notices = [*notices, Notice("info", f"The drive of {run.path} lacks features.", lacks)]
+    # After the move: an optimizer creates its state on the device of the weights.
     optimizers, on_device = make_optimizers(network, config, precision), DeviceSprites(heldout, target)
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
@@ -303,14 +308,15 @@ def _assemble(
 
 
 def _has_checkpoint(run: RunDir) -> bool:
-    """Whether there is a sound checkpoint. Raises RunError."""
+    """Return whether the run has a valid checkpoint. Raises RunError."""
     with wrap_read_errors(run.checkpoints):
         return bool(checkpoints.list_checkpoints(run.checkpoints))
 
 
 def _load_newest(training: Training) -> None:
-    """Load the newest checkpoint that is sound. Each damaged one that is passed over is noted and set aside, so that
-    no later look takes it for the newest. Without any checkpoint, begin anew.
+    """Load the newest valid checkpoint; without checkpoints, start at step 0.
+
+    Damaged checkpoints are quarantined, with a notice for each. Raises RunError if all checkpoints are damaged.
     """
     folder = training.run.checkpoints
     with wrap_read_errors(folder):
@@ -329,7 +335,9 @@ def _load_newest(training: Training) -> None:
     with training.run.wrap_write_errors():
         for broken in damaged:
             checkpoints.quarantine(broken)
-            training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))
+            training.notices.append(
+                Notice("warning", f"Checkpoint {broken.name} is damaged.", "An older checkpoint is used.")
+            )
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.ema.network, parts["average"], path.name)
@@ -337,20 +345,21 @@ def _load_newest(training: Training) -> None:
         training.checkpoint_number = number
         set_headline(training, info.metrics)
     elif file_exists(training.run.path / METRICS_FILE):
-        title = "No checkpoint was saved: training starts again from step 0."
+        title = "No checkpoint was saved. Training starts at step 0."
         training.notices.append(Notice("warning", title))
 
 
 def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
-    """A sentence for each setting that the model a training starts from does not leave as it was wanted."""
+    """Return a sentence for each setting that the parent model changes."""
     return [
-        f"{item.label}: {getattr(taken, item.name)}, as of the model that it starts from."
+        f"{item.label}: {getattr(taken, item.name)}, taken from the start model."
         for item in settings_of(type(taken))
         if getattr(taken, item.name) != getattr(wanted, item.name)
     ]
 
 
 def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
+    """Return the record of a new run, run.json."""
     return RunRecord(
         name=nfc(new.path.name),
         recipe=new.recipe.name,

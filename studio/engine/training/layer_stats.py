@@ -1,7 +1,7 @@
-"""Watching the layers of a network as it learns: what one training step now and then does to each of them.
+"""Statistics of each layer during training: update size, gradient norm, dead units.
 
-A step is looked at as it is: forward hooks that are there for that step alone read what the layers are given, and
-nothing that is learnt depends on whether anybody looks.
+Now and then one step is probed with forward hooks, which exist only for that step. Probing does not change what the
+network learns.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from studio.engine.runs.metrics import LAYER_FIGURES, LayerStats
 
 MAX_LAYERS = 40
 _EVERY_S = 10.0
-_PROBES = 48  # in a training that would have fewer of them at that pace
-_SHARE = 0.008  # of the time, at most
-_TINY = 1e-12  # the length of weights that are 0
-_DEAD = 0.01  # of the usual spread of a layer's inputs: a unit that varies by less says nothing
+_PROBES = 48  # least number of probes in a short training
+_SHARE = 0.008  # of the training time, at most
+_TINY = 1e-12  # avoids division by the norm of zero weights
+_DEAD = 0.01  # of the median spread of a layer's inputs: a unit with less is dead
 
 Layers = dict[str, list[Tensor]]
 
 
 def group_layers(network: nn.Module) -> Layers:
-    """The weights with more than one dimension by the module that they belong to, in the network's order.
+    """Return the weight matrices and kernels by the name of their module, in the network's order.
 
-    Where that makes more than MOST_LAYERS, modules deep down are taken together: 'down.0.conv1' becomes 'down.0'.
+    If there are more than MAX_LAYERS modules, deep modules are merged: 'down.0.conv1' becomes 'down.0'.
     """
     weights = {name: weight for name, weight in network.named_parameters() if weight.ndim > 1 and weight.requires_grad}
     deepest = max((name.count(".") for name in weights), default=1)
@@ -49,15 +49,15 @@ def group_layers(network: nn.Module) -> Layers:
 
 
 def _cut(name: str, depth: int) -> str:
-    """('down.0.conv1', 2) -> 'down.0'"""
+    """Return the first `depth` parts of a module name: ('down.0.conv1', 2) -> 'down.0'."""
     return ".".join(name.split(".")[:depth])
 
 
 @dataclass(eq=False)
 class LayerProbe:
-    """One step, while it is looked at.
+    """The data of one probed step, on the device.
 
-    lowest, highest: by module, what each unit has given it: float32 [units]. All of it is on the device.
+    lowest, highest: float32 [units] by module, the range of each of its inputs.
     """
 
     lowest: dict[nn.Module, Tensor]
@@ -66,36 +66,36 @@ class LayerProbe:
 
 
 class LayerMonitor:
-    """Looks at a step about every 10 s, more often in a short training, and in all for less than 1 % of the time.
+    """Probes a step about every 10 s, more often in a short training, using less than 1 % of the time.
 
-    Of each layer: the length of a step's update to that of the weights, the length of the gradient before clipping, and
-    the share of dead units among those whose outputs it is given: they say the same for every sprite and every place of
-    the batch. A dead unit shows at the next layer: before ReLU cuts it off, its output still varies. All of it stays on
-    the device until the tick reads it.
+    It measures for each layer: the norm of the update relative to the norm of the weights, the gradient norm before
+    clipping, and the share of dead inputs. A dead input has the same value for all sprites and positions of the batch.
+    A unit that is dead behind a ReLU shows only in the inputs of the next layer. Values stay on the device until the
+    end of the tick.
     """
 
     def __init__(self, network: nn.Module, *, is_on: bool = True) -> None:
         self._layers = group_layers(network) if is_on else {}
         self._weights = [weight for group in self._layers.values() for weight in group]
         layer_of = {weight: name for name, group in self._layers.items() for weight in group}
-        self._units: dict[nn.Module, str] = {  # the layer of each
+        self._units: dict[nn.Module, str] = {  # layer name by convolution or linear module
             module: layer_of[module.weight] for module in network.modules()
             if isinstance(module, _ConvNd | nn.Linear) and module.weight in layer_of
         }  # fmt: skip
         self._probe: LayerProbe | None = None
-        self._start_s: float | None = None  # of the training, as far as this process has seen it
-        self._probed_s = -math.inf  # when it last looked
-        self._cost_s = 0.0  # of all looks; at one of them the machine may have been busy
-        self.values: list[Tensor] = []  # float32 [], of the layers in their order: all of one figure, then the next
+        self._start_s: float | None = None  # when this process began to train
+        self._probed_s = -math.inf  # time of the last probe
+        self._cost_s = 0.0  # seconds of all probes
+        self.values: list[Tensor] = []  # float32 [] each: one statistic for all layers, then the next statistic
 
     def begin_tick(self, elapsed_s: float, planned_s: float) -> None:
-        """Look at the next step, if it is time: so many seconds into a training that is to take that many. The first
-        step is never looked at.
+        """Probe the next step if a probe is due. planned_s: estimated seconds of the whole training. Never probes the
+        first step.
         """
         self.values = []
         if not self._layers:
             return
-        if self._start_s is None:  # all that is done for the first time takes longer: looks as well
+        if self._start_s is None:  # the first step and a probe in it take longer
             self._start_s = elapsed_s
             return
         is_due = elapsed_s - self._probed_s >= min(_EVERY_S, planned_s / _PROBES)
@@ -109,12 +109,12 @@ class LayerMonitor:
 
     @property
     def is_probing(self) -> bool:
-        """Whether it looks at the next step."""
+        """Whether the next step is probed."""
         return self._probe is not None
 
     @contextlib.contextmanager
     def probe_step(self) -> Iterator[None]:
-        """Around what moves the weights, from gradients that are not yet clipped."""
+        """Measure the step inside the block: unclipped gradients on entry, the weights' update on exit."""
         probe = self._probe
         if probe is None:
             yield
@@ -128,14 +128,15 @@ class LayerMonitor:
         yield
         with self._timed(), torch.no_grad():
             changes = iter(torch._foreach_sub([weight.detach() for weight in self._weights], before))
-            ratios = [  # to the weights after the step: some begin at 0
+            ratios = [  # relative to the new weights, because some start at 0
                 _norm([next(changes) for _ in group]) / _norm(group).clamp(min=_TINY) for group in self._layers.values()
             ]
             self.values = [*ratios, *gradients, *self._dead(probe)]
 
     def read(self, step: int, values: NDArray[np.float32]) -> list[LayerStats]:
-        """What the probe before this step has found, of the `values` read from the device; nothing where there was
-        none, nor where a number is infinite: fp16 skips such a step.
+        """Return the statistics of the probed step from values [3 * layers] read back from the device.
+
+        Returns nothing if no step was probed, or if a value is infinite: fp16 skips that step.
         """
         if not values.size:
             return []
@@ -146,15 +147,15 @@ class LayerMonitor:
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
-        """Seconds in which the step could have gone on; on a card, those in which it is asked to probe."""
+        """Add the block's seconds to the cost of probing. On a GPU they are only the time to launch the kernels."""
         start_s = time.perf_counter()
         yield
         self._cost_s += time.perf_counter() - start_s
 
     def _record_inputs(self, probe: LayerProbe, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """Note between which values each unit is; what a micro-batch or another pass gave before counts, too."""
+        """Widen the range of each input of a module. Runs as a forward hook, once per micro-batch."""
         if not inputs[0].requires_grad:
-            return  # data: no unit has made them
+            return  # the sprites themselves: no unit made them
         with self._timed(), torch.no_grad():
             values = inputs[0].detach().float()
             axis = values.ndim - 1 if isinstance(module, nn.Linear) else 1
@@ -165,7 +166,7 @@ class LayerMonitor:
             probe.highest[module] = torch.maximum(probe.highest[module], highest) if known else highest
 
     def _dead(self, probe: LayerProbe) -> Iterator[Tensor]:
-        """The share of dead units among those that each layer is given; not a number where it is given none."""
+        """Yield the share of dead inputs of each layer, NaN for a layer whose inputs are the sprites."""
         shares = {name: list[Tensor]() for name in self._layers}
         for module, lowest in probe.lowest.items():
             spread = probe.highest[module] - lowest
@@ -176,16 +177,17 @@ class LayerMonitor:
 
 
 def _gradient_of(weight: Tensor) -> Tensor:
-    """As it is after a backward pass; 0 where that did not come by."""
+    """Return a weight's gradient; zeros if the backward pass did not reach the weight."""
     return torch.zeros_like(weight) if weight.grad is None else weight.grad
 
 
 def _norm(tensors: Sequence[Tensor]) -> Tensor:
-    """The length of all of these as one vector: float32 []."""
+    """Return the norm of all tensors as one vector: float32 []."""
     length: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([*map(Tensor.detach, tensors)])).float())
     return length
 
 
 def to_row(row: Sequence[float]) -> tuple[float, float, float | None]:
+    """Round one layer's statistics to four digits; NaN becomes None."""
     update, gradient, dead = (float(f"{value:.4g}") for value in row)
     return update, gradient, None if math.isnan(dead) else dead

@@ -1,4 +1,4 @@
-"""Live samples of a training: new sprites of a fixed seed, or held-out sprites with the model's predictions."""
+"""Live samples of a training: new sprites from a fixed seed, or held-out sprites with the model's predictions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.training.state import Training
 
 SAMPLE_COUNT = 16
-SAMPLE_STEPS = 10  # of the solver
+SAMPLE_STEPS = 10  # solver steps
 SAMPLE_SEED = 7
 
 
 def live_samples(training: Training, control: Control) -> Events:
-    """Draw sprites of the fixed seed, or predict held-out sprites: yields Progress, then one SamplesReady.
+    """Draw sprites from the fixed seed, or predict held-out sprites: yields Progress, then one
+    SamplesReady.
 
-    The samples are saved in the run folder. Ends early, without samples, when `control.stop` is set.
+    The samples are saved in the run folder. Stops early, without samples, when `control.stop` is set.
     """
     with training.side_work.skip_if_full("live samples"):
         model = training.model()

@@ -1,4 +1,4 @@
-"""The training loop: a generator of events. The caller that advances the generator drives the training."""
+"""The training loop, a generator of events. The caller drives the training by advancing the generator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from studio.engine.control.control import Control, retry_until_writable
 from studio.engine.devices import detection
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.types import Device
-from studio.engine.distributed.ranks import ALONE, Group, Ranks, StartCommand, Tick
+from studio.engine.distributed.ranks import ALONE, Group, Ranks, StartCommand, TickCommand
 from studio.engine.runs.folder import MAX_ROLLBACKS
 from studio.engine.steps.timing import Speedometer, Stopwatch
 from studio.engine.training.cpu_threads import ThreadTuner
@@ -42,8 +42,10 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control,
     parent: Parent | None = None, ranks: Ranks = ALONE, observers: Sequence[Observer] = (),
 ) -> Events:  # fmt: skip
-    """Train a new run in the folder `path`, from RunStarted to RunFinished, starting from `parent`'s weights if there
-    is one. In a distributed run, call this on rank 0. Raises StudioError.
+    """Train a new run in the folder `path`; yields RunStarted first and RunFinished last.
+
+    parent: the model whose weights the training starts from. observers: see each event of the training. In a
+    distributed run, call this on rank 0. Raises StudioError.
     """
     start = new_training(NewRun(path, sprites, recipe, config, device, parent), ranks)
     return _run(start, path, device, control, ranks, observers)
@@ -53,8 +55,10 @@ def train_resumed(
     path: Path, device: Device, control: Control, more_min: float = 0.0, ranks: Ranks = ALONE,
     observers: Sequence[Observer] = (),
 ) -> Events:  # fmt: skip
-    """Resume a run from its newest sound checkpoint. more_min: minutes to train from there; 0: what is left of the
-    budget. In a distributed run, call this on rank 0. Raises StudioError.
+    """Resume a run from its newest valid checkpoint.
+
+    more_min: minutes to train from there; 0 trains the rest of the budget. In a distributed run, call this on rank 0.
+    Raises StudioError.
     """
     return _run(resumed_training(path, device, more_min, ranks), path, device, control, ranks, observers)
 
@@ -65,21 +69,21 @@ def train_worker(device: Device, control: Control, ranks: Group) -> None:
     Raises StudioError, and KeyboardInterrupt as `Group.receive_command` does.
     """
     while (command := ranks.receive_command(control)) is not None:
-        if isinstance(command, StartCommand):  # a Tick here ends a training whose loss was not finite
+        if isinstance(command, StartCommand):  # a TickCommand here ends a training whose loss was not finite
             with detection.wrap_device_errors(device.torch):
                 _run_ticks(worker_training(command, device, ranks), control, ranks)
             detection.empty_cache(device.torch)
 
 
 def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
-    """Take part in a training on a worker rank, to its end or to a step that is not finite."""
+    """Take the steps of one training on a worker rank, until it ends or a loss is not finite."""
     with contextlib.closing(training):
         training.broadcast_start()
         runner = StepRunner(training)
-        while isinstance(tick := ranks.receive_command(control), Tick) and tick.steps:
+        while isinstance(tick := ranks.receive_command(control), TickCommand) and tick.steps:
             training.apply_tick(tick)
             try:
-                with ranks.faults():
+                with ranks.wrap_rank_errors():
                     runner.run(tick.steps).raise_unless_finite()
             except NotFiniteError:
                 return
@@ -89,12 +93,13 @@ def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:
-    """Train until the budget is used up, `control.stop` or, where the settings say so, the advice is to stop; the work
-    is on disk when RunFinished comes.
+    """Train until the budget is used up, `control.stop` is set, or the early stopping of the settings ends the
+    training. All work is on disk when RunFinished is yielded.
 
-    A tick is a number of steps that take about TICK_S. Inside it nothing is read back from the device: losses and
-    gradient norms stay there, and from the first step on whose loss or gradient is not finite, steps leave the weights
-    alone. Raises NotFiniteError after the tick of such a step; one that only overflowed in fp16 is skipped.
+    A tick is a number of steps that take about TICK_S together. Within a tick nothing is read back from the device:
+    losses and gradient norms stay there. After a loss or gradient that is not finite, the remaining steps of the tick
+    leave the weights unchanged. Raises NotFiniteError at the end of that tick. A step that only overflows in fp16 is
+    skipped without an error.
     """
     runner, budget_steps, ranks = StepRunner(training), training.budget_steps(), training.ranks
     speed, steps_per_tick = Speedometer(training.config.batch_size), 1
@@ -104,7 +109,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
         control.live = training.model()
         yield from training.pop_notices()
         yield _started(training)
-        if training.step == 0:  # untimed: the first drawing is slow, and would delay the next samples
+        if training.step == 0:  # not throttled: the first drawing is slow and would delay the next
             yield from ranks.with_all_threads(live_samples(training, control))
 
         while not control.stop and training.budget_share() < 1 and maintenance.stop_advice() is None:
@@ -113,12 +118,13 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
             training.send_tick(steps)
             training.layer_monitor.begin_tick(tick_start_s, training.planned_s())
             with ranks.collective():
-                result = runner.run(steps)
+                result = runner.run(steps)  # losses and gradient norms: float32 [2, steps]
 
             tick_s = clock.now_s() - tick_start_s
             training.elapsed_s = clock.now_s()
             control.live.step = training.step
             speed.add(steps, tick_s)
+            # Aim at TICK_S, but at most double: one fast measurement must not start a very long tick.
             steps_per_tick = max(1, min(2 * steps_per_tick, round(steps * TICK_S / max(tick_s, 1e-6))))
             result.raise_unless_finite()
             losses = _loss_chunk(training, result, speed.sprites_per_s())
@@ -141,6 +147,7 @@ def _started(training: Training) -> RunStarted:
 
 
 def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float) -> LossChunk:
+    """Return the event of a tick with the training's speed and time left. losses, grad_norms: float32 [steps]."""
     config, (losses, grad_norms) = training.config, result.statistics
     left_s = 60 * config.minutes - training.elapsed_s
     if steps := training.budget_steps():
@@ -156,7 +163,7 @@ def _run(
     start: Generator[Event, None, Training], path: Path, device: Device, control: Control, ranks: Ranks,
     observers: Sequence[Observer],
 ) -> Events:  # fmt: skip
-    """Run a training to its end; the stopwatch and these observers see each of its events."""
+    """Return the events of a whole run: train with recovery, seen by the stopwatch and by `observers`."""
     clock = Stopwatch()
     return observed(_train_with_recovery(start, path, device, control, ranks, clock), [clock, *observers])
 
@@ -165,26 +172,26 @@ def _train_with_recovery(
     start: Generator[Event, None, Training], path: Path, device: Device, control: Control, ranks: Ranks,
     clock: Stopwatch,
 ) -> Events:  # fmt: skip
-    """Train; after an error that it may get over go on from its newest checkpoint.
+    """Train, and restart from the newest checkpoint after an error that the training can recover from.
 
-    A loss that is not finite: at half the learning rate, at most MAX_ROLLBACKS times, of which some are forgiven in
-    time. No room for the optimizers' work: in smaller micro-batches, which leave more to it; several ranks do so when
-    torchrun has started all of them again.
+    NotFiniteError: halve the learning rate, at most MAX_ROLLBACKS times. StepTooLargeError, where the optimizers'
+    update found no memory: halve the micro-batches, which leaves more memory to the optimizers. A distributed run does
+    so after torchrun has restarted all ranks.
     """
     prepare: Callable[[Training], None] = Training.report_micro_batches
-    if oom_title := ranks.take_oom_report():
+    if oom_title := ranks.pop_oom_report():
         prepare = functools.partial(Training.split_micro_batches, why=oom_title)
     kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
         with detection.wrap_device_errors(device.torch):
             training = yield from start
         ranks.set_current_run(path)
-        if kept is not None:  # what this process has learnt of the device is not on disk
+        if kept is not None:  # state.json does not hold these
             training.recovery, training.heldout_batch_size = kept
         elif ranks.world_size > 1:
             training.notices.append(Notice("info", f"{ranks.world_size} processes share each batch."))
         try:
-            with _opened(training, control), detection.wrap_device_errors(device.torch), ranks.faults():
+            with _opened(training, control), detection.wrap_device_errors(device.torch), ranks.wrap_rank_errors():
                 prepare(training)
                 training.broadcast_start()
                 yield from train(training, control, clock)
@@ -208,7 +215,7 @@ def _train_with_recovery(
 
 @contextlib.contextmanager
 def _opened(training: Training, control: Control) -> Iterator[None]:
-    """In the block a training runs; however the block ends, record a failure and release the run's lock."""
+    """Run the training inside this block: on leaving it, record a failure in state.json and release the run's lock."""
     with contextlib.ExitStack() as at_the_end:
         at_the_end.callback(torch.set_num_threads, torch.get_num_threads())
         at_the_end.callback(_release, training, control)
@@ -219,17 +226,18 @@ def _opened(training: Training, control: Control) -> Iterator[None]:
 def _record_failure(
     training: Training, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
 ) -> None:
-    """Write down what has ended a training: any error, not that it was closed or interrupted."""
+    """Write the error that ended a training to state.json; closing the generator and KeyboardInterrupt don't count."""
     if isinstance(error, StepTooLargeError) and not (training.ranks.is_alone or training.has_smallest_micro_batch()):
-        training.recovery.micro_batches.double(training.ranks.world_size)  # with which the next start goes on
+        training.recovery.micro_batches.double(training.ranks.world_size)  # the next start of torchrun reads the count
     if isinstance(error, Exception):
         words = formatting.describe_error(error, otherwise="Something went wrong inside the studio.")
-        with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
+        with contextlib.suppress(UnwritableError):  # report the error that ended the run, not this one
             write_state(training, "failed", " ".join(words).strip())
 
 
 def _release(training: Training, control: Control) -> None:
+    """End the live model, the other ranks and the background threads of a training, and release its lock."""
     control.live = None
-    with contextlib.suppress(ProcessGoneError, StepTooLargeError):  # the others know
+    with contextlib.suppress(ProcessGoneError, StepTooLargeError):  # the other ranks have ended already
         training.send_tick(0)
     training.close()

@@ -1,4 +1,4 @@
-"""What a training does between ticks: validation, checkpoints, live samples, measurements, early stopping, notices."""
+"""The work of a training between ticks: validation, checkpoints, live samples, quality measurements, early stopping."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from studio.engine.training.saving import save, validate, write_state
 from studio.engine.training.state import Training
 
 LONGEST_UNVALIDATED_S = 60.0
-FIRST_CHECKPOINT_S = 10.0  # of training: the most that a kill before the first checkpoint costs
-BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
-_UNMEASURED = "It is too short or has too few sprites for new ones to be measured, and the loss alone says too little."
+FIRST_CHECKPOINT_S = 10.0  # of training: a kill before the first checkpoint loses no more
+BEST_APART_SHARE = (
+    0.05  # of the run's time: the least distance of checkpoints that are saved only for a new best figure
+)
+_UNMEASURED = "It is too short, or has too few sprites, to measure new sprites; the loss alone is not enough."
 
 
 class Maintenance:
@@ -33,7 +35,7 @@ class Maintenance:
         self._saving = Throttle(training.config.checkpoint_every_s, clock, first_s)
         self._validating = Throttle(0.0, clock)
         self._validated_epoch = int(training.epoch())
-        self._best_saved: float | None = None  # the best figure of a checkpoint, where held-out sprites tell
+        self._best_saved: float | None = None  # best validation metric of a saved checkpoint
         self._adviser = Adviser(read_history(training.run.path), training.budget_share)
         self._early_stop = EarlyStop(training, self._adviser, self._quality)
 
@@ -42,13 +44,15 @@ class Maintenance:
         return self._early_stop.advice()
 
     def after_tick(self) -> Events:
-        """Do what is due after a tick."""
+        """Run the work that is due: yields Validated, CheckpointSaved, SamplesReady, QualityMeasured,
+        Advised and Notice.
+        """
         yield from self._adviser.follow(self._due_work())
 
     def finish(self) -> Events:
-        """Save the work and record how the training has ended: yields RunFinished last.
+        """Save the work and write how the training ended to state.json; yields RunFinished last.
 
-        After `control.stop` it only saves a checkpoint, without samples and measurements.
+        After `control.stop` it saves a checkpoint and skips the last samples and measurements.
         """
         training, control = self._training, self._control
         advice = self.stop_advice()
@@ -62,7 +66,7 @@ class Maintenance:
         yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
     def close(self) -> None:
-        """Stop measuring."""
+        """Stop measuring quality, so that the training's memory can be freed."""
         self._quality.close()
 
     def _last_work(self) -> Events:
@@ -92,7 +96,9 @@ class Maintenance:
         yield from training.pop_notices()
 
     def _is_best_yet(self) -> bool:
-        """Whether this model is better by held-out sprites than any that is saved, and may be saved for that alone."""
+        """Return whether the current weights deserve a checkpoint of their own: they have the best validation metric so
+        far, and the last checkpoint is old enough.
+        """
         training, saving = self._training, self._saving
         found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
         if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:
@@ -102,6 +108,7 @@ class Maintenance:
         return best is None or best_by.is_better(found.metrics[best_by.name], best)
 
     def _note_saved(self) -> None:
+        """Remember the validation metric of the checkpoint that was just saved, if it is the best."""
         found, best_by = self._training.validated, self._training.recipe.best_by
         if best_by is not None and found is not None and found.step == self._training.saved_step:
             value = found.metrics[best_by.name]
@@ -109,14 +116,18 @@ class Maintenance:
                 self._best_saved = value
 
     def _validation_is_due(self) -> bool:
-        """After each epoch, unless that takes too much of the time; and at least once in LONGEST_UNVALIDATED_S."""
+        """Return whether to validate: after each epoch if that is cheap enough, and every LONGEST_UNVALIDATED_S
+        seconds.
+        """
         if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
             return True
         return self._validating.since_last_s() > LONGEST_UNVALIDATED_S
 
 
 class EarlyStop:
-    """Whether a training is to end early. Minutes that were asked for since ('Train longer') are trained whole."""
+    """Stops a training early, when the settings ask for it and the adviser is sure. A run that the user extends trains
+    all of its minutes.
+    """
 
     def __init__(self, training: Training, adviser: Adviser, quality: QualityMeter) -> None:
         self._training, self._adviser, self._quality = training, adviser, quality
@@ -124,12 +135,12 @@ class EarlyStop:
         self._has_warned = False
 
     def advice(self) -> Advised | None:
-        """The advice on which it is to end now; None while it is to go on."""
+        """Return the advice that ends the training now; None while the training continues."""
         is_early = MIN_BUDGET_SHARE <= self._training.budget_share() < 1
         return self._adviser.stop_advice if self._is_wanted and is_early else None
 
     def warn(self) -> Events:
-        """Yield a Notice, once, when nothing will tell whether it is good enough."""
+        """Yield a Notice, once, if nothing measures the quality of this training, because it can't end early then."""
         if not self._is_wanted or self._has_warned:
             return
         why_not = "No sprites are held out." if not len(self._training.heldout) else ""
@@ -137,9 +148,11 @@ class EarlyStop:
             why_not = "" if self._quality.is_measuring() else _UNMEASURED
         if why_not:
             self._has_warned = True
-            yield Notice("info", "This run will not end early: nothing tells whether it is good enough.", why_not)
+            yield Notice("info", "This run will not stop early: nothing measures its quality.", why_not)
 
     def notice(self, advised: Advised) -> Notice:
-        """What to say of the training that has ended on this advice."""
-        title = f"Training ended early, at step {number(self._training.step)}: {VERDICTS[advised.verdict].lower()}."
-        return Notice("info", title, f"{advised.why} {best_checkpoint(advised.best_step)} To go on, train it longer.")
+        """Return the notice for a training that ended on this advice."""
+        title = f"Training stopped early at step {number(self._training.step)}: {VERDICTS[advised.verdict].lower()}."
+        return Notice(
+            "info", title, f"{advised.why} {best_checkpoint(advised.best_step)} To continue, train it longer."
+        )

@@ -1,4 +1,4 @@
-"""How good a generator's sprites are while it trains, measured in slices so short that training hardly waits."""
+"""Measure a generator's sprites while it trains, in slices that are as short as a training step."""
 
 from __future__ import annotations
 
@@ -36,33 +36,34 @@ from studio.engine.training.state import Training
 _log = logging.getLogger(__name__)
 
 MAX_REFERENCE = 4096  # real sprites in a distance: its kernel matrix has as many rows and columns
-TIME_SHARE = 0.05  # of the run's time, all in all
-FEATURE_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
-FINAL_SHARE = 0.15  # at the end of a run that was too short to be measured, for each model
-CHECKPOINT_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
-OOM_RETRY_S = 300.0  # before measuring is tried again on a device that had no room for it
+TIME_SHARE = 0.05  # most of the run's time that measuring may take
+FEATURE_SHARE = 0.2  # at the start: the features must be ready early
+FINAL_SHARE = 0.15  # per checkpoint, at the end of a run that was too short to measure
+CHECKPOINT_SHARE = 0.01  # of the run's time: the least distance of checkpoints that are saved only to be measured
+OOM_RETRY_S = 300.0  # until measuring is tried again after the device was full
 _WHAT = "measurements of new sprites"
-_WARM_UP = 20  # slices of learning features that take longer than all others
-_FORECAST = 30  # slices after which it is known how long the others take
+_WARM_UP = 20  # first slices of feature training, which are slower
+_FORECAST = 30  # slices after which the rest can be estimated
 
 
 class QualityMeter:
-    """Measures new sprites of a training over and over; a recipe that draws none is never measured.
+    """Measures the quality of new sprites again and again during a training. Does nothing for recipes
+    that don't draw.
 
-    The models that are measured are those of checkpoints, so that the best one can be had back.
+    It measures checkpoints, so that the best measured model can be loaded later.
     """
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
         self._training, self._control, self._clock = training, control, clock
         self._start_s = clock.now_s()
         self._spent_s = 0.0
-        self._warm_up_s = 0.0  # of them, on the first slices
-        self._features_s = 0.0  # of them, learning features
-        self._ready_s = 0.0  # when measuring began
+        self._warm_up_s = 0.0  # of it, in the first slices
+        self._features_s = 0.0  # of it, training features
+        self._ready_s = 0.0  # when the features were ready
         self._measured_step = -1
-        self._is_training_features = True  # features
-        self._waits_for_checkpoint = False  # for a checkpoint
-        self._retry_at_s = 0.0  # after the device had no room for measuring
+        self._is_training_features = True
+        self._waits_for_checkpoint = False
+        self._retry_at_s = 0.0  # after the device was full
         self._reference: _Reference | None = None
         self._slices: Events | None = None
         self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST
@@ -70,9 +71,9 @@ class QualityMeter:
             self._slices = self.measure_forever()
 
     def advance(self) -> Events:
-        """Work on for about as long as a training step takes, if its share of the time allows that.
+        """Run slices for about as long as a training step, if measuring is within its share of the time.
 
-        Yields QualityMeasured when a measurement is done, Halted when it can't be written.
+        Yields QualityMeasured after a measurement, and Blocked while the disk is full.
         """
         if self._slices is None or not self._is_affordable():
             return
@@ -88,20 +89,22 @@ class QualityMeter:
             self._slices = None
 
     def is_measuring(self) -> bool:
-        """Whether new sprites are measured, or will be."""
+        """Return whether new sprites are measured, now or later."""
         return self._slices is not None
 
     def wants_checkpoint(self, saving: Throttle) -> bool:
-        """Whether to save one now to measure it; else the next that is due will do. A fast disk is not to be worn."""
+        """Return whether a checkpoint is needed for the next measurement. Limited in rate, because a fast
+        disk wears out.
+        """
         if not self._waits_for_checkpoint or not self._is_affordable():
             return False
         return saving.is_affordable() and saving.since_last_s() >= CHECKPOINT_SHARE * self._training.planned_s()
 
     def finish(self) -> Events:
-        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured. Where the run
-        was too short for that, see at least whether it copies: may yield a Notice.
+        """Measure the final model: yields Progress and QualityMeasured. After a run that was too short to measure, only
+        count copies, and yield a Notice if there are many.
 
-        Gives way, without a measurement, as soon as `control.stop` is set.
+        Stops without a result when `control.stop` is set.
         """
         if not self._can_measure or self._measured_step == self._training.step:
             return
@@ -110,11 +113,15 @@ class QualityMeter:
             yield from until_stopped(last, self._control)
 
     def close(self) -> None:
-        """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
+        """Stop measuring. The generator and this object refer to each other, which would keep the
+        training in memory.
+        """
         self._slices = None
 
     def cannot_finish(self, learning: Progress) -> bool:
-        """Whether so short a run would end before anything is measured."""
+        """Return whether the run is so short that it ends before the first measurement. learning:
+        progress of feature training.
+        """
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
         if learning.done != _FORECAST:
@@ -123,6 +130,7 @@ class QualityMeter:
         return self._spent_s + slice_s * (learning.total - learning.done) > self._allowance_s()
 
     def _is_affordable(self) -> bool:
+        """Return whether the next slice is within the share of the training time."""
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()
         if now_s < self._retry_at_s:
             return False
@@ -133,18 +141,20 @@ class QualityMeter:
         return self._spent_s - self._features_s <= share * (now_s - self._ready_s)
 
     def _allowance_s(self) -> float:
+        """Return the seconds that measuring may take in the whole run."""
         return TIME_SHARE * (self._training.planned_s() - self._start_s)
 
     def measure_forever(self) -> Events:
-        """Measure while the device has room for it; where it has none, try again after a while."""
+        """Measure each new checkpoint; when the device is full, wait OOM_RETRY_S and continue."""
         while True:
             with self._training.side_work.skip_if_full(_WHAT):
                 yield from self._measure_each_checkpoint()
             self._training.measuring_step = None
             self._retry_at_s = self._clock.now_s() + OOM_RETRY_S
-            yield Progress(0, 1, "waiting for room")
+            yield Progress(0, 1, "waiting for device memory")
 
     def _measure_each_checkpoint(self) -> Events:
+        """Train the features, then measure the newest checkpoint again and again."""
         training = self._training
         if self._reference is None:
             features = yield from learn_features(training.train_sample, training.device, training.precision)
@@ -159,9 +169,10 @@ class QualityMeter:
             yield from self._measure(self._reference)
 
     def _measure(self, reference: _Reference) -> Events:
-        """Draw and judge: yields Progress after each slice, then QualityMeasured.
+        """Draw sprites and compute their quality: yields Progress after each slice, then QualityMeasured.
 
-        Sprites are drawn as users get them, always of the same classes and noise, from the weights as they are now.
+        Always draws the same classes from the same noise, with the default settings, from a copy of the current
+        weights.
         """
         training = self._training
         model = _frozen_copy(training.model())
@@ -175,9 +186,11 @@ class QualityMeter:
         yield measured
 
     def _count_final_copies(self) -> Events:
-        """Count the copies that the newest checkpoint draws and, where they are too many, those of older ones that have
-        learnt enough, until one draws fewer: `checkpoints.best_of` goes by that. None are counted where that takes too
-        much of the time.
+        """Count copies among sprites of the newest checkpoint and, while there are too many, of older
+        checkpoints.
+
+        The counts let `checkpoints.best_of` prefer a model that copies less. Skips counting if drawing takes too long.
+        Yields Progress, and a Notice if the newest model copies.
         """
         training, control, clock = self._training, self._control, self._clock
         most_s, by_chance, newest = FINAL_SHARE * clock.now_s(), None, ""
@@ -199,25 +212,27 @@ class QualityMeter:
             yield from retry_until_writable(control, _save_metrics, training, info.step, figures)
             if not copies_too_much(copies, by_chance, FINAL_SPRITES):
                 break
-            newest = newest or f"{percent(copies)} of what the newest model draws are copies of your sprites."
+            newest = newest or f"{percent(copies)} of the newest model's sprites are copies of your sprites."
         if newest:
-            yield Notice("warning", newest, "The best is now the one that copies least among those that are kept.")
+            yield Notice("warning", newest, "'Best' is now the saved model with the fewest copies.")
 
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """What new sprites are compared with: the features of real sprites, and the figures that real sprites get."""
+    """The real sprites that new sprites are compared with: their features, and the scores of real against
+    real sprites.
+    """
 
     features: SpriteFeatures
     real: Features
-    known: Sprites  # where copies are looked for, at the indices `learnt`
+    known: Sprites  # searched for copies at the indices `learnt`
     learnt: Indices
     against: Literal["held-out", "training"]
-    kid_real: float  # what real sprites get
+    kid_real: float  # of real sprites
     copies_real: float
 
     def judge(self, new: Rgba) -> Generator[Event, None, Quality]:
-        """The quality of sprites uint8 [N, S, S, 4]; yields Progress between its figures."""
+        """Return the quality of sprites uint8 [N, S, S, 4]; yields Progress in between."""
         distance = kid(self.real, self.features.of(new))
         yield Progress(1, 2, "sprites judged")
         copies = yield from _copies(new, self.known, self.learnt, self.features.device)
@@ -225,25 +240,27 @@ class _Reference:
 
 
 def _find_checkpoints(training: Training) -> checkpoints.Checkpoints:
-    """The run's checkpoints, the oldest first. Raises UnwritableError."""
+    """Return the run's checkpoints, oldest first. Raises UnwritableError."""
     with training.run.wrap_write_errors():
         return checkpoints.list_checkpoints(training.run.checkpoints)
 
 
 def _frozen_copy(model: TrainedModel) -> TrainedModel:
-    """A model whose weights stay as they are."""
+    """Return a copy of the model whose weights no longer change."""
     return dataclasses.replace(model, network=copy.deepcopy(model.network))
 
 
 def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
-    """So many sprites as users get them, always of the same classes and noise."""
+    """Draw `count` sprites with the default settings, always of the same classes from the same noise."""
     return draw(model, sample_classes(training.train_sample, count, seed=0), GenerateSettings())
 
 
 def _within(
     most_s: float, drawing: Generator[Progress, None, Rgba], clock: Stopwatch
 ) -> Generator[Event, None, Rgba | None]:
-    """What is drawn; None as soon as it is seen to take longer than that."""
+    """Forward a drawing and return its sprites; return None as soon as it is expected to take longer than
+    `most_s` seconds.
+    """
     start_s = clock.now_s()
     while True:
         try:
@@ -256,7 +273,7 @@ def _within(
 
 
 def _save(training: Training, measured: QualityMeasured) -> None:
-    """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
+    """Write a measurement to its checkpoint and to metrics.jsonl. Raises UnwritableError."""
     _save_metrics(training, measured.step, asdict(measured.quality))
     training.run.append(measured)
 
@@ -267,10 +284,10 @@ def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -
 
 
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
-    """Measure real sprites; yields Progress after each slice.
+    """Measure the real sprites; yields Progress after each slice.
 
-    Where too few sprites are held out, new ones are to be like those learnt from, and of these every second one shows
-    what real sprites get.
+    If too few sprites are held out, new sprites are compared with training sprites, and one half of these with the
+    other shows the scores of real sprites.
     """
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
@@ -291,7 +308,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
 
 
 def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
-    """The share of copies of what is learnt from among sprites that were made without it."""
+    """Return the share of copies among real sprites that the model has not seen: how many copies chance gives."""
     learnt, heldout = training.split.training, training.heldout_sprites
     if len(heldout) >= FEWEST:
         return (
@@ -303,5 +320,6 @@ def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
+    """Return the share of `sprites` that are copies of the training sprites `learnt`."""
     found = yield from find_copies(sprites, known, learnt, device)
     return float(found.is_copy.mean())

@@ -1,4 +1,4 @@
-"""What a new training may start from instead of nothing: the starter that comes with the studio, or another run."""
+"""The models that a new training can start from: the starter that comes with the studio, or another run."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
 from studio.recipes.base import Recipe, Spec
 
-_LENGTH_BYTES = 8  # of a safetensors file: they hold the length of its JSON header
-STARTER_LIMIT = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
-_HINT = "Start from nothing, or from another model."
+_LENGTH_BYTES = 8  # at the start of a safetensors file: the length of its JSON header
+STARTER_LIMIT = 200  # sprites: up to this many, starting from the starter gives cleaner sprites and fewer copies
+_HINT = "Train from scratch, or start from another model."
 
 
 @dataclass(frozen=True, eq=False)
 class Parent:
-    """A trained model whose weights others start from.
+    """A trained model whose weights a new run starts from.
 
-    settings: those that its weights fix. ancestors: itself, then what it had started from.
+    settings: those that the weights determine, such as the width. ancestors: this model, then the models that it
+    started from.
     """
 
     settings: Mapping[str, Value]
@@ -44,13 +45,16 @@ class Parent:
     ancestors: tuple[Ancestor, ...]
 
     def adapt(self, config: TrainingConfig) -> TrainingConfig:
-        """The settings that a network with these weights has."""
+        """Return the config with the settings that these weights determine."""
         return config.replace(**self.settings)
 
     def teach(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
-        """Give a new network of the recipe these weights; returns how many of them it has in another shape: they stay
-        as they are. So do weights that were not there yet when the parent was trained, and the rows of new classes and
-        numbers, which are matched by name: classes that all began as the row for any class would be told apart late.
+        """Copy these weights into a new network; returns how many weights were skipped because their
+        shapes differ.
+
+        Weights that the parent lacks keep their values. Rows of class and number embeddings are matched by name. Rows
+        of new classes keep their random values: classes that all started from the row for 'any class' would learn to
+        differ late.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
         with torch.no_grad():
@@ -67,7 +71,7 @@ class Parent:
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """What the starter says of itself, as JSON in its file. settings: those that its weights fix."""
+    """The description of the starter, read from the JSON in its file. settings: those that its weights determine."""
 
     recipe: str
     settings: Mapping[str, Value]
@@ -78,8 +82,8 @@ class StarterInfo:
 
 
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
-    """What a training of these sprites starts from unless something else is asked for: the starter of the recipe where
-    they are few and, at most, twice as large as those that it knows; else nothing.
+    """Return the default start of a training: the starter, if it is of this recipe, and the sprites are few and at most
+    twice as large as the starter's; else None.
     """
     info = starter_info()
     suits = info.recipe == recipe.name and len(sprites) <= STARTER_LIMIT and sprites.size <= 2 * info.size
@@ -87,7 +91,7 @@ def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
 
 
 def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
-    """The starter for STARTER, else the best model of the run in this folder. Raises UsageError, RunError."""
+    """Load the starter for STARTER, else the best model of the run in this folder. Raises UsageError, RunError."""
     if source == STARTER:
         return _load_starter(recipe)
     run = RunDir(source)
@@ -105,9 +109,8 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
 
 
 def save_start(run: RunDir, network: nn.Module) -> str:
-    """Write the weights that a run starts with into its folder, since the model that they are of may go.
-
-    Returns their SHA-256. Raises UnwritableError.
+    """Write a run's start weights to its folder, because the parent may be deleted; returns their SHA-256. Raises
+    UnwritableError.
     """
     content = checkpoints.serialize(network.state_dict())
     with wrap_write_errors(run.path):
@@ -116,27 +119,27 @@ def save_start(run: RunDir, network: nn.Module) -> str:
 
 
 def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
-    """Give a network the weights that `save_start` wrote. Raises DamagedError, and RunError when they can't be read."""
-    name, hint = f"{run.start.name} of {record.name}", "Train anew with the same settings."
+    """Load the start weights that `save_start` wrote. Raises DamagedError, and RunError if they can't be read."""
+    name, hint = f"{run.start.name} of {record.name}", "Train a new run with the same settings."
     try:
         with wrap_read_errors(run.start):
             content = run.start.read_bytes()
     except FileNotFoundError:
         raise DamagedError(f"{name} is missing.", hint) from None
     if hashlib.sha256(content).hexdigest() != record.start_sha256:
-        raise DamagedError(f"{name} is not what was written.", hint)
+        raise DamagedError(f"{name} is damaged.", hint)
     checkpoints.load_into(network, parse_tensors(content), name)
 
 
 def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
-    """The settings that a training which starts from this run takes over. Raises UsageError."""
+    """Return the settings that a training takes over when it starts from this run. Raises UsageError."""
     config = recipe.Config.from_json(record.config)
     return {name: getattr(config, name) for name in recipe.fixed_by_weights}
 
 
 @cache
 def starter_info() -> StarterInfo:
-    """What the starter is: read from its file, without its weights."""
+    """Return the starter's description, without loading its weights."""
     with _starter_path().open("rb") as file:
         length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
         header = json.loads(file.read(length))
@@ -148,6 +151,7 @@ def _starter_path() -> Path:
 
 
 def _load_starter(recipe: Recipe) -> Parent:
+    """Load the starter as a parent. Raises UsageError if it is of another recipe."""
     info = starter_info()
     if info.recipe != recipe.name:
         raise UsageError(f"There is no starter for a {recipe.name}, only for a {info.recipe}.", _HINT)
@@ -161,13 +165,13 @@ def _load_starter(recipe: Recipe) -> Parent:
 
 
 def _starter_licence() -> str:
-    """That of the sprites it learnt from."""
+    """Return the licences of the sprites that the starter was trained on."""
     listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
     return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
 
 
 def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
-    """Fill rows [len(names) or one more, ...] with those of the same names; the one more stands for any name."""
+    """Copy rows of an embedding [names or names + 1, ...] whose names match; a last extra row stands for any name."""
     parent_row = {name: row for row, name in enumerate(given_names)}
     for row, name in enumerate(names):
         if name in parent_row:

@@ -1,4 +1,4 @@
-"""How a training gets over losses that are not finite and over a full device, and tries again after a while."""
+"""Recover a training from losses that are not finite and from a full device."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from studio.core.errors import DeviceFullError
 from studio.core.events import Event, Notice
 from studio.engine.devices import detection
 
-SOUND_CHECKPOINTS = 10  # in a row, after which a rollback is forgiven or larger micro-batches are tried
+SOUND_CHECKPOINTS = 10  # valid checkpoints in a row, after which a rollback is undone or larger micro-batches are tried
 
 
 class MicroBatches:
-    """How many micro-batches make a batch: more when the device is full, fewer again when it may have room."""
+    """The number of micro-batches in a batch: doubled when the device is full, halved again after a while."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self._checkpoints_since = 0  # the last change of `count`
-        self._patience = SOUND_CHECKPOINTS  # before fewer are tried
-        self._on_trial = False  # fewer, since the last checkpoint
+        self._checkpoints_since = 0  # checkpoints saved since `count` changed
+        self._patience = SOUND_CHECKPOINTS  # checkpoints to wait before trying larger micro-batches
+        self._on_trial = False  # larger micro-batches were set since the last checkpoint
 
     def double(self, ranks: int = 1) -> bool:
-        """Use twice as many, of which each of so many ranks had one at least. False when a trial of fewer has failed,
-        which is not worth a notice.
+        """Split batches into twice as many micro-batches, at least two for each of `ranks` processes.
+
+        Returns False if only a trial of larger micro-batches failed, which needs no notice.
         """
         was_trial = self._on_trial
         if was_trial:
@@ -34,7 +35,9 @@ class MicroBatches:
         return not was_trial
 
     def checkpoint_saved(self) -> bool:
-        """Try half as many after some checkpoints without trouble. True when a trial has just succeeded."""
+        """Halve the number of micro-batches after enough checkpoints. Returns True when such a trial has just
+        succeeded.
+        """
         has_succeeded, self._on_trial = self._on_trial, False
         if has_succeeded:
             self._patience = SOUND_CHECKPOINTS
@@ -44,52 +47,54 @@ class MicroBatches:
         return has_succeeded
 
     def in_words(self) -> str:
-        """'whole' or 'in 4 parts': how a batch is taken."""
+        """Return 'whole' or 'in 4 parts', for notices."""
         return "whole" if self.count == 1 else f"in {self.count} parts"
 
 
 class Recovery:
-    """Rollbacks after losses that are not finite, each of which halves the learning rate, and the micro-batches."""
+    """The rollbacks of a training, each of which halves the learning rate, and its micro-batches."""
 
     def __init__(self, nan_rollbacks: int = 0, micro_batches: int = 1) -> None:
-        self.nan_rollbacks = nan_rollbacks  # without those that were forgiven
+        self.nan_rollbacks = nan_rollbacks  # those still in effect
         self.micro_batches = MicroBatches(micro_batches)
-        self._sound_checkpoints = 0  # since the last rollback, or since one was forgiven
+        self._sound_checkpoints = 0  # since a rollback happened or was undone
 
     def lr_scale(self) -> float:
-        """The factor on the learning rate of the settings, 0 to 1."""
+        """Return the factor on the learning rate, 0 to 1."""
         return 0.5**self.nan_rollbacks
 
     def count_rollback(self) -> None:
-        """Training goes back to its newest checkpoint because of a loss that is not finite."""
+        """Count a rollback to the newest checkpoint after a loss that was not finite."""
         self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks + 1, 0
 
     def checkpoint_saved(self) -> list[Event]:
-        """Forgive a rollback or try larger micro-batches after some sound checkpoints; what there is to say of it."""
+        """Undo a rollback or try larger micro-batches after enough valid checkpoints. Returns the notices about it."""
         notices = list[Event]()
         if self.micro_batches.checkpoint_saved():
-            title = f"Batches are taken {self.micro_batches.in_words()} again: the device has room for that."
+            title = f"Batches are trained {self.micro_batches.in_words()} again: the device has enough memory."
             notices.append(Notice("info", title))
         self._sound_checkpoints += 1
         if self.nan_rollbacks and self._sound_checkpoints >= SOUND_CHECKPOINTS:
             self.nan_rollbacks, self._sound_checkpoints = self.nan_rollbacks - 1, 0
-            title = f"Training learns at {self.lr_scale():.0%} of its rate again: its losses have long been sound."
+            title = f"The learning rate is back at {self.lr_scale():.0%}: the loss has been finite for long."
             notices.append(Notice("info", title))
         return notices
 
 
 class SideWork:
-    """Work beside the training steps, such as live samples: skipped where the device has no room for it."""
+    """Work beside the training steps, for example live samples. It is skipped if the device has no memory for it."""
 
     def __init__(self, device: torch.device, notices: list[Event]) -> None:
-        """notices: where a Notice is put the first time that some work is skipped."""
+        """notices: the list that receives a Notice when a kind of work is first skipped."""
         self._device, self._notices = device, notices
         self._skipped: set[str] = set()
-        self._holds_memory = False  # of work that was skipped
+        self._holds_memory = False  # skipped work may still hold memory
 
     @contextlib.contextmanager
     def skip_if_full(self, what: str) -> Iterator[None]:
-        """Around work that is called `what`: a DeviceFullError ends the work, not the training."""
+        """Catch a DeviceFullError inside the block, so that the training continues. what: the work's name, for the
+        notice.
+        """
         try:
             with detection.wrap_device_errors(self._device):
                 yield
@@ -97,12 +102,14 @@ class SideWork:
         except DeviceFullError as error:
             if what not in self._skipped:
                 self._skipped.add(what)
-                hint = f"Training goes on without {what} until there is room for them."
+                hint = f"Training continues without {what} until there is enough memory."
                 self._notices.append(Notice("warning", error.title, hint))
         self._holds_memory = True
 
     def give_back_memory(self) -> None:
-        """Release the memory of skipped work to other programs: once its error is gone, which kept it in use."""
+        """Release the memory of skipped work to other programs. Call this after the error is gone, because it holds the
+        memory.
+        """
         if self._holds_memory:
             detection.empty_cache(self._device)
             self._holds_memory = False

@@ -1,4 +1,4 @@
-"""Write a training's state to its run folder: checkpoints, figures of the validation set, state.json."""
+"""Write a training to its run folder: checkpoints, validation metrics, state.json."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from studio.engine.training.state import Training
 
 
 def validate(training: Training, control: Control) -> Events:
-    """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
+    """Evaluate the EMA weights on the validation set: yields one Validated, or nothing if no sprites are held out."""
     if not len(training.heldout):
         return
-    with training.side_work.skip_if_full("figures of held-out sprites"):
+    with training.side_work.skip_if_full("validation"):
         training.validated = evaluate_heldout(training.model(), training.heldout, training.heldout_batch_size)
         yield from retry_until_writable(control, training.run.append, training.validated)
         yield training.validated
 
 
 def save(training: Training, control: Control) -> Events:
-    """Write a checkpoint, and validate it if that was not just done: yields Validated and CheckpointSaved.
+    """Write a checkpoint, and validate it unless this step is validated already: yields Validated and CheckpointSaved.
 
-    First comes what can't be had again: whatever validation meets, the weights are kept. Nothing happens when this step
-    is on disk already: replacing a sound checkpoint would put it at risk.
+    The weights are written before the validation, which may fail. Does nothing if this step is saved: replacing a valid
+    checkpoint would put it at risk.
     """
     if training.saved_step == training.step:
         return
@@ -41,9 +41,9 @@ def save(training: Training, control: Control) -> Events:
 
 
 def write_checkpoint(training: Training) -> Path:
-    """Write a checkpoint, whose folder is returned, and how far the run is; drop checkpoints no longer needed.
+    """Write a checkpoint and state.json, remove old checkpoints, and return the new folder.
 
-    Raises UnwritableError; the older ones are then untouched, and another call does what is left to do.
+    Raises UnwritableError. The older checkpoints are then untouched, and another call continues where this one failed.
     """
     run = training.run
     if training.saved_step != training.step:
@@ -62,6 +62,7 @@ def write_checkpoint(training: Training) -> Path:
 
 
 def _write_tensors(training: Training) -> None:
+    """Write the weights, the EMA weights and the optimizers' state of this step."""
     metrics = dict(training.validated.metrics) if training.validated and training.is_validated() else {}
     info = CheckpointInfo(training.step, training.checkpoint_number + 1, training.elapsed_s, metrics, {})
     parts = {
@@ -75,7 +76,7 @@ def _write_tensors(training: Training) -> None:
 
 
 def _add_metrics(training: Training) -> None:
-    """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""
+    """Add this step's validation metrics to its checkpoint. Raises UnwritableError."""
     if training.is_validated():
         assert training.validated is not None
         with training.run.wrap_write_errors():
@@ -97,12 +98,14 @@ def write_state(training: Training, state: RunState, message: str = "") -> None:
 
 
 def set_headline(training: Training, metrics: Mapping[str, float]) -> None:
-    """Remember the recipe's headline metric, which lists of runs show."""
+    """Keep the recipe's headline metric, which lists of runs show, in the training's state."""
     training.headline = {name: value for name, value in metrics.items() if name == training.recipe.headline.name}
 
 
 def roll_back(training: Training, why: str, failed_step: int) -> None:
-    """Continue from the loaded checkpoint at half the learning rate. Raises UnwritableError."""
+    """Continue from the loaded checkpoint at half the learning rate, after a loss that was not finite. Raises
+    UnwritableError.
+    """
     training.recovery.count_rollback()
     rollback = RolledBack(failed_step, training.step, training.recovery.lr_scale())
     training.run.append(asdict(rollback))

@@ -1,4 +1,4 @@
-"""The state of a training: network, optimizers, EMA, data and run folder."""
+"""The state of a training: network, optimizers, EMA weights, data, and the run folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.data.colour.pixel_art import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.devices.precision import LossScaler
-from studio.engine.distributed.ranks import ALONE, Ranks, StartCommand, Tick
+from studio.engine.distributed.ranks import ALONE, Ranks, StartCommand, TickCommand
 from studio.engine.models.model import TrainedModel
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.split import Split
@@ -29,7 +29,7 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(eq=False)
 class Training:
-    """Everything that changes while a run trains. Lives on the engine thread; holds the run's lock until `close`."""
+    """Everything that changes while a run trains. Lives on the engine thread and holds the run's lock until `close`."""
 
     run: RunDir
     record: RunRecord
@@ -41,126 +41,133 @@ class Training:
     precision: str
     train_set: TrainSet
     heldout: DeviceSprites
-    heldout_batch_size: AutoBatchSize  # how many of them the device has room for
+    heldout_batch_size: AutoBatchSize  # sprites per validation batch that fit in memory
     network: nn.Module
     ema: EMA
     optimizers: list[torch.optim.Optimizer]
     scaler: LossScaler
     sprites: Sprites
-    split: Split  # of `sprites`; `train_set` and `heldout` are those for training and for validation
-    train_sample: Sprites  # of those in `train_set`; all of them unless there are very many
-    heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
+    split: Split  # indices into `sprites` of the training and the validation set
+    train_sample: Sprites  # the training sprites; of very many, a seeded choice
+    heldout_sprites: Rgba  # validation set as pixels, uint8 [N, S, S, 4]
     style: PixelStyle
-    ranks: Ranks = ALONE  # that train it
+    ranks: Ranks = ALONE  # the processes of a distributed run
     step: int = 0
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
-    saved_step: int = -1  # of the newest checkpoint that is known to be sound
-    logged_step: int = -1  # of the newest checkpoint that metrics.jsonl has been told of
-    measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
+    saved_step: int = -1  # step of the newest valid checkpoint; -1: none
+    logged_step: int = -1  # step of the newest checkpoint in metrics.jsonl
+    measuring_step: int | None = None  # the checkpoint being measured, which must not be removed meanwhile
     recovery: Recovery = field(default_factory=Recovery)
-    notices: list[Event] = field(default_factory=list)  # to be said after this tick
+    notices: list[Event] = field(default_factory=list)  # yielded after this tick
     layer_monitor: LayerMonitor = field(init=False)
     side_work: SideWork = field(init=False)
     validated: Validated | None = None
     headline: Mapping[str, float] = field(default_factory=dict)  # as in RunProgress
-    extended_min: float = 0.0  # as `minutes` in RunProgress; they are in `config`, too
+    extended_min: float = 0.0  # as `minutes` in RunProgress; also in `config`
 
     def __post_init__(self) -> None:
         self.layer_monitor = LayerMonitor(self.network, is_on=self.config.log_layer_stats and self.ranks.is_first)
         self.side_work = SideWork(self.device, self.notices)
 
     def broadcast_start(self) -> None:
-        """Have all ranks begin with the same weights, and take the same steps from here on. Raises ProcessGoneError."""
+        """Announce the training to the other ranks and send them this rank's weights. Raises ProcessGoneError."""
         self.ranks.send_command(
             StartCommand(str(self.run.path.absolute()), self.saved_step, self.precision, self.extended_min)
         )
-        with self.ranks.faults(), self.ranks.collective():
+        with self.ranks.wrap_rank_errors(), self.ranks.collective():
             self.ranks.broadcast_weights(self.network)
             self.ranks.broadcast_weights(self.ema.network)
 
     def send_tick(self, steps: int) -> None:
-        """Have the other ranks take so many steps as this one is about to; none: it ends. Raises ProcessGoneError."""
+        """Tell the other ranks to take `steps` steps; 0 ends their training. Raises ProcessGoneError."""
         recovery = self.recovery
-        self.ranks.send_command(Tick(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count))
+        self.ranks.send_command(
+            TickCommand(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count)
+        )
 
-    def apply_tick(self, tick: Tick) -> None:
-        """Be where the first rank was when it said so."""
+    def apply_tick(self, tick: TickCommand) -> None:
+        """Take over the elapsed time and the recovery state that rank 0 sent with a tick."""
         self.elapsed_s, self.recovery = tick.elapsed_s, Recovery(tick.nan_rollbacks, tick.micro_batches)
 
     def model(self) -> TrainedModel:
-        """The live model: the averaged weights, which change as training goes on."""
+        """Return the live model. It shares the EMA weights, so it changes as the training continues."""
         return TrainedModel(
             self.recipe, self.config, self.spec, self.ema.network, self.device, self.precision, self.step,
             self.record.name, self.style, self.record.ancestors, run=self.run.path,
         )  # fmt: skip
 
     def budget_share(self) -> float:
-        """Share of the budget that is used up, 0 to 1."""
+        """Return the share of the budget that is used up, 0 to 1."""
         return self.config.budget_share(self.step, self.elapsed_s, len(self.train_set))
 
     def budget_steps(self) -> int:
-        """Steps after which the training ends; 0: its minutes decide."""
+        """Return the step that ends the training; 0 if its minutes do."""
         return self.config.budget_steps(len(self.train_set))
 
     def planned_s(self) -> float:
-        """Seconds of training that the budget stands for, as far as that is known."""
+        """Return the estimated seconds of the whole training."""
         if self.budget_steps():
             return self.elapsed_s / max(self.budget_share(), 1e-6)
         return 60 * self.config.minutes
 
     def may_change_threads(self) -> bool:
-        """Whether it may compute with fewer CPU threads for a while: that changes its results by a rounding.
+        """Return whether the training may compute with fewer CPU threads for a while, which changes results by rounding
+        errors.
 
-        Those of a number of steps or epochs are the same each time, and of several ranks in all of them; a number of
-        threads that was asked for is heeded.
+        Not allowed if the run must be reproducible (a budget in steps or epochs), if the user set the number of
+        threads, or in a distributed run.
         """
         is_free = self.device.type == "cpu" and self.ranks.is_alone
         return is_free and not self.budget_steps() and not self.config.threads
 
     def can_replay_graph(self) -> bool:
-        """Whether the next step is as all others are: of one process and one part, and nobody looks at its layers."""
+        """Return whether the next step may be replayed from a CUDA graph: on one rank, with an unsplit batch and
+        without layer statistics.
+        """
         return self.ranks.is_alone and self.recovery.micro_batches.count == 1 and not self.layer_monitor.is_probing
 
     def epoch(self) -> float:
-        """How often each sprite has been trained on."""
+        """Return how often each sprite has been trained on."""
         return self.step * self.config.batch_size / len(self.train_set)
 
     def learning_rate(self) -> float:
-        """The rate of the next step: that of the schedule, halved by each rollback."""
+        """Return the learning rate of the next step: the schedule's, halved once per rollback."""
         return learning_rate(self.config, self.step, self.budget_share()) * self.recovery.lr_scale()
 
     def is_validated(self) -> bool:
-        """Whether there are held-out figures of this step."""
+        """Return whether `validated` holds the metrics of the current step."""
         return self.validated is not None and self.validated.step == self.step
 
     def split_micro_batches(self, why: str) -> None:
-        """Use twice as many micro-batches, half as large, whose gradients are added up."""
+        """Halve the micro-batches because the device is full; gradients are accumulated over twice as many. why: for
+        the notice.
+        """
         if self.recovery.micro_batches.double(self.ranks.world_size):
             self.notices.append(self.continues(why, f"with batches {self.recovery.micro_batches.in_words()}"))
 
     def report_micro_batches(self) -> None:
-        """Say of a run that is resumed that it still uses micro-batches, if it does."""
+        """Add a notice if a resumed run still splits its batches."""
         micro_batches = self.recovery.micro_batches
         if micro_batches.count > 1:
-            title = f"Batches are still taken {micro_batches.in_words()}: the device had no room for more."
-            self.notices.append(Notice("info", title, "Larger parts are tried again after a while."))
+            title = f"Batches are still split {micro_batches.in_words()}: the device had too little memory."
+            self.notices.append(Notice("info", title, "Training tries larger parts again after a while."))
 
     def has_smallest_micro_batch(self) -> bool:
-        """Whether a micro-batch is a single sprite, so that none can be smaller."""
+        """Return whether micro-batches are single sprites and can't be split further."""
         return self.recovery.micro_batches.count >= self.config.batch_size
 
     def pop_notices(self) -> list[Event]:
-        """What there is to say now, each once."""
+        """Return all waiting notices and clear the list."""
         notices = self.notices[:]
         self.notices.clear()
         return notices
 
     def continues(self, why: str, how: str) -> Notice:
-        """The warning that training continues after a problem. how: with what change."""
-        return Notice("warning", why, f"Training goes on from step {formatting.number(self.step)}, {how}.")
+        """Return the warning that training continues after a problem. how: what changed."""
+        return Notice("warning", why, f"Training continues from step {formatting.number(self.step)}, {how}.")
 
     def close(self) -> None:
-        """End what works in the background and give the run's lock back."""
+        """Stop the background threads and release the run's lock."""
         self.train_set.close()
         self.run.release()

@@ -1,4 +1,4 @@
-"""The steps of a training, taken some at a time, a tick: inside it nothing is read back from the device."""
+"""Run training steps on the device, a tick at a time, without reading anything back inside the tick."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from studio.recipes.base import Batch, BatchRng, Recipe
 
 @dataclass(frozen=True, eq=False)
 class TickResult:
-    """What the steps of a tick have come to.
+    """The figures of one tick's steps.
 
-    statistics: float32 [2, n], losses and gradient norms of its steps. layer_values: as `LayerMonitor.read` takes them.
-    learning_rate: of the last one.
+    statistics: float32 [2, steps], losses and gradient norms. layer_values: float32 [values] for `LayerMonitor.read`.
+    learning_rate: the rate of the last step.
     """
 
     first_step: int
@@ -37,7 +37,7 @@ class TickResult:
     learning_rate: float
 
     def raise_unless_finite(self) -> None:
-        """Raise NotFiniteError where a loss or a gradient is not finite."""
+        """Raise NotFiniteError with the first step whose loss or gradient norm is not finite."""
         not_finite = np.flatnonzero(~np.isfinite(self.statistics.sum(0)))
         if len(not_finite):
             raise NotFiniteError(self.first_step + int(not_finite[0]))
@@ -48,23 +48,24 @@ def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Bat
 
 
 class StepRunner:
-    """Takes the steps of a training. Losses and gradient norms stay on the device to the end of a tick.
+    """Runs the steps of a training: forward, backward, clipping, optimizers, EMA.
 
-    In a distributed run all ranks create it at once.
+    In a distributed run, all ranks must create it at the same time.
     """
 
     def __init__(self, training: Training) -> None:
         self._training = training
+        # Frozen weights have no gradient and don't count in the gradient norm.
         self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
         self._graphed_step = GraphedStep(training.device, training.network, training.notices)
-        with training.ranks.faults(), training.ranks.collective():
+        with training.ranks.wrap_rank_errors(), training.ranks.collective():
             loss = functools.partial(_loss, training.recipe, training.network, training.config)
             self._loss = training.ranks.wrap_ddp(training.network, loss)
 
     def run(self, count: int) -> TickResult:
-        """So many steps. Raises StepTooLargeError."""
+        """Run `count` steps. Raises StepTooLargeError if the device has no memory for a step."""
         training = self._training
-        first_step, statistics = training.step, list[Tensor]()  # of each step, [2]
+        first_step, statistics = training.step, list[Tensor]()  # loss and gradient norm of each step, [2]
         training.network.train()
         for _ in range(count):
             learning_rate = training.learning_rate()
@@ -72,40 +73,42 @@ class StepRunner:
             statistics.append(self._run_one())
             training.step += 1
         values = [torch.stack(statistics).T.flatten(), *(value[None] for value in training.layer_monitor.values)]
-        read = torch.cat(values).cpu().numpy()  # the tick's one read-back
+        read = torch.cat(values).cpu().numpy()  # the only read-back of the tick: it waits for the device
         return TickResult(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
 
     def _run_one(self) -> Tensor:
-        """The next step; returns its loss and the norm of its gradients before clipping, float32 [2] on the device."""
+        """Run the next step; returns its loss and its gradient norm before clipping, float32 [2] on the device."""
         training, config, graphed = self._training, self._training.config, self._graphed_step
         seed = step_seed(config.seed, training.step)
         training.ema.begin_step((training.step + 1) * config.batch_size, config.batch_size)
         with detection.wrap_device_errors(training.device, full=StepTooLargeError):
-            rows = training.ranks.rows(config.batch_size)
+            rows = training.ranks.batch_slice(config.batch_size)
             batch = training.train_set.raw_batch(training.step, config.batch_size, rows)
             if not training.can_replay_graph():
                 return graphed.run_eager(self._step, batch, seed)
             return graphed.run(self._step, batch, seed, bisect.bisect(training.recipe.stages, training.budget_share()))
 
     def _step(self, raw: RawBatch) -> Tensor:
-        """`_run_one`, from what is on the device already: all that changes from one step to the next."""
+        """Train on one raw batch that is on the device. CUDA graphs capture this function, so it must not read anything
+        back.
+        """
         training = self._training
         loss = self._accumulate_gradients(raw)
         training.scaler.unscale_gradients()
         with training.layer_monitor.probe_step():
             grad_norm = torch.nn.utils.clip_grad_norm_(self._weights, training.config.clip_grad_norm)
-            training.scaler.update(loss, grad_norm)
+            training.scaler.update(loss, grad_norm)  # a loss that is not finite makes the optimizers skip the step
             for optimizer in training.optimizers:
                 optimizer.step()
                 optimizer.zero_grad()
         training.ema.update()
-        return torch.stack([loss, grad_norm])
+        return torch.stack([loss, grad_norm])  # [2]
 
     def _accumulate_gradients(self, raw: RawBatch) -> Tensor:
-        """Forward and backward passes of the batch; returns its loss, float32 [] on the device.
+        """Run forward and backward passes of the batch; returns its loss, float32 [] on the device.
 
-        Where the device has no room for them, they are done anew, without a graph beside them or in smaller
-        micro-batches; not where others have their part in the step, who know nothing of it. Raises StepTooLargeError.
+        If the device is full, it releases the CUDA graph or halves the micro-batches, then starts the batch again.
+        Ranks of a distributed run can't do that alone: there it raises StepTooLargeError.
         """
         training = self._training
         while True:
@@ -119,26 +122,29 @@ class StepRunner:
                     if training.has_smallest_micro_batch():
                         raise
                     training.split_micro_batches(error.title)
-            # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
+            # Not inside the except clause, where the traceback still keeps the failed step's tensors in memory.
             training.network.zero_grad(set_to_none=True)
             detection.empty_cache(training.device)
             self._graphed_step.rng.manual_seed(step_seed(training.config.seed, training.step))
 
     def _forward_backward(self, raw: RawBatch) -> Tensor:
+        """Add up the gradients of all micro-batches; returns the batch's loss, float32 [] on the device."""
         training, rng = self._training, self._graphed_step.rng
         config, recipe, ranks = training.config, training.recipe, training.ranks
         batch = augment(
             raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
-            progress=training.budget_share(), rows=ranks.rows(config.batch_size),
+            progress=training.budget_share(), rows=ranks.batch_slice(config.batch_size),
         )  # fmt: skip
+        # Micro-batches may have unequal weights, so each loss counts by its share of the whole batch's weight.
         weight = ranks.all_reduce_sum(recipe.weight(batch), training.device)
         total = torch.zeros((), device=training.device)
         micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.world_size), rng))
         for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
-            is_last = number == len(micro_batches)
+            is_last = number == len(micro_batches)  # DDP averages gradients once, in the last backward pass
             with contextlib.nullcontext() if is_last else ranks.no_sync(self._loss):
                 with autocast(training.device.type, training.precision):
                     loss = self._loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
+                # .backward() adds to .grad; the scaler keeps small fp16 gradients from becoming 0.
                 training.scaler.scale(ranks.scale_for_ddp_mean(loss)).backward()
-            total += loss.detach()
+            total += loss.detach()  # without detach, the sum would keep every micro-batch's graph
         return ranks.all_reduce_sum(total, training.device)

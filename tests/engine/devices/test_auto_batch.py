@@ -119,11 +119,11 @@ def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_sav
     assert of_kind(events, RunFinished)[0].step == of_kind(events, CheckpointSaved)[-1].step == 12
     assert len(of_kind(events, CheckpointSaved)) > 1 and not of_kind(events, Validated)
     assert not of_kind(events, SamplesReady) and room.refused > 4
-    left_out = ["live samples", "figures of held-out sprites"]
+    left_out = ["live samples", "validation"]
     if train is train_generator:
         left_out.append("measurements of new sprites")  # by which it is seen at the end whether it copies
     assert [notice.hint for notice in of_kind(events, Notice)] == [
-        f"Training goes on without {what} until there is room for them." for what in left_out
+        f"Training continues without {what} until there is enough memory." for what in left_out
     ]
     progress = RunDir(run_path).progress()
     assert progress.state == "finished" and progress.micro_batches == 1

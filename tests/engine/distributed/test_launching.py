@@ -47,7 +47,7 @@ def test_what_they_have_said_last_is_why_they_failed(run: Path, monkeypatch: pyt
     processes = started(run, 'echo "$PYTHONSAFEPATH $@"; exit 3', monkeypatch)
     wait(processes)
     failure = processes.failure()
-    assert processes.has_failed() and failure.title == "The processes that were to train far have ended."
+    assert processes.has_failed() and failure.title == "The processes that train far have ended."
     torchrun, _, studio = failure.hint.partition(" -m studio ")
     assert torchrun == "1 -m torch.distributed.run --standalone --nproc-per-node 3 --max-restarts 3"
     assert studio == f"resume {run} --device cuda --more-minutes 2.0"

@@ -25,7 +25,7 @@ from studio.core.events import Event, LossChunk, Notice, RolledBack, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.control.control import Control
 from studio.engine.distributed import ranks
-from studio.engine.distributed.ranks import Group, Tick, process_group
+from studio.engine.distributed.ranks import Group, TickCommand, process_group
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.training import loop, maintenance
@@ -156,7 +156,7 @@ def test_a_process_without_memory_ends_all_and_they_go_on_with_smaller_parts(tmp
     assert (progress.state, progress.step, progress.micro_batches) == ("failed", 5, 4)
     assert "no memory left" in progress.message
     events, _ = in_group(2, take_part, train_regression, two, some_numbers(), {})
-    assert any("Batches are still taken in 4 parts" in notice.title for notice in of_kind(events, Notice))
+    assert any("Batches are still split in 4 parts" in notice.title for notice in of_kind(events, Notice))
     np.testing.assert_allclose(losses(two), losses(one), rtol=LOSS_TOLERANCE)
 
 
@@ -297,7 +297,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> tuple[Group, Group]:
 
 def test_the_others_do_what_the_first_one_says_until_there_is_no_more(heard: tuple[Group, Group]) -> None:
     first, other = heard
-    said = [Tick(number, 0.1 + number, 1, 2) for number in range(5)]
+    said = [TickCommand(number, 0.1 + number, 1, 2) for number in range(5)]
     for tick in said:
         first.send_command(tick)
         assert other.receive_command(Control()) == tick
@@ -309,7 +309,7 @@ def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_o
     heard: tuple[Group, Group], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, other = heard
-    first.send_command(Tick(1, 0.0, 0, 1))
+    first.send_command(TickCommand(1, 0.0, 0, 1))
     assert other.receive_command(Control(stop=True)) is not None
     monkeypatch.setattr(ranks, "_STOP_TIMEOUT_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
@@ -334,6 +334,6 @@ def test_a_batch_of_fewer_sprites_than_processes_and_a_device_that_none_can_shar
         list(train_regression(run_path, some_numbers(), ranks=heard[0], batch_size=1))
     assert not run_path.exists()
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "64")
-    for device, said in (("mps", "can't train on 'mps'"), ("cuda", "64 processes need as many cards")):
+    for device, said in (("mps", "Distributed training on 'mps'"), ("cuda", "64 processes need one GPU each")):
         with pytest.raises(UsageError, match=said), process_group(device):
             pass

@@ -87,9 +87,9 @@ def test_too_few_held_out_sprites_are_no_judge(run_path: Path) -> None:
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings()
     for job in (evaluate(model, run_path, settings), evaluate_sprites(model, run_path, SPRITES.rgba, "all", settings)):
-        with pytest.raises(UsageError, match="too few to judge") as refusal:
+        with pytest.raises(UsageError, match="too few") as refusal:
             list(job)
-        assert refusal.value.hint == "It takes 40 sprites, half of them held out."
+        assert refusal.value.hint == "An evaluation needs 40 sprites, half of them held out."
 
 
 @pytest.mark.slow

@@ -467,7 +467,7 @@ def test_a_run_says_at_which_step_resume_will_start(run_path: Path, sprites: Spr
         if isinstance(event, CheckpointSaved):
             break
     assert [notice.title for notice in of_kind(resumed, Notice)] == [
-        "No checkpoint was saved: training starts again from step 0."
+        "No checkpoint was saved. Training starts at step 0."
     ]
     run, saved = summarise(run_path), of_kind(resumed, CheckpointSaved)[0].step
     assert run.saved_step == saved > 0

@@ -116,7 +116,7 @@ def test_fault_20_a_run_from_a_model_that_was_killed_before_its_first_checkpoint
     list(train_resumed(killed, CPU, Control()))
     assert same(killed, whole)
     flip(spoilt / "start.safetensors")
-    with pytest.raises(DamagedError, match=r"start.safetensors of killed is not what was written"):
+    with pytest.raises(DamagedError, match=r"start.safetensors of killed is damaged"):
         list(train_resumed(spoilt, CPU, Control()))
     (spoilt / "start.safetensors").unlink()
     with pytest.raises(DamagedError, match=r"start.safetensors of killed is missing"):

@@ -131,4 +131,4 @@ def test_only_a_run_by_time_adapts_says_it_once_and_leaves_torch_as_it_was(
             ticks += isinstance(event, LossChunk)
             notices += [event] if isinstance(event, Notice) else []
     assert told == ([1, 2, 1, 2] if adapts else [1, 2, 2])
-    assert len(notices) == adapts and all("more would slow it down" in notice.title for notice in notices)
+    assert len(notices) == adapts and all("more would be slower" in notice.title for notice in notices)

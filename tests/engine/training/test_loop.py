@@ -355,7 +355,7 @@ def test_files_that_are_gone_are_not_needed_any_more_and_an_empty_folder_is_no_c
 
 
 @pytest.mark.parametrize(
-    ("decay_share", "said", "fallen"), [(0.5, "at its peak again", 0.0), (1.0, "now, and falls from there", 0.05)]
+    ("decay_share", "said", "fallen"), [(0.5, "back at its peak", 0.0), (1.0, "and falls from there", 0.05)]
 )
 def test_a_finished_run_trains_on_for_more_minutes(
     run_path: Path, decay_share: float, said: str, fallen: float

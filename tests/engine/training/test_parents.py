@@ -67,7 +67,7 @@ def test_a_run_tells_all_whose_weights_it_started_from(parent_run: Path, tmp_pat
     for run, source in ((child, parent_run), (grandchild, child)):
         config = small_generator(width=32, steps=2)
         events = list(train_new(run, SPRITES, GENERATOR, config, CPU, Control(), load_parent(source, GENERATOR)))
-        assert any("Width: 16, as of the model" in notice.title for notice in of_kind(events, Notice))
+        assert any("Width: 16, taken from the start model" in notice.title for notice in of_kind(events, Notice))
     record = RunDir(grandchild).record()
     assert record.config["width"] == 16 and RunDir(parent_run).record().ancestors == ()
     assert [(one.title, one.step, one.data_title) for one in record.ancestors] == [

@@ -217,7 +217,7 @@ def test_fault_23_batches_that_do_not_fit_the_device_are_taken_in_parts_and_teac
     whole, parts = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)
     assert whole == pytest.approx(parts, rel=1e-3) and len(parts) == 6
     assert [notice.hint for notice in of_kind(found[1], Notice) if notice.level == "warning"] == [
-        f"Training goes on from step 0, with batches in {count} parts." for count in (2, 4)
+        f"Training continues from step 0, with batches in {count} parts." for count in (2, 4)
     ]
     assert RunDir(tmp_path / "3").progress().micro_batches == 4
 
@@ -269,7 +269,7 @@ def test_fault_23_a_device_that_is_full_while_weights_change_goes_back_to_a_chec
     events = list(train_classifier(run_path, sprites, SavingAlways(), holdout=0.0))
     assert [begun.first_step for begun in of_kind(events, RunStarted)] == [0, 0, 1, 3, 7]
     (notice,) = of_kind(events, Notice)  # a trial that fails is not said
-    assert notice.hint == "Training goes on from step 0, with batches in 2 parts."
+    assert notice.hint == "Training continues from step 0, with batches in 2 parts."
     assert read_history(run_path).series["loss"].steps.tolist() == [*range(8)]
 
 
@@ -289,7 +289,7 @@ def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_non
         events.append(event)
         room.most = 2 if len(of_kind(events, LossChunk)) < 4 else 4
     assert [notice.level for notice in of_kind(events, Notice)] == ["warning", "info"]  # a trial that fails is not said
-    assert "taken whole again" in of_kind(events, Notice)[1].title
+    assert "trained whole again" in of_kind(events, Notice)[1].title
     assert read_history(run_path).series["loss"].steps.tolist() == [*range(12)]
     assert RunDir(run_path).progress().micro_batches == 1
 
@@ -302,7 +302,7 @@ def test_a_run_that_goes_on_says_that_batches_are_in_parts_and_another_device_be
         control.stop = isinstance(event, LossChunk)
     room.most = 4
     other = replace(CPU, name="another CPU")
-    for device, words, pieces in ((CPU, "still taken in 2 parts", 2), (other, "whole again", 1)):
+    for device, words, pieces in ((CPU, "still split in 2 parts", 2), (other, "no longer split", 1)):
         (notice,) = of_kind(list(train_resumed(run_path, device, Control(stop=True))), Notice)
         assert words in notice.title and RunDir(run_path).progress().micro_batches == pieces
     assert not of_kind(list(train_resumed(run_path, other, Control(stop=True))), Notice)

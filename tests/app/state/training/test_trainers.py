@@ -471,7 +471,7 @@ def test_processes_that_fail_to_start_say_why(qtbot: QtBot, ready: Session, monk
     start_processes(ready)
     wait_idle(qtbot, ready)
     failure = ready.training.failure
-    assert failure is not None and failure.title == "The processes that were to train discs generator have ended."
+    assert failure is not None and failure.title == "The processes that train discs generator have ended."
     assert "is damaged" in failure.hint
 
 
