@@ -98,7 +98,7 @@ def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -
     list(train_generator(tmp_path / "little", sprites, steps=1, holdout=0.1))
     with pytest.raises(UsageError) as refusal:
         list(evaluate(load_model(tmp_path / "little", "last", CPU), tmp_path / "little", EvaluateSettings()))
-    found = re.search(r"a share of ([\d.]+) held out", refusal.value.hint)
+    found = re.search(r"a share of ([\d.]+)", refusal.value.hint)
     assert found is not None
     list(train_generator(tmp_path / "enough", sprites, steps=1, holdout=float(found[1])))
     model = load_model(tmp_path / "enough", "last", CPU)

@@ -60,7 +60,7 @@ def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
 @pytest.mark.parametrize(
     ("train", "changes", "why"),
     [
-        (train_generator, {}, "the loss alone says too little"),  # sixteen sprites are too few
+        (train_generator, {}, "the loss alone is not enough"),  # sixteen sprites are too few
         (train_classifier, {"holdout": 0.0}, "No sprites are held out"),
         (train_classifier, {}, ""),
         (train_generator, {"stop_early": False}, ""),
