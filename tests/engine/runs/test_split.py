@@ -132,7 +132,7 @@ def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -
 def test_who_chose_best_and_judges_says_so(run_path: Path) -> None:
     list(train_classifier(run_path, make_sprites(30), steps=1))
     notice, found = evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings())
-    assert isinstance(notice, Notice) and "chosen the best" in notice.title
+    assert isinstance(notice, Notice) and "selected the best" in notice.title
     assert isinstance(found, Validated) and found.confusion is not None and found.confusion.sum() == 12
     assert found.metrics["accuracy"] == pytest.approx(np.trace(found.confusion) / 12)
     apart = run_path.with_name("apart")
