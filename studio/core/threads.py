@@ -70,13 +70,13 @@ def run_workers(
 
 
 class _ThreadDone(NamedTuple):
-    """The last message of a thread. error: the exception that ended the thread, if any."""
+    """The last message from a thread. error: the exception that ended the thread, or None."""
 
     error: BaseException | None = None
 
 
 class _Threads(Generic[J, T]):
-    """Threads that share a queue of jobs and a queue of results. running: number of threads that have not ended."""
+    """Threads with shared queues for jobs and results. running: number of running threads."""
 
     def __init__(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]) -> None:
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
@@ -129,7 +129,7 @@ class _Threads(Generic[J, T]):
             self._send(_ThreadDone())
 
     def _jobs_left(self, batch: list[T]) -> Iterator[J]:
-        """Yield the remaining jobs; before each job, send the results so far instead of holding them back."""
+        """Yield jobs from the shared queue; send the collected results before every job."""
         while not self._stopped.is_set():
             self._send_batch(batch)
             try:
@@ -145,7 +145,7 @@ class _Threads(Generic[J, T]):
             batch.clear()
 
     def _send(self, result: list[T] | _ThreadDone) -> None:
-        """Put a result into the queue as soon as there is room; drop the result after `stop`."""
+        """Put a result into the queue, waiting for room; drop the result after `stop`."""
         while not self._stopped.is_set():
             try:
                 self._results.put(result, timeout=_SEND_TIMEOUT_S)

@@ -14,7 +14,7 @@ from studio.data.sprites import Sprites
 
 IssueGroups = Mapping[str, tuple[ImportIssue, ...]]
 
-# Groups of issues with files and sprites that were left out.
+# Issue groups for excluded files and sprites.
 QUARANTINE_GROUPS = (
     "unreadable",  # damaged, cut off, empty, or not an image at all
     "unsupported",  # an image format that the studio does not read
@@ -24,37 +24,37 @@ QUARANTINE_GROUPS = (
     "wrong size",
     "looks like a sheet",
     "empty",  # no visible pixel
-    "similar",  # near-duplicate of another sprite
+    "similar",  # near-duplicate
     "small class",
     "chosen",  # excluded by name
 )
 
-# Groups of sheets that the user can still slice in another way.
+# Issue groups with sheets that can be sliced in another way.
 SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size", "partly described", "left over")
 
-# Groups of issues with sprites that were kept.
+# Issue groups for kept sprites.
 NOTE_GROUPS = (
     "cut sheet",  # number of sprites in a sliced sheet
     "left over",  # pixels behind the last whole tiles of a sliced sheet
     "looks like a sheet",  # a sheet that fits on the canvas unsliced
     "partly described",  # a file describes only some sprites of the sheet
     "jpeg",
-    "misnamed",  # the file name has the suffix of another format
-    "description",  # the description of a sheet is unusable or was adapted
+    "misnamed",  # file name suffix for a different format
+    "description",  # unusable or adapted description of a sheet
     "converted",  # 16 bits, CMYK, LAB, ...: colours differ from the file's
     "animation",  # some frames were left out: equal frames, too many, or all but the first
-    "blend mode",  # unknown blend mode of a layer, drawn as normal
-    "incomplete",  # a layer is missing because its tiles are in another file
+    "blend mode",  # layer with unknown blend mode, drawn as normal
+    "incomplete",  # layer missing: external tiles
     "magenta ground",  # magenta may mean transparent in an image without alpha
     "sizes",  # the largest of several sizes in an icon file was read
-    "turned",  # rotated as its EXIF entry says
+    "turned",  # rotated by the EXIF orientation
     "labels",  # unusable lines of a labels.csv, and sprites without a line
     "ambiguous numbers",  # columns of a labels.csv that fit decimal points and decimal commas
-    "no classes",  # the labels of a file of many sprites are missing
+    "no classes",  # labels missing for a file with many sprites
     "split folders",  # folders train, val and test of a data set
     "test set",  # a file with the test set of a data set
     "soft alpha",  # semi-transparent pixels
-    "upscaled",  # every pixel is a block of pixels
+    "upscaled",  # pixels are blocks of pixels
     "smooth",  # like a photo or a smoothed enlargement
     "odd shape",  # 1 x 1, or one pixel thin
     "mended",  # the pixels were changed by a fix
@@ -72,9 +72,9 @@ class DetectedSheet:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Duplicate:
-    """A sprite that was left out because its pixels equal a kept sprite's.
+    """A sprite left out because a kept sprite has equal pixels.
 
-    first: index of the kept sprite. class_name, numbers: class and targets of the duplicate, a number for each of
+    first: index of the kept sprite. class_name, numbers: class and targets of the duplicate, ordered like
     Sprites.target_names, NaN if missing.
     """
 
@@ -86,7 +86,7 @@ class Duplicate:
 
 @dataclass(frozen=True, eq=False)
 class ImportResult:
-    """The sprites of an import, possibly none, and the fields of SpritesImported. duplicates: sorted by file name."""
+    """Sprites and issues of an import; see SpritesImported. duplicates: sorted by file name. May have no sprites."""
 
     sprites: Sprites
     quarantine: tuple[ImportIssue, ...]
@@ -125,7 +125,7 @@ class SpritesImported(Event):
 
 
 def by_group(issues: Iterable[ImportIssue]) -> IssueGroups:
-    """Return the issues of each group, in their given order."""
+    """Group issues by `ImportIssue.group` and keep their order."""
     groups: dict[str, list[ImportIssue]] = {}
     for issue in issues:
         groups.setdefault(issue.group, []).append(issue)

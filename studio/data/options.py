@@ -1,4 +1,4 @@
-"""Settings of an import, and the grid of a sheet."""
+"""Import settings, and the grid for slicing a sheet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from studio.data.decimal_marks import AUTO, MARKS
 LARGEST_CANVAS = 256  # pixels on a side
 MAX_SHEET_SPRITES = 30_000
 MAX_COLOURS = 256
-_PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options that change a sprite without the other sprites
+_PER_SPRITE = ("clear_magenta", "shrink", "alpha_threshold")  # options that don't depend on other sprites
 
 
 _advanced = partial(setting, advanced=True)
@@ -23,7 +23,7 @@ _pixels = partial(setting, unit="px", low=0, high=LARGEST_CANVAS)
 
 @dataclass(frozen=True)
 class ReadOptions(Config):
-    """Options that are needed while files are read: how a file becomes sprites of one size with classes."""
+    """Import options for reading: how files become square sprites with classes."""
 
     size: int = _pixels(0, "Canvas side; 0 fits most sprites.", label="Canvas size", low_text="Auto")
     class_levels: int = setting(
@@ -109,18 +109,18 @@ class ReadOptions(Config):
 
     @property
     def uses_detected_grids(self) -> bool:
-        """Whether sheets are sliced by the grids detected in them."""
+        """Whether the import slices sheets by detected grids."""
         return self.sheets == "grid" and not self.tile
 
     @property
     def detects_sheets(self) -> bool:
-        """Whether the import detects which images are sheets."""
+        """Whether the import detects sheets."""
         return self.sheets == "as they are" or self.uses_detected_grids
 
 
 @dataclass(frozen=True)
 class ImportOptions(ReadOptions):
-    """All options of an import: the files are read first, then the fixes below are applied in this order."""
+    """All import options: those for reading, and fixes that run after reading in the order below."""
 
     alpha_threshold: int = _advanced(
         0,

@@ -1,4 +1,4 @@
-"""Licence and credits of the sprites, as typed by the user. Nothing checks them; models and cards carry them along."""
+"""Licence and credits of the sprites, typed by the user and passed on to runs and model cards unchecked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Rights(Config):
         return cls(*(str(origin.get(name, "")) for name in ("licence", "credits")))
 
     def add_to(self, sprites: Sprites) -> Sprites:
-        """Return `sprites` with these rights in their origin, replacing earlier ones; empty texts are not stored."""
+        """Return `sprites` with licence and credits replaced in `Sprites.origin`; empty texts are not stored."""
         own = {name: text.strip() for name, text in self.to_json().items() if isinstance(text, str)}
         others = {key: value for key, value in sprites.origin.items() if key not in own}
         return sprites.with_origin({**others, **{name: text for name, text in own.items() if text}})

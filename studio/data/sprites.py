@@ -18,7 +18,7 @@ _HASHED_BYTES = 32 << 20  # per step of `compute_fingerprint`
 
 
 class MappedFile(NamedTuple):
-    """A file that is never written again and holds the pixels of sprites. start: byte offset of the first sprite."""
+    """A read-only file with the pixels of sprites. start: byte offset of the first sprite."""
 
     path: Path
     start: int
@@ -85,7 +85,7 @@ class Sprites:
         return str(vars(self)["_fingerprint"])
 
     def compute_fingerprint(self) -> Iterator[int]:
-        """Compute the fingerprint once, in slices: yields the number of hashed sprites, so that other threads run."""
+        """Compute the fingerprint, unless known, in slices: yields the number of hashed sprites."""
         if "_fingerprint" in vars(self):
             return
         digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
@@ -100,7 +100,7 @@ class Sprites:
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
     def with_pixels(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
-        """Return a copy whose equal pixels are stored elsewhere."""
+        """Return a copy with the same pixels in another array. stored: see the class."""
         return self._with_fingerprint(replace(self, rgba=rgba, stored=stored))
 
     def with_origin(self, origin: Mapping[str, Any]) -> Sprites:
@@ -114,7 +114,7 @@ class Sprites:
         return copy
 
     def class_counts(self) -> NDArray[np.int64]:
-        """Return the number of sprites in each class: int64 [number of classes]."""
+        """Return sprite counts per class: int64 [classes]."""
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:

@@ -28,21 +28,21 @@ from studio.data.files.source_files import (
     open_regular_file,
 )
 
-_MAX_UNPACKED = 4 << 30  # bytes of all members together
+_MAX_UNPACKED = 4 << 30  # bytes in total
 _BOMB_RATIO = 1000  # refuse members that unpack to more than this many times their size,
 _BOMB_BYTES = 1 << 20  # if they unpack to more than this
 _MAX_NAME = 4096  # characters
 _MAX_SHOWN = 200
-_ENCRYPTED, _UTF8 = 1, 0x800  # flags of a member
+_ENCRYPTED, _UTF8 = 1, 0x800  # member flags
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive that was dropped, or found in a dropped folder.
+    """A zip archive, dropped by the user or found in a dropped folder.
 
-    label, folders: first parts of the names and of the class names of all members; () for a single dropped archive.
-    default_class: as in SourceFile.
+    label, folders: prefixes for the names and the class names of its members; () for a single dropped archive.
+    default_class: see SourceFile.
     """
 
     path_str: str
@@ -57,10 +57,10 @@ class Archive:
 
 @dataclass(eq=False, slots=True)
 class _Contents:
-    """The directory of an archive.
+    """Sorted entries from the directory of an archive.
 
-    folders: for each folder path, the entries by file name. left_out: path, quarantine group and reason of each
-    unusable entry. skipped: paths of folders and files of other programs.
+    folders: usable entries by folder path and file name. left_out: (path, quarantine group, reason) for unusable
+    entries. skipped: paths of backup files and of folders of other programs.
     """
 
     folders: dict[tuple[str, ...], ArchiveFolder] = field(default_factory=dict)
@@ -69,13 +69,13 @@ class _Contents:
 
     @property
     def has_top_folder(self) -> bool:
-        """Whether all files are in one top folder, as in most packs; its name is then not used."""
+        """Whether a single top folder holds all files. Names in the import then leave it out."""
         tops = {folder[:1] for folder in self.folders} | {path[:-1][:1] for path, _, _ in self.left_out}
         return len(tops) == 1 and () not in tops
 
 
 def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | SkippedItem]:
-    """Yield the files of an archive, its unusable entries and its skipped entries. Raises OSError if it can't open."""
+    """Yield files, unusable entries and skipped entries of an archive. Raises OSError for an inaccessible archive."""
     contents = _Contents()
     path = Path(archive.path_str)
     mtime_ns = 0
@@ -155,7 +155,7 @@ def _unsafe_name(name: str, parts: tuple[str, ...]) -> str:
 
 
 def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
-    """Return group and reason for a member that is not a regular file, or is an archive; else None."""
+    """Return (group, reason) for links, devices and nested archives; None for a regular file."""
     if stat.S_ISLNK(mode):
         return "refused", "a link: links in archives are not followed"
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
@@ -166,7 +166,7 @@ def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
 
 
 def _wrong_packing(record: DirectoryRecord) -> tuple[str, str] | None:
-    """Return group and reason for a member that can't or must not be unpacked, from its record alone; else None."""
+    """Return (group, reason) for encrypted members, unknown compression and zip bombs; None for a usable member."""
     _, packed_size, size, method, _ = record.entry
     if record.flags & _ENCRYPTED:
         return "unsupported", "protected by a password: unpack the archive first"

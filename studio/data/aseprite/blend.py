@@ -112,7 +112,7 @@ def _ratio(first: Channels, second: Channels) -> Channels:
 
 
 def _luma(colours: UnitColours) -> UnitColours:
-    """Return the luma of each pixel, [N, 1]."""
+    """Return the luma per pixel: float64 [N, 1]."""
     luma: UnitColours = colours @ _LUMA
     return luma
 

@@ -39,7 +39,7 @@ class ChunkReader:
 
 
 def inflate(packed: memoryview, length: int) -> bytes:
-    """Return the bytes of a zlib stream. Raises UnreadableFile unless these are exactly `length` bytes."""
+    """Decompress a zlib stream of exactly `length` bytes. Raises UnreadableFile for other streams."""
     decompressor = zlib.decompressobj()
     try:
         pixels = decompressor.decompress(packed, length + 1)  # 1 more, to reach the checksum of a correct stream

@@ -14,10 +14,10 @@ from studio.data.aseprite.palette import FramePalette
 from studio.data.files.source_files import CUT_OFF, UnreadableFile
 from studio.data.images.decoding import LARGEST_SIDE, check_size
 
-MAX_FRAMES = 1_000  # of a file; further frames are left out
-MAX_PIXELS = 1 << 26  # of all frames together, and of the nested groups while a frame is drawn
-ROOT = -1  # parent of layers outside of groups
-IMAGE, GROUP, TILEMAP = range(3)  # kinds of layers
+MAX_FRAMES = 1_000  # per file; the import leaves out further frames
+MAX_PIXELS = 1 << 26  # in all frames together; also in the nested groups while a frame is drawn
+ROOT = -1  # `Layer.parent` for layers outside groups
+IMAGE, GROUP, TILEMAP = range(3)  # layer kinds
 
 _MAX_CHUNKS = 200_000
 _MAX_LAYERS = 2_000
@@ -25,18 +25,18 @@ _MAX_TAGS = 1_000
 _MAX_DEPTH = 64  # groups within groups
 _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
 _MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
-_OPACITY_VALID, _GROUPS_BLEND = 1, 2  # flags of the file
-_VISIBLE, _BACKGROUND, _REFERENCE = 1, 8, 64  # flags of a layer
-_EXTERNAL, _EMBEDDED, _ZERO_IS_EMPTY = 1, 2, 4  # flags of a tileset
-_RAW, _LINKED, _PACKED, _TILES = range(4)  # kinds of cels
+_OPACITY_VALID, _GROUPS_BLEND = 1, 2  # file flags
+_VISIBLE, _BACKGROUND, _REFERENCE = 1, 8, 64  # layer flags
+_EXTERNAL, _EMBEDDED, _ZERO_IS_EMPTY = 1, 2, 4  # tileset flags
+_RAW, _LINKED, _PACKED, _TILES = range(4)  # cel kinds
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
     """A layer.
 
-    visible: whether the layer and all groups around it are visible, and it is no reference layer. tileset: id of the
-    tileset; 0 for other kinds of layers.
+    kind: IMAGE, GROUP or TILEMAP. parent: number of the enclosing group, or ROOT. visible: False also in hidden groups
+    and for reference layers. tileset: tileset id for tilemaps, else 0.
     """
 
     kind: int
@@ -71,7 +71,7 @@ class Tilemap:
 
 @dataclass(frozen=True, slots=True)
 class Tileset:
-    """Tiles of one size. data: compressed pixels, the tiles below one another; None for tiles in another file."""
+    """Tiles with equal sizes. data: compressed pixels, tiles stacked vertically; None for external tiles."""
 
     count: int
     width: int

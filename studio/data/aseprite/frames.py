@@ -11,11 +11,11 @@ from studio.data.aseprite.file import GROUP, ROOT, AseFile, Cel, CelImage, Frame
 from studio.data.aseprite.tilemaps import RawPixels, TileGrid, decode_tiles
 from studio.data.files.source_files import UnreadableFile
 
-_MAX_DRAWN = 1 << 28  # pixels of cels and groups in all frames of a file
+_MAX_DRAWN = 1 << 28  # pixels in cels and groups, summed over the frames
 
 
 class FramePainter:
-    """Renders the frames of one file; holds the decoded tiles and counts down the pixels that may still be drawn."""
+    """Renders the frames of a file; caches decoded tiles and enforces a pixel budget."""
 
     def __init__(self, ase: AseFile) -> None:
         self._ase = ase
@@ -35,7 +35,7 @@ class FramePainter:
         return canvas
 
     def _draw_group(self, canvas: Rgba, frame: Frame, parent: int, drawn: set[int]) -> None:
-        """Draw those layers of a group that are in `drawn`, the bottom layer first."""
+        """Draw the layers of a group from bottom to top. drawn: layers and groups with content in the frame."""
         ordered = []
         for position, number in self._layers_by_group.get(parent, ()):
             if number in drawn:
@@ -72,7 +72,7 @@ class FramePainter:
             draw(canvas[top:bottom, left:right][band], rgba, opacity, _mode(layer))
 
     def _size(self, layer: Layer, content: CelImage | Tilemap) -> tuple[int, int]:
-        """Return (width, height) in pixels; (0, 0) for a tilemap whose tiles are in another file."""
+        """Return (width, height) in pixels; (0, 0) for a tilemap with external tiles."""
         if isinstance(content, CelImage):
             return content.width, content.height
         tileset = self._tileset(layer)
@@ -114,9 +114,9 @@ class FramePainter:
 
 
 def _layers_by_group(ase: AseFile) -> dict[int, list[tuple[int, int]]]:
-    """Return (position, number) of the visible layers by group; a cel's z-index is added to the position.
+    """Return (position, layer number) for the visible layers by group; a cel's z-index shifts the position.
 
-    Without blending of groups in the file, all layers are in the root group, at the position of their number.
+    If the file does not blend groups, the root group holds all layers, and position equals layer number.
     """
     levels: dict[int, list[tuple[int, int]]] = {}
     siblings: dict[int, int] = {}

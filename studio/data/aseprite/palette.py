@@ -8,7 +8,7 @@ from studio.core.arrays import Rgba
 from studio.data.aseprite.fields import ChunkReader, damaged
 from studio.data.files.source_files import UnreadableFile
 
-_COLOURS = 256  # indices of a one-byte pixel; longer palettes are valid
+_COLOURS = 256  # the range of a one-byte pixel; longer palettes are valid
 _MAX_ENTRIES = 65_536
 _HAS_NAME = 1
 _SIX_TO_EIGHT_BITS = np.array([value << 2 | value >> 4 for value in range(64)], np.uint8)

@@ -1,4 +1,4 @@
-"""Decode the tilemaps of Aseprite files: a grid of tile numbers, and the pixels of the tiles."""
+"""Decode tilemaps in Aseprite files: grids with tile numbers, and the pixels of tiles."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TileGrid:
         return self._tiles[index, y, x], empty
 
     def _index(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the tile number of each cell, and a mask of empty cells."""
+        """Return tile numbers int64 [H, W] and a mask of empty cells bool [H, W]."""
         mask = self._masks[0]
         index = (cells & mask) >> max((mask & -mask).bit_length() - 1, 0)
         empty = cells & mask == mask  # written by beta versions of Aseprite

@@ -1,4 +1,4 @@
-"""Atlas formats: files that say where the sprites of a sheet are. Each format is a plug-in of one file.
+"""Atlas formats: description files with the positions of sprites in a sheet. Every format is a plug-in file.
 
-Start with base.py; json_frames.py is the most common format.
+Start with base.py; json_frames.py reads the most common format.
 """

@@ -21,7 +21,7 @@ from studio.core.names import escape_unprintable, nfc
 from studio.data.files.source_files import SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
 
-_MAX_BYTES = 8 << 20  # of a description file; parsing it blocks all other threads
+_MAX_BYTES = 8 << 20  # per description file; parsing blocks other threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class AtlasFormat(ABC):
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of siblings that may describe `file`. Open none of them: called for every image."""
+        """Return the names of siblings that may describe `file`, without opening files: called for every image."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Atlas | None:
-        """Return the description of `file`; None if its siblings describe other images or nothing.
+        """Return the description of `file`; None if no sibling describes `file`.
 
-        Raises UnreadableFile for an unusable description; the import then reads the image without it. Raises OSError.
+        Raises OSError, and UnreadableFile for an unusable description; the import then ignores the description.
         Damaged bytes never raise other exceptions.
         """
 
@@ -109,9 +109,9 @@ class AtlasFormat(ABC):
 
 
 class FolderKey:
-    """Cache key for the folder of a file: compares the identity of the sibling set, not its names.
+    """Cache key for the folder of a file. Keys are equal if the files share one sibling set object.
 
-    All files of a folder share one set. Comparing equal sets of an earlier import would compare all their names.
+    Comparing by identity avoids comparing a million file names after a second import of the folder.
     """
 
     def __init__(self, file: SourceFile) -> None:
@@ -135,7 +135,7 @@ def _by_casefolded_name(folder: FolderKey, suffix: str) -> dict[str, str]:
 
 
 def siblings_with_suffix(file: SourceFile, suffix: str) -> Sequence[str]:
-    """Return the sorted names of all siblings of `file` with this suffix."""
+    """Return the sorted names of siblings of `file` with this suffix, such as '.json'."""
     return _with_suffix(FolderKey(file), suffix)
 
 

@@ -35,7 +35,7 @@ from studio.data.files.source_files import SourceFile, UnreadableFile
 
 _SUFFIX = ".tres"
 _MAX_BYTES = 16 << 10  # searched in a .tres file: an AtlasTexture has about 300 bytes, and image paths come first
-_MAX_FILES = 1000  # .tres files searched for each image in their folder
+_MAX_FILES = 1000  # .tres files searched for an image
 _KIND = re.compile(r'\s*\[gd_resource [^\]\n]{0,200}?type="(AtlasTexture|SpriteFrames)"')
 _SECTION = re.compile(r"^\[(?:ext|sub)_resource .*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _IS_ATLAS = re.compile(r'\[sub_resource [^\]\n]{0,200}?type="AtlasTexture"')
@@ -48,7 +48,7 @@ _REGION, _MARGIN = (re.compile(_RECT.format(key), re.MULTILINE) for key in ("reg
 
 
 class GodotAtlas(AtlasFormat):
-    """Reads each AtlasTexture of the image as a sprite, with the name of the resource or of its file."""
+    """Reads every AtlasTexture on the image as a sprite, named after the resource or the file."""
 
     name = "godot"
 
@@ -84,7 +84,7 @@ class GodotAtlas(AtlasFormat):
 
 
 def _frames(stem: str, text: str, picture: SourceFile) -> Iterator[Region]:
-    """Yield the regions of those AtlasTextures that use `picture`; unnamed ones get a number."""
+    """Yield a region for every AtlasTexture on `picture` in SpriteFrames; textures without a name get a number."""
     pictures: set[str] = set()
     number = 0
     for found in _SECTION.finditer(text):

@@ -95,7 +95,7 @@ class JsonFrames(AtlasFormat):
 
 
 def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
-    """Yield the names of JSON files that may describe `file`, each with whether it matches; matching names first."""
+    """Yield (name, alike) for JSON files that may describe `file`, first the files with the same stem (alike)."""
     alike = {find_sibling(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
     yield from ((name, True) for name in sorted(alike))
     yield from ((name, False) for name in _naming_picture(file) if name not in alike)

@@ -41,7 +41,7 @@ class LibgdxAtlas(AtlasFormat):
     def read(self, file: SourceFile) -> Atlas | None:
         for name in self.descriptions(file):
             if name.rpartition(".")[0] != file.stem and exceeds_size_limit(file, name):
-                continue  # a file of another program with the same suffix
+                continue  # an .atlas file from some other program
             atlas = _atlas(name, read_description(file, name).decode("utf-8", "replace"), file)
             if atlas is not None and not atlas.regions:
                 raise UnreadableFile("unreadable", f"{escape_unprintable(name)} lists no sprites of this image")
@@ -73,7 +73,7 @@ def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, Values]]:
-    """Yield ('', values of the page), then the name and the values of each sprite."""
+    """Yield ('', values of the page), then (name, values) for every sprite."""
     name, values = "", Values()
     for line in lines:
         key, colon, value = line.partition(":")
@@ -103,7 +103,7 @@ def _region(name: str, values: Values) -> Region:
 
 
 def _numbers(values: Values, key: str, count: int) -> list[int]:
-    """Return the whole numbers of the value `key`; [] unless there are exactly `count`."""
+    """Return `count` whole numbers from the comma-separated value `key`; [] for other values."""
     numbers = [whole_number(word) for word in values.get(key, "").split(",")]
     whole = [number for number in numbers if number is not None]
     return whole if len(numbers) == len(whole) == count else []

@@ -21,7 +21,7 @@ from studio.core import limits
 RESERVED_BYTES = 512 << 20  # disk space left for other programs
 _CHECK_INTERVAL = 256 << 20  # bytes written between two checks of the free disk space
 _WRITE_BUFFER = 1 << 20
-_INITIAL_BYTES = 1 << 20  # of memory
+_INITIAL_BYTES = 1 << 20
 
 
 def memory_limit() -> int:
@@ -100,7 +100,7 @@ def _close_in_thread(handle: int) -> None:
 
 
 def copy_rows(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
-    """Return a copy of the rows `chosen` of uint8 [N, ...]: in memory, or read-only on the disk if it is large.
+    """Copy the rows `chosen` from uint8 [N, ...] into memory, or a large copy into a read-only scratch file.
 
     Raises OSError if the disk is full.
     """

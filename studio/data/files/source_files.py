@@ -1,4 +1,4 @@
-"""Files that may hold sprites: where they are, how they are opened, which images they hold, why they are left out."""
+"""Data classes of the import: source files, images read from source files, and issues with source files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_foreign(name: str, *, is_folder: bool) -> bool:
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a file of this name is a zip archive."""
+    """Return whether the file name has the suffix .zip."""
     return name.lower().endswith(".zip")
 
 
@@ -81,11 +81,11 @@ class ArchiveFolder(Mapping[str, ArchiveEntry]):
         return len(self._rows)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle all names as one string: pickling a million strings would block the other threads."""
+        """Pickle the names in a single string: pickling a million strings would block other threads."""
         return _unpickled, ("/".join(self._rows), array("Q", self._rows.values()), self._columns)
 
     def add(self, name: str, entry: ArchiveEntry) -> None:
-        """Add an entry; it replaces an earlier entry of the same name."""
+        """Add an entry, replacing an earlier entry with this name."""
         self._rows[name] = len(self._columns[0])
         for column, value in zip(self._columns, entry, strict=True):
             column.append(value)
@@ -99,7 +99,7 @@ def _unpickled(names: str, rows: array[int], columns: tuple[array[int], ...]) ->
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive. name: without folders. folder: all files of its folder, shared between them."""
+    """A file in an archive. name: without folders. folder: the entries in the same folder, shared by its files."""
 
     name: str
     folder: ArchiveFolder = field(repr=False, compare=False)
@@ -137,12 +137,12 @@ class SourceFile:
 
     @property
     def path(self) -> Path:
-        """The path of the file, or of its archive."""
+        """Path to the file, or to its archive."""
         return Path(self.path_str)
 
     @property
     def file_name(self) -> str:
-        """The file name without folders, as on the disk."""
+        """The file name without folders, not escaped."""
         return self.member.name if self.member else self.path_str.rpartition(os.sep)[2]
 
     @property
@@ -152,7 +152,7 @@ class SourceFile:
 
     @property
     def stem(self) -> str:
-        """The file name without its last suffix, as on the disk."""
+        """The file name without the last suffix."""
         return self._split()[0]
 
     @property
@@ -196,7 +196,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedItem:
-    """A skipped folder or backup file of another program. name: as in ImportIssue."""
+    """A skipped backup file, or a skipped folder made by a NAS, system or editor. name: printable, with folders."""
 
     name: str
 
@@ -222,16 +222,16 @@ class SourceImage:
 
     @property
     def may_be_sheet(self) -> bool:
-        """Whether the image has neither a part name nor a class yet, so that it may be a sheet of several sprites."""
+        """Whether the image may be a sheet of several sprites: no part name and no class are known."""
         return not (self.part or self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceIssue:
-    """Something about a file, or a part of it, that the user should know.
+    """An issue that a source reports while reading a file.
 
-    group: one of QUARANTINE_GROUPS if a part was left out, else one of NOTE_GROUPS (import_result.py).
-    reason: a plain sentence.
+    group: from QUARANTINE_GROUPS if a part was left out, else from NOTE_GROUPS (import_result.py). reason: a plain
+    sentence for the user. part: name of the affected image in the file; '' for the whole file.
     """
 
     group: str
@@ -240,7 +240,7 @@ class SourceIssue:
 
 
 class UnreadableFile(Exception):  # noqa: N818 - an answer of a source, not a fault of the program
-    """Raised for a file that can't be used at all. group: one of QUARANTINE_GROUPS. reason: a plain sentence."""
+    """Raised by a source for an unusable file. group: from QUARANTINE_GROUPS. reason: a plain sentence for the user."""
 
     def __init__(self, group: str, reason: str) -> None:
         super().__init__(reason)

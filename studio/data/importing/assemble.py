@@ -92,7 +92,7 @@ def _check_disk_space(count: int, size: int, folder: Path) -> None:
 
 
 class _Assembler:
-    """Columns of the sprites kept so far, and the issues of all sprites."""
+    """Collects kept sprites in columns, and issues in lists."""
 
     def __init__(self, options: ImportOptions, size: int, labels: LabelLookup, folder: Path | None) -> None:
         self.quarantine: list[ImportIssue] = []
@@ -103,12 +103,12 @@ class _Assembler:
         self._names: list[str] = []
         self._class_numbers: dict[str, int] = {}  # by class name, in the order of the first sprites
         self._class_names: list[str] = []  # by class number
-        self._class_of = array("q")  # class number of each sprite
-        self._label_rows = array("q")  # row of each sprite in the labels, or -1
-        self._first_of_file = array("q")  # index of the first sprite of the same file
+        self._class_of = array("q")  # class number by sprite
+        self._label_rows = array("q")  # labels row by sprite, or -1
+        self._first_of_file = array("q")  # index of the first sprite from the file
         self._is_of_sheet = array("b")
         self._is_test = array("b")
-        self._index_of: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
+        self._index_of: dict[bytes, int] = {}  # pixel digest -> sprite index
 
     def sprites(self, title: str) -> Sprites:
         """Return the kept sprites, with classes sorted by name."""
@@ -134,7 +134,7 @@ class _Assembler:
         )
 
     def add_file(self, file: SourceFile, result: ReadResult, sheet: SheetCandidate | None) -> Iterator[None]:
-        """Add the sprites of a file, and its remarks if a sprite was kept; yields after each sprite."""
+        """Add the sprites of a file, and the file's remarks if a sprite was kept; yields after every sprite."""
         self.quarantine += [_issue(file, issue) for issue in result.left_out]
         first = len(self._names)
         names = names_in_file([sprite.part for sprite in result.sprites])

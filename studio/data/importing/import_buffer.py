@@ -23,7 +23,7 @@ _NO_FILE = (1 << 32) - 1  # file number of a dropped sprite
 
 
 class _RareFields(NamedTuple):
-    """Fields of DecodedSprite that are empty for most sprites."""
+    """The DecodedSprite fields that most sprites leave empty."""
 
     part: str = ""
     folders: tuple[str, ...] = ()
@@ -36,17 +36,17 @@ _NO_RARE_FIELDS = _RareFields()
 
 
 class _FileIssues(NamedTuple):
-    """Fields of ReadResult that are empty for most files."""
+    """The ReadResult fields that most files leave empty."""
 
     left_out: list[SourceIssue]
     remarks: list[SourceIssue]
 
 
 class ImportBuffer:
-    """Read results by file number: reader threads put them in any order, `in_order` returns them in file order.
+    """Buffer for read results. Reader threads `put` results in any order; `in_order` yields results in file order.
 
-    sizes: number of visible sprites by (width, height). candidates: possible grids of images that may be sheets, and
-    sheet_sizes: (width, height) of these images, both by file number.
+    sizes: sprite counts by (width, height), without empty sprites. candidates, sheet_sizes: possible
+    grids and (width, height) of images that may be sheets, by file number.
     """
 
     def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
@@ -71,7 +71,7 @@ class ImportBuffer:
                 self._issues[number] = _FileIssues(result.left_out, result.remarks)
 
     def drop(self, numbers: Collection[int]) -> None:
-        """Drop the results of these files, which will be read again with a grid."""
+        """Drop the results for these file numbers; the import reads the files again with a grid."""
         dropped = np.flatnonzero(np.isin(np.array(self._file_of), list(numbers)))
         for row in dropped.tolist():
             if self._sides(self._visible, row) != (0, 0):

@@ -67,7 +67,7 @@ _FORMATS = (
 
 
 class NothingUsableError(BadInputError):
-    """No file could be imported. left_out: the issues of all files. sheets: as in SpritesImported."""
+    """Raised if no file could be imported. left_out: all issues. sheets: see SpritesImported."""
 
     def __init__(self, title: str, hint: str, left_out: Sequence[ImportIssue], sheets: Sequence[DetectedSheet]) -> None:
         super().__init__(title, hint)
@@ -180,7 +180,7 @@ def _load_cached(
     cache_dir: Path | None, roots: Sequence[Root], files: FoundFiles, problems: list[ImportIssue],
     options: ImportOptions, sources: list[Source],
 ) -> Generator[Event, None, tuple[Path | None, ImportResult | None]]:  # fmt: skip
-    """Return the cache entry of these files and options, and its import result if the cache holds one."""
+    """Return the path of the cache entry for these files and options, and the cached result, if any."""
     if cache_dir is None:
         return None, None
     names = [source.name for source in sources]
@@ -255,7 +255,7 @@ def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event
     """
     if entry is None or any(issue.group == "no access" for issue in result.quarantine):
         return result
-    if result.sprites.rgba.nbytes > MEMORY_LIMIT:  # runs link to this file, provided that its groups are the same
+    if result.sprites.rgba.nbytes > MEMORY_LIMIT:  # training runs link to the cache file if the groups are equal
         result = replace(result, sprites=(yield from group_near_duplicates(result.sprites, entry.parent)))
     try:
         count = len(result.sprites)
@@ -267,7 +267,7 @@ def _store_in_cache(entry: Path | None, result: ImportResult) -> Generator[Event
 
 
 def _all_names(result: ImportResult) -> Iterator[str]:
-    """Yield the names of all kept and all quarantined sprites."""
+    """Yield the names of kept and excluded sprites."""
     yield from result.sprites.names
     yield from (issue.name for issue in result.quarantine)
 
@@ -285,7 +285,7 @@ def _notice_on_equal_names(roots: Sequence[Root]) -> Iterator[Event]:
 
 
 def _notice_on_skipped(names: list[str]) -> Notice:
-    """Return a notice with the count and first names of skipped folders and files of other programs."""
+    """Return a notice that counts and names skipped backup files and folders of other programs."""
     first = sorted(names)[:_MAX_NAMED]
     more = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
     title = f"Skipped {formatting.count(len(names), 'trash, thumbnail or backup item')}: {', '.join(first)}{more}."

@@ -39,7 +39,7 @@ def replace_sheet_grids(text: str, names: Collection[str], grids: Mapping[str, S
 
 
 def match_sheet_grids(text: str, names: Iterable[str]) -> dict[str, SheetGrid]:
-    """Return the grids of those files that match an entry of the list. Raises BadInputError for a bad list."""
+    """Return a grid for every file name that matches an entry in the list. Raises BadInputError for a bad list."""
     found: dict[str, SheetGrid] = {}
     known = [(exclusion_filter(name), grid) for name, grid in parse_sheet_grids(text).items()]
     for name in names if known else ():

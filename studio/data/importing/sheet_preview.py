@@ -1,4 +1,4 @@
-"""Load a sheet before it is sliced: its pixels, its detected grid, and the boxes of packed sprites."""
+"""Load a sheet for the slicing preview: pixels, detected grid, and boxes around packed sprites."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SheetPreview:
-    """An image that may be sliced.
+    """A sheet in the slicing preview.
 
-    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. foreground: counts of foreground pixels. proposed: detected grid.
+    rgba: uint8 [H, W, 4], colour 0 where alpha is 0. foreground: counts foreground pixels. proposed: the detected grid.
     """
 
     name: str

@@ -20,8 +20,8 @@ from studio.data.reading.read import all_sources
 class FittedSprite:
     """An image on a canvas.
 
-    rgba: uint8 [S, S, 4]. width, height: of the image in pixels. changes: descriptions of what was changed; () for an
-    image of the canvas size.
+    rgba: uint8 [S, S, 4]. width, height: original size in pixels. changes: descriptions of the changes; () for an image
+    of the canvas size.
     """
 
     rgba: Rgba
@@ -48,7 +48,7 @@ def load_image(path: Path) -> Rgba:
 
 
 def load_images(file: SourceFile) -> list[SourceImage]:
-    """Load all images of a file in any supported format. Raises BadInputError."""
+    """Load all images from a file in any supported format. Raises BadInputError."""
     source = next(source for source in all_sources() if source.claims(file))
     try:
         return [item for item in source.read(file) if isinstance(item, SourceImage)]

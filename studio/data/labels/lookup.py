@@ -72,9 +72,9 @@ class _LabelsFile:
 
 
 def names_in_file(parts: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the names by which a labels file may name each sprite of a file, the full name first.
+    """Return the possible names in a labels file for every sprite of a source file, the full name first.
 
-    'gems/ruby' may also be named 'ruby' if no other sprite of the file is named 'ruby' or ends in '/ruby'.
+    parts: SourceImage.part for every sprite. 'gems/ruby' may also be named 'ruby' if 'ruby' is unique as a last name.
     """
     last_names = [part.rpartition("/")[2] for part in parts]
     counts = Counter(last_names)
@@ -150,7 +150,7 @@ class LabelLookup:
         return not np.array_equal(self._targets[row], self._targets[other], equal_nan=True)
 
     def notes(self) -> Iterator[ImportIssue]:
-        """Yield the issues of all labels files. Call this after the lookup of every sprite."""
+        """Yield issues in the labels files, including unused rows; call after `row_of` was called for every sprite."""
         for labels in self._files:
             table, file = labels.table, labels.file
             for name, row in table.rows.items():
@@ -218,7 +218,7 @@ def read_labels(
 def _parse_files(
     found: Sequence[SourceFile], files: Sequence[SourceFile], decimal_mark: str
 ) -> Iterator[tuple[SourceFile, LabelsTable] | ImportIssue | None]:
-    """Yield each labels file with its table, or its issue; yields None regularly, so that the import can be closed."""
+    """Yield (file, table) or an issue for every labels file, and None regularly, so that the import can be closed."""
     names = set[str]()
     for file in files:
         name = nfc(file.name)

@@ -28,9 +28,9 @@ from studio.core.names import escape_unprintable, nfc
 from studio.data.decimal_marks import AUTO, COMMA, POINT, ColumnMarks, decide_marks, is_number, parse_number
 from studio.data.files.source_files import UnreadableFile
 
-MAX_NUMBERS = 64  # columns of numbers
-_MAX_PROBLEMS = 100  # listed problems; further ones are only counted
-_SAMPLE_ROWS = 1000  # rows that decide what each column holds
+MAX_NUMBERS = 64  # number columns
+_MAX_PROBLEMS = 100  # listed problems; further problems are only counted
+_SAMPLE_ROWS = 1000  # the first rows decide the type of a column
 _YIELD_ROWS = 2000  # rows between two yields
 _MAX_NAME = 200  # characters of a class or a heading
 _MAX_NUMBER = 1e30  # its square is finite in float32 on every device
@@ -47,7 +47,7 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 @dataclass(eq=False, slots=True)
 class Problems:
-    """Unusable lines of a labels file with the reasons. more: number of problems beyond the listed ones."""
+    """Unusable lines in a labels file: (line number, reason). more: count of further problems that are not listed."""
 
     lines: list[tuple[int, str]] = field(default_factory=list)
     more: int = 0
@@ -126,7 +126,7 @@ def read_table(
 def _count_marks(
     layout: _Layout, counts: Sequence[ColumnMarks], rows: Iterator[tuple[int, list[str]]]
 ) -> Generator[None, None, None]:
-    """Add the cells of each number column to its counts; yields None regularly."""
+    """Count the decimal marks in every column of numbers; yields None regularly."""
     for number, (_, cells) in enumerate(islice(rows, layout.has_headings, None)):
         for column, marks in zip(layout.number_columns, counts, strict=True):
             if column < len(cells):
@@ -264,7 +264,7 @@ def _kind(cells: Sequence[str]) -> str:
 
 
 def _unique_names(headings: Sequence[str]) -> tuple[str, ...]:
-    """Return a unique name for each column of numbers: its heading, or 'value 1'."""
+    """Return unique names for the columns of numbers: the heading, or 'value 1' without a heading."""
     names: list[str] = []
     for position, heading in enumerate(headings, 1):
         name = plain = heading or ("value" if len(headings) == 1 else f"value {position}")

@@ -35,9 +35,9 @@ from studio.data.files.source_files import (
 )
 from studio.data.sources.base import PICTURE_SUFFIXES
 
-_NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # start of an ending such as '-sheet' or '0'
+_NAME_ENDS = re.compile(r"[-_. ]|(?<!\d)\d+$")  # start of a name's ending: '-sheet', '0'
 _MAX_SHORTENED = 8  # shortened names tried for an image
-_SORT_RUN = 4096  # files sorted at once: sorting blocks all other threads
+_SORT_RUN = 4096  # files per sort: sorting blocks other threads
 
 Found = SourceFile | ImportIssue | SkippedItem
 
@@ -211,7 +211,7 @@ def _archived(archive: Archive) -> Iterator[Found]:
 
 
 def _dropped_file(root: Root) -> Iterator[Found]:
-    """Yield a dropped file, with its folder as class, and its description files; for an archive, its files."""
+    """Yield a dropped image and its description files, or the files in a dropped archive."""
     name = "/".join(root.label) or escape_unprintable(root.path.name)
     try:
         status = root.path.stat()
@@ -252,7 +252,7 @@ def _name(root: Root, folders: tuple[str, ...], name: str) -> str:
 
 
 class FileRow(NamedTuple):
-    """The fields of a file that its folder does not share. folder: index into FoundFiles.folders."""
+    """The fields of SourceFile that differ within a folder. folder: index into FoundFiles.folders."""
 
     folder: int
     file_name: str
@@ -262,11 +262,10 @@ class FileRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Folder:
-    """The common fields of the files of one folder, as in SourceFile.
+    """The fields of SourceFile that the files in a folder share.
 
-    path_str, name: the part of the files' `path_str` and `name` before the file name; for files in an archive,
-    `path_str` is the path of the archive. members: the archive's entries; None on the disk. is_test: whether the files
-    are test sprites.
+    path_str, name: prefixes of the files' `path_str` and `name`; in an archive, `path_str` is the archive's path.
+    members: the archive's entries; None for a folder on the disk. is_test: SourceFile.in_test_folder.
     """
 
     path_str: str
@@ -278,7 +277,7 @@ class Folder:
     is_test: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle all names as one string: pickling a million strings would block the other threads."""
+        """Pickle the names in a single string: pickling a million strings would block other threads."""
         names = "/".join(self.siblings) if self.members is None else self.members
         return _unpickled, (names, self.path_str, self.name, self.folders, self.default_class, self.is_test)
 
@@ -328,7 +327,7 @@ class FoundFiles(Sequence[SourceFile]):
         return self.folders[row.folder].file_for(row)
 
     def rows(self, part: slice) -> list[FileRow]:
-        """Return a slice of the files as rows, to send to a worker process with their folders."""
+        """Return a slice of the files in the compact form for worker processes, which also get the folders."""
         return [self._row(number) for number in self._order[part]]
 
     def add(self, file: SourceFile) -> None:

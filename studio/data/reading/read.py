@@ -86,10 +86,9 @@ def read_all(
     options: ImportOptions,
     grids: Sequence[SheetGrid | None] = (),
 ) -> Iterator[ReadResult]:
-    """Read each file with the first source that claims it; yields an empty result for a file that no source claims.
+    """Read files, every file with the first source that claims the file; yields empty results for unclaimed files.
 
-    grids: grid to slice each file by; without a grid, an image that may be a sheet stays whole and the result has its
-    possible grids.
+    grids: grid for slicing, by file. Without a grid, a possible sheet stays whole, and the result lists possible grids.
     """
     for file, grid in zip_longest(files, grids):
         source = next((source for source in sources if source.claims(file)), None)
@@ -150,7 +149,7 @@ def _add_image(
 
 
 def _decoded(image: SourceImage, shrink: int) -> DecodedSprite:
-    """Return an image as a sprite, with its upscaling undone. shrink: as in ImportOptions."""
+    """Convert an image to a DecodedSprite with upscaling undone. shrink: see ImportOptions."""
     clear_hidden(image.rgba)
     rgba = undo_upscaling(image.rgba, shrink)
     size, box = (rgba.shape[1], rgba.shape[0]), visible_bounds(rgba)
@@ -165,7 +164,7 @@ def _decoded(image: SourceImage, shrink: int) -> DecodedSprite:
 
 
 def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[SourceIssue]:
-    """Yield remarks on a sprite that deserves a look; nothing is changed. size: (width, height) of the whole image."""
+    """Yield remarks for odd shapes, semi-transparency, upscaling and blur. size: (width, height) before cropping."""
     width, height = size
     if min(size) == 1:
         yield SourceIssue("odd shape", f"only {width} x {height} pixels", part)

@@ -1,9 +1,9 @@
-"""Read files on a thread, and large imports also in worker processes on the other cores.
+"""Read files on a thread, and large imports also in worker processes on other cores.
 
-Threads alone would compete for Python's global lock. Each worker process is driven by a thread that mostly waits for
-it. `concurrent.futures.ProcessPoolExecutor` does not fit: it can't end a process whose file hangs, one dead process
-breaks the whole pool, any process may receive a task (so that the data of a folder would be sent with every chunk of
-its files), and on Windows each process runs the program's main script again.
+Threads alone would compete for Python's global lock. A thread drives every worker process and mostly waits.
+`concurrent.futures.ProcessPoolExecutor` does not fit: a process with a hanging file can't be killed, one dead process
+breaks the pool, tasks can't be sent to a chosen process (every chunk of files would carry the data of the folder), and
+on Windows every process would run the main script again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Worker = Callable[[Iterator[range]], Iterator[tuple[int, ReadResult]]]
 
 _CHUNK = 32  # files that a reader takes at a time
 _MIN_FILES = 2000  # the thread reads fewer files before a process has started
-_FILES_PER_PROCESS = 500  # a further process is worth its start for that many files
+_FILES_PER_PROCESS = 500  # fewer files don't justify starting a further process
 _MAX_PROCESSES = 16
-_PROCESS_BYTES = 128 << 20  # memory of a process that decodes a large picture
+_PROCESS_BYTES = 128 << 20  # memory for a process that decodes a large image
 _CHUNKS_AHEAD = 2  # chunks sent to a process: it reads the next chunk while its results are received
 _MAX_KNOWN_NAMES = 1 << 18  # file names that a process holds
 
@@ -106,12 +106,12 @@ class ReaderPool:
                 process.kill()  # the driving thread then gets a connection error
 
     def workers(self) -> list[Worker]:
-        """Return the worker that reads on its thread, and the workers that each drive a process."""
+        """Return a worker that reads on a thread, and a worker for every process."""
         count = len(self.files) if self._grids is None else len(self._grids)
         return [self._read_here, *[self._read_in_process] * process_count(count)]
 
     def grids_of(self, chunk: range) -> list[SheetGrid | None]:
-        """Return the grid of each file in a chunk; [] before sheets are sliced."""
+        """Return the grids for a chunk of files; [] in the first pass, before sheets are sliced."""
         return [] if self._grids is None else [self._grids.get(number) for number in chunk]
 
     def start_process(self) -> subprocess.Popen[bytes]:
@@ -146,11 +146,11 @@ class ReaderPool:
 
 
 class _ReaderProcess:
-    """Connection to a worker process. All methods but `close` raise one of CONNECTION_ERRORS after its death."""
+    """Connection to a worker process. After the process has died, methods raise an error from CONNECTION_ERRORS."""
 
     def __init__(self, pool: ReaderPool) -> None:
         self._pool = pool
-        self._known: set[int] = set()  # numbers of the folders that the process holds
+        self._known: set[int] = set()  # folder numbers already sent to the process
         self._known_names = 0
         self._process = pool.start_process()
         self._requests, self._answers = worker_process.streams_of(self._process)

@@ -1,4 +1,4 @@
-"""A worker process that reads files for the import. `reader_pool` starts it; it imports only what reading needs."""
+"""The worker process that reads files for an import, started by reader_pool.py. Imports only modules for reading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.data.options import ImportOptions, SheetGrid
 from studio.data.reading.finding import FileRow, Folder
 from studio.data.reading.read import ReadResult, all_sources, class_names_of, read_all
 
-_ANSWER_BYTES = 256 << 10  # of pixels in one answer
+_ANSWER_BYTES = 256 << 10  # pixels per answer
 
 
 class Setup(NamedTuple):
@@ -24,10 +24,10 @@ class Setup(NamedTuple):
 
 
 class ReadRequest(NamedTuple):
-    """Files to read; the process answers with lists of ReadResult.
+    """A request to read files; the process answers with lists of ReadResult.
 
-    folders: folders of the files, by number, that were not sent before. drop_folders: whether to forget all folders
-    sent earlier. grids: as in `read_all`.
+    rows: the files. folders: new folders by number. drop_folders: whether to drop earlier folders first.
+    grids: see `read_all`.
     """
 
     rows: Sequence[FileRow]
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _receive_requests(requests: BinaryIO, received: queue.SimpleQueue[Any]) -> None:
-    """Queue requests while others are served, so that the sender never blocks; exit when the pipe is closed."""
+    """Move requests from the pipe to a queue, so that the sender never blocks; exit when the pipe closes."""
     try:
         while True:
             received.put(receive(requests))
@@ -60,7 +60,7 @@ def _serve(received: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
     setup: Setup = received.get()
     sources = all_sources()
     if class_names_of(sources) != setup.source_classes:
-        return  # the main process has sources that can't be found from here
+        return  # the main process has sources that this process can't find
     send(answers, "ready")
     folders: dict[int, Folder] = {}
     while True:
@@ -74,7 +74,7 @@ def _serve(received: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
 
 
 def _batched(results: Iterator[ReadResult]) -> Iterator[list[ReadResult]]:
-    """Yield lists of results with about _ANSWER_BYTES of pixels each."""
+    """Yield lists of results, about _ANSWER_BYTES of pixels per list."""
     batch: list[ReadResult] = []
     size = 0
     for result in results:

@@ -1,1 +1,1 @@
-"""Sources: one plug-in for each input format, which reads the images of a file. Start with base.py."""
+"""Sources: a plug-in per input format that reads images from a file. Start with base.py."""

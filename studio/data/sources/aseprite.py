@@ -79,7 +79,7 @@ def _remarks(ase: AseFile) -> Iterator[SourceIssue]:
 
 
 def _one_layer(frames: Sequence[Rgba]) -> bytes:
-    """Return the bytes of an RGBA file with one layer. frames: uint8 [H, W, 4], all of one size."""
+    """Encode an RGBA file with one layer. frames: uint8 [H, W, 4] with equal sizes."""
     height, width = frames[0].shape[:2]
     layer = _chunk(0x2004, struct.pack("<HHHHHHB3xH", 1, 0, 0, 0, 0, 0, 255, 0))
     body = b""

@@ -1,4 +1,4 @@
-"""Base class of sources: an input format that finds its files by name and reads the images in them."""
+"""Base class of sources. A source claims files by name and reads images from these files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Source(ABC):
         """
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of the files beside `file` that describe its sprites. Raises OSError."""
+        """Return the names of description files used with `file`. Raises OSError."""
         return ()
 
     @abstractmethod

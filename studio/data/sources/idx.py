@@ -30,7 +30,7 @@ _FASHION = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt"
 
 
 class IdxSource(Source):
-    """Reads each image as an opaque sprite: the file does not say whether black is the background.
+    """Reads images as opaque sprites: the file does not say whether black is the background.
 
     Images of 't10k-images-idx3-ubyte' are the test set.
     """
@@ -42,7 +42,7 @@ class IdxSource(Source):
 
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:
         if not _has_images(file):
-            return  # labels are read with their images
+            return  # the labels are read together with the images
         grey = _numbers(read_bytes(file), 3)
         labels = _labels(file, len(grey))
         digits = len(str(len(grey) - 1))
@@ -76,7 +76,7 @@ def _has_images(file: SourceFile) -> bool:
 
 
 def _labels(file: SourceFile, count: int) -> list[str]:
-    """Return the class of each image; [] without a labels file. Raises UnreadableFile for labels of other images."""
+    """Return a class name per image; [] without a labels file. Raises UnreadableFile for unusable labels."""
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
     siblings = {name.lower(): name for name in file.siblings}
     name = siblings.get(stem) or siblings.get(f"{stem}.gz")

@@ -23,7 +23,7 @@ _ENCRYPTED = 1  # flag bit of a zip entry
 
 
 class OraSource(Source):
-    """Reads the merged picture of all layers."""
+    """Reads the merged image."""
 
     name = "ora"
 

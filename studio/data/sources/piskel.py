@@ -26,7 +26,7 @@ _MAX_BYTES = 16 << 20  # bytes; parsing JSON blocks all other threads
 _MAX_FRAMES, _MAX_LAYERS = 1_000, 1_000
 MAX_PIXELS = 1 << 26  # limit for the file's pictures, and for all frames
 _NORMAL = 0  # blend mode
-_ONE_STRIP = 1  # modelVersion with all frames of a layer in one picture
+_ONE_STRIP = 1  # modelVersion that stores the frames of a layer in one image
 
 
 class _Chunk(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class PiskelSource(Source):
-    """Reads each frame as a sprite and merges its layers."""
+    """Reads frames as sprites, with merged layers."""
 
     name = "piskel"
 
@@ -98,7 +98,7 @@ class PiskelSource(Source):
 
 
 def _frames(data: bytes) -> list[Rgba]:
-    """Decode the frames, each uint8 [H, W, 4]. Raises UnreadableFile, and ValueError for JSON of other programs."""
+    """Decode the frames: uint8 [H, W, 4]. Raises UnreadableFile, and ValueError for JSON from other programs."""
     content = records.parse(data, _File)
     sprite = content.piskel
     if content.modelVersion < _ONE_STRIP:

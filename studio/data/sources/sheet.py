@@ -1,4 +1,4 @@
-"""Read sheets: an image of many sprites, described by a file beside it in one of the atlas formats."""
+"""Read sheets: images with many sprites, and a description file in an atlas format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.data.images.frames import read_pictures
 from studio.data.sheets.described import DescribedSheet
 from studio.data.sources.base import PICTURE_SUFFIXES, Source, SourceFile, SourceImage, SourceIssue, UnreadableFile
 
-_FEW = 0.05  # share of foreground pixels outside all described sprites; a larger share is reported
+_FEW = 0.05  # larger shares of foreground pixels outside the described sprites are reported
 
 
 class SheetSource(Source):
