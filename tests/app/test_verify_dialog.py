@@ -67,7 +67,7 @@ def test_what_can_not_be_verified_is_told_by_the_window(
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (str(tmp_path / "notes.txt"), ""))
     with qtbot.waitSignal(window.session.failed, timeout=LONG_MS) as failed:
         window.menus.verify.trigger()
-    assert failed.args and "hold no note of their origin" in failed.args[0].title
+    assert failed.args and "contain no provenance" in failed.args[0].title
     qtbot.waitUntil(lambda: not any(dialog.isVisible() for dialog in window.findChildren(VerifyDialog)))
 
 

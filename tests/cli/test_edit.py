@@ -125,8 +125,8 @@ def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask
         (["--from", sprite, sprite, "--keep", mask], "Add --from FILE"),
         (["--from", sprite, "--quick"], "--quick can't start from sprites"),
         (["--from", sprite, "--like", sprite], "not allowed with"),
-        (["--like", sprite], "are its variations"),
-        (["--mix", "class0"], "not a class and its share"),
+        (["--like", sprite], "need two or more sprites"),
+        (["--mix", "class0"], "not a class with a share"),
     ):
         assert said in studio("generate", generator_run, "--steps", 2, *words, code=WRONG_USAGE).err
     assert "no file or folder" in studio("generate", generator_run, "--from", "nothing.png", code=FAILED).err

@@ -113,8 +113,8 @@ def test_fault_13_a_class_name_makes_no_folder(
 
 
 def test_a_generator_is_no_classifier(generator_run: Path, classifier_run: Path, folder: Path, studio: Studio) -> None:
-    assert "it draws no sprites" in studio("generate", classifier_run, code=WRONG_USAGE).err
-    assert "it names no classes" in studio("classify", generator_run, folder, code=WRONG_USAGE).err
+    assert "can't draw sprites" in studio("generate", classifier_run, code=WRONG_USAGE).err
+    assert "can't predict" in studio("classify", generator_run, folder, code=WRONG_USAGE).err
 
 
 def test_classify_answers_for_every_file(classifier_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
@@ -180,7 +180,7 @@ def test_export_says_how_exact_it_is_and_how_to_load_it(
     *found, last = studio("export", generator_run, "--format", name, "--out", target, "--json").objects()
     assert last["type"] == "Exported" and last["difference"] <= 1e-4
     assert last["paths"][0] == str(tmp_path / f"model 2{suffix}")
-    assert any("in the way" in item.get("title", "") for item in found)
+    assert any("already exists" in item.get("title", "") for item in found)
 
 
 def test_export_has_a_place_and_a_format_of_its_own(generator_run: Path, tmp_path: Path, studio: Studio) -> None:

@@ -23,7 +23,7 @@ def test_a_saved_sheet_and_a_model_are_verified(generator_run: Path, tmp_path: P
         path.write_bytes(path.read_bytes() + b"\0")
         said = studio("verify", path, "--run", generator_run, code=FAILED).out
         assert f"NO  {path.name} was changed" in said
-    assert "hold no note of their origin" in studio("verify", sheet.with_suffix(".json"), code=FAILED).err
+    assert "contain no provenance" in studio("verify", sheet.with_suffix(".json"), code=FAILED).err
     (alone := tmp_path / "alone.safetensors").write_bytes(b"")
     assert "no card beside it" in studio("verify", alone, code=FAILED).err
 
@@ -35,7 +35,9 @@ def test_sprites_in_other_formats_are_verified(
     path = tmp_path / f"new{suffix}"
     studio("generate", generator_run, "--count", 2, "--device", "cpu", "--out", path)
     lines = studio("verify", path, "--run", generator_run).out.splitlines()
-    assert lines[0] == f"ok  {path.name} is as it was saved." and all(line.startswith("ok  ") for line in lines[:-1])
+    assert lines[0] == f"ok  {path.name} is unchanged since it was saved." and all(
+        line.startswith("ok  ") for line in lines[:-1]
+    )
     path.write_bytes(path.read_bytes() + b"\0")
     said = studio("verify", path, "--run", generator_run, code=FAILED).out
     assert f"NO  {path.name} was changed after it was saved." in said

@@ -1,4 +1,4 @@
-"""Batches of work that is no training step, as large as the device has room for: drawing, predicting, measuring."""
+"""Batch sizes for drawing, predicting and measuring that adapt to the free memory of the device."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from torch import nn
 from studio.core.errors import DeviceFullError
 from studio.engine.devices import detection
 
-_PIXELS_PER_BATCH = 256 * 32 * 32  # a batch: they keep a device busy, whether they are of few sprites or of many
+_PIXELS_PER_BATCH = 256 * 32 * 32  # enough pixels to keep a GPU busy, with small or large sprites
 
 
 class AutoBatchSize:
-    """A batch size: bounded by a number of pixels, and halved whenever the device is full.
+    """A batch size with a limited number of pixels, halved whenever the device runs out of memory.
 
-    Results must not depend on it.
+    Results must not depend on the batch size. count: the current batch size.
     """
 
     def __init__(self, device: torch.device, most: int, size: int = 1) -> None:
-        """most: sprites a batch, at most; size: their side in pixels, where large ones take more room."""
+        """most: maximum batch size. size: width of a sprite in pixels; larger sprites get smaller batches."""
         self.count = max(1, min(most, _PIXELS_PER_BATCH // size**2))
         self._device = device
         self._was_full = False
 
     def slices(self, total: int) -> Iterator[slice]:
-        """Slices of `total` sprites in order; one for which there was no `halve_if_full` comes again, smaller."""
-        start, self.count = 0, max(1, min(self.count, total))  # half of more than there are would be no fewer
+        """Yield slices of `total` sprites in order; repeat a slice, smaller, after it did not fit in
+        `halve_if_full`.
+        """
+        start, self.count = 0, max(1, min(self.count, total))  # a batch size above `total` would survive a halving
         while start < total:
             part = slice(start, min(start + self.count, total))
             yield part
@@ -36,8 +38,10 @@ class AutoBatchSize:
                 start = part.stop
 
     def accumulate_gradients(self, network: nn.Module, add: Callable[[int], None]) -> None:
-        """Have `add` add the gradients of a batch, so many sprites at once; where the device is full, begun anew with
-        fewer. Raises DeviceFullError.
+        """Call `add` with a micro-batch size to add the gradients of a batch; start over with a smaller one if
+        memory is short.
+
+        Raises DeviceFullError.
         """
         while True:
             network.zero_grad(set_to_none=True)
@@ -48,11 +52,12 @@ class AutoBatchSize:
 
     @contextlib.contextmanager
     def halve_if_full(self) -> Iterator[None]:
-        """Around work on `count` sprites: where the device is full, the work ends without error and `count` is halved.
+        """Context for work on `count` sprites: if the device is full, end the block without an error and halve
+        `count`.
 
-        Raises DeviceFullError when one sprite is too many.
+        Raises DeviceFullError if a single sprite doesn't fit.
         """
-        if self._was_full:  # only now: as long as its error was handled, what had failed was kept in memory by it
+        if self._was_full:  # now, not in `except`: there the traceback still holds tensors of the failed block
             detection.empty_cache(self._device)
         self._was_full = False
         try:

@@ -1,6 +1,7 @@
-"""Training steps as CUDA graphs: what a step asks of a card is recorded once, and from then on asked for in one go.
+"""Capture training steps as CUDA graphs and replay them.
 
-A small network's kernels take a card less time than it takes the CPU to ask for them, one after the other.
+For small networks, launching the kernels one by one takes the CPU longer than the GPU needs to run them. A graph
+launches all kernels of a step at once.
 """
 
 from __future__ import annotations
@@ -15,56 +16,59 @@ from typing_extensions import TypeVar
 
 Inputs = TypeVar("Inputs", bound=tuple[Tensor, ...])
 
-_STREAM_POOL_SIZE = 32  # of a card: torch hands out the same ones, in turns
+_STREAM_POOL_SIZE = 32  # per GPU; torch hands out streams round-robin
 
 
 def supports_cuda_graphs(device: torch.device) -> bool:
-    """Whether steps may be recorded there: on NVIDIA's cards. AMD's, called so too, were never tried."""
+    """Return whether steps can be captured on this device: only on NVIDIA GPUs. AMD GPUs, also named 'cuda', are
+    untested.
+    """
     return device.type == "cuda" and not torch.version.hip
 
 
 class CapturedStep(Generic[Inputs]):
-    """A step that was recorded, with its inputs in memory that others can be put into."""
+    """A training step captured as a CUDA graph, with fixed input buffers."""
 
     def __init__(
         self, step: Callable[[Inputs], Tensor], inputs: Inputs, generators: tuple[torch.Generator, ...] = ()
     ) -> None:
-        """Record what `step` asks of the card; nothing of it is done yet.
+        """Capture `step` without running it.
 
-        It is to have been taken before, on the card of the inputs, and reads nothing back. generators: of its random
-        numbers, beside torch's own; they may be given another seed before each replay. Whatever else changes from step
-        to step is in tensors that stay where they are. Raises RuntimeError where the step can't be recorded.
+        step: must have run before, on the device of the inputs, and must not read values back from the GPU. Apart from
+        the inputs, it may only use tensors that stay at their address. generators: random generators of the step,
+        beside the default one; you may reseed them before each replay. Raises RuntimeError if the step can't be
+        captured.
         """
         self._inputs = cast(Inputs, tuple(tensor.clone() for tensor in inputs))
         self._graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self._graph.register_generator_state(generator)
         device = self._inputs[0].device
-        self.stream = _unused_stream(device)  # torch's own for this is on the card that was recorded first
-        # Of other threads nothing is recorded: one may pin memory meanwhile.
+        self.stream = _unused_stream(device)  # the default stream for captures belongs to the first GPU that captured
+        # Capture this thread only: another thread may pin memory meanwhile.
         recording = torch.cuda.graph(self._graph, stream=self.stream, capture_error_mode="thread_local")
         with torch.cuda.device(device), recording:
             self._result = step(self._inputs)
         _captured_steps.add(self)
 
     def replay(self, inputs: Inputs) -> Tensor:
-        """Take the step with these inputs, of the same shapes; returns what it gives, without waiting for it."""
+        """Run the step with inputs of the same shapes; return its result without waiting for the GPU."""
         torch._foreach_copy_(self._inputs, inputs)
         self._graph.replay()
         return self._result.clone()
 
 
-_captured_steps: weakref.WeakSet[CapturedStep[Any]] = weakref.WeakSet()  # those that are still there
+_captured_steps: weakref.WeakSet[CapturedStep[Any]] = weakref.WeakSet()  # alive
 
 
 def _unused_stream(device: torch.device) -> torch.cuda.Stream:
-    """A stream on which none of these graphs was recorded. Raises RuntimeError where there is none.
+    """Return a stream on which no live graph was captured. Raises RuntimeError if there is none.
 
-    Matrix products keep memory for each stream, and a graph that goes takes it from all that were recorded on its own
-    (https://github.com/pytorch/pytorch/issues/193402): what is then in it, the others go on using.
+    cuBLAS allocates workspace per stream, and a deleted graph frees the workspace of all graphs captured on its stream
+    (https://github.com/pytorch/pytorch/issues/193402); the others would go on using freed memory.
     """
     taken = {graph.stream.cuda_stream for graph in _captured_steps}
     for _ in range(_STREAM_POOL_SIZE):
         if (stream := torch.cuda.Stream(device)).cuda_stream not in taken:
             return stream
-    raise RuntimeError("Too many graphs were recorded.")
+    raise RuntimeError("Too many CUDA graphs were captured.")

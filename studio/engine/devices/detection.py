@@ -1,4 +1,4 @@
-"""The devices that can train here: probing them by real training steps, their precisions, errors and memory."""
+"""Detect the devices of this computer, time them with real training steps, and wrap their errors."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from studio.engine.devices.types import Device, DevicesFound
 _log = logging.getLogger(__name__)
 
 AUTO = "auto"
-PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
-_BUSY_BATCH = 512  # where only a race tells what suits a card: so many that it is the arithmetic that takes the time
-_MIN_SPEEDUP = 1.05  # times as fast has to be what is to be called faster
-_GPU_TYPES = ("cuda", "xpu")  # of which there may be several; torch calls AMD's 'cuda', too
-_CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
+PROBE_BATCH, PROBE_SIZE = 32, 32  # batch size of the probe, and width of its sprites
+_BUSY_BATCH = 512  # large enough that arithmetic dominates, to compare precisions
+_MIN_SPEEDUP = 1.05  # factor by which a precision must be faster to be preferred
+_GPU_TYPES = ("cuda", "xpu")  # AMD GPUs are 'cuda' too
+_CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86; other CPUs are timed
 _PROBE_REPEATS = 3
 _WARM_UP_STEPS, _TIMED_STEPS = 2, 3  # of a probe
-# How torch says that a driver or a card refuses, on the first call to it and on later ones.
+# Raised by torch if a driver or a GPU fails, on the first call or later.
 _DRIVER_ERRORS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
 
 _NAMES = {"cpu": "This computer", "cuda": "The graphics card", "xpu": "The Intel GPU", "mps": "The Apple GPU"}
-# What torch's plain RuntimeErrors hold where it raises no class of their own: memory of MPS, the CPU and the libraries
-# of cards, and libraries that find the card gone before torch does.
+# Messages of plain RuntimeErrors: out of memory on MPS, on the CPU and in GPU libraries, and libraries that notice a
+# lost GPU before torch does.
 _HOST_ALLOCATOR = "DefaultCPUAllocator"
 _OUT_OF_MEMORY = ("out of memory", "ALLOC_FAILED", "OUT_OF_DEVICE_MEMORY", _HOST_ALLOCATOR)
 _DEVICE_LOST = (
@@ -49,19 +49,19 @@ _DEVICE_LOST = (
     "Native API failed",
 )
 _OUT_OF_MEMORY_HINT = (
-    "Close other programs or choose another device. In training, a smaller batch size or width needs less memory, too."
+    "Close other programs or choose another device. A smaller batch size or width also needs less memory."
 )
-_DEVICE_LOST_HINT = "Start the studio again. Saved checkpoints are kept: resume the run, on the CPU if need be."
+_DEVICE_LOST_HINT = "Restart the studio and resume the run, if necessary on the CPU."
 
 
 def find_devices() -> Events:
-    """Detect and probe every device; yields one DevicesFound."""
+    """Probe every device; yields one DevicesFound."""
     devices = probe_devices()
     yield DevicesFound(devices, choose_device(devices, AUTO).id)
 
 
 def probe_devices() -> tuple[Device, ...]:
-    """Every card, mps and the CPU, each probed. A device that fails is listed with its reason."""
+    """Probe every device: GPUs, MPS and the CPU. A device that fails is listed with its problem."""
     probed = tuple(_probe(device) for device in list_devices())
     for device in probed:
         _log.info("%s", device)
@@ -69,7 +69,7 @@ def probe_devices() -> tuple[Device, ...]:
 
 
 def list_devices() -> tuple[Device, ...]:
-    """Every card, mps and the CPU, not probed: probing takes seconds, most of them for what torch imports to train."""
+    """List every device without probing: importing what torch needs for training takes seconds."""
     found = [_gpu(kind, index) for kind in _GPU_TYPES for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
@@ -79,7 +79,7 @@ def list_devices() -> tuple[Device, ...]:
 
 
 def find_device(wanted: str, *, probe: bool = False) -> Device:
-    """`choose_device` among the devices of this computer; they are probed only for 'auto' among several, or if `probe`.
+    """Return the device named `wanted`, as `choose_device`. Probes only for 'auto' among several, or if `probe`.
 
     Raises UsageError, DeviceError.
     """
@@ -91,7 +91,9 @@ def find_device(wanted: str, *, probe: bool = False) -> Device:
 
 
 def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
-    """The device of that id ('cuda' means 'cuda:0'), or the fastest for 'auto'. Raises UsageError or DeviceError."""
+    """Return the device with this id ('cuda' means 'cuda:0'), or the fastest for 'auto'. Raises UsageError,
+    DeviceError.
+    """
     usable = [device for device in devices if not device.problem]
     if wanted == AUTO:
         if not usable:
@@ -107,21 +109,23 @@ def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """'fp32', 'bf16' or 'fp16': what was asked for, or for 'auto' what suits this device, which is probed for it.
+    """Return 'fp32', 'bf16' or 'fp16': the wanted precision, or for 'auto' the best for this device.
 
-    Raises DeviceError when that fails, and when fp16 is asked for where it has not proved to be faster.
+    Probes the device if needed. Raises DeviceError if the probe fails, and for fp16 on a device where it isn't faster.
     """
     if wanted not in (AUTO, "fp16"):
         return wanted
     suits = _require_working(device).precision
     if wanted == "fp16" != suits:
-        raise DeviceError(f"{device.name} is no faster in fp16.", "Let the precision be auto.")
+        raise DeviceError(f"fp16 is not faster on {device.name}.", "Set the precision to auto.")
     return suits
 
 
 @contextlib.contextmanager
 def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
-    """Turn what torch says of a device that is full or lost into a DeviceError (`full` if full); other errors pass."""
+    """Turn torch's errors about a full or lost device into a DeviceError; other errors pass. full: class for a full
+    device.
+    """
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -133,14 +137,14 @@ def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = Devic
         if isinstance(error, torch.AcceleratorError) or said.startswith(_DEVICE_LOST):
             lost = (
                 _NAMES["cuda"] if device.type == "cpu" else _device_title(device)
-            )  # a card lost before ends work there, too
+            )  # a GPU lost earlier breaks CPU work too
             title = f"{lost} has stopped working: {_first_line(error).rstrip('.')}."
             raise DeviceError(title, _DEVICE_LOST_HINT) from error
         raise
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has finished its queued work, so that it can be timed."""
+    """Wait until the device has finished all queued work, to time it."""
     if device.type in _GPU_TYPES:
         torch.get_device_module(device).synchronize(device)
     elif device.type == "mps":
@@ -148,7 +152,7 @@ def synchronize(device: torch.device) -> None:
 
 
 def memory_in_use(device: torch.device) -> int:
-    """Bytes held on the device; for the CPU, what the process holds."""
+    """Return the bytes allocated on the device; for the CPU, the memory of this process."""
     if device.type in _GPU_TYPES:
         return int(torch.get_device_module(device).memory_allocated(device))
     if device.type == "mps":
@@ -157,10 +161,10 @@ def memory_in_use(device: torch.device) -> int:
 
 
 def memory_free(device: torch.device) -> int:
-    """Bytes that are free on the device; for the CPU, those that programs can have without others being moved out."""
+    """Return the free bytes of the device; for the CPU, the memory available without swapping."""
     if device.type in _GPU_TYPES:
         torchs = torch.get_device_module(device)
-        kept = torchs.memory_reserved(device) - torchs.memory_allocated(device)  # by torch, for what comes next
+        kept = torchs.memory_reserved(device) - torchs.memory_allocated(device)  # cached by torch, free for new tensors
         return int(_free_and_total(device)[0] + kept)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
@@ -169,20 +173,20 @@ def memory_free(device: torch.device) -> int:
 
 def empty_cache(device: torch.device) -> None:
     """Release the memory that torch caches on the device to other programs."""
-    with contextlib.suppress(RuntimeError):  # a device that was lost has none to give, and was reported
+    with contextlib.suppress(RuntimeError):  # the device is lost, which was reported before
         if device.type != "cpu":
             torch.get_device_module(device).empty_cache()
 
 
 def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
-    """Take real training steps of a small network and return steps per second. Raises RuntimeError when one fails."""
+    """Run real training steps of a small network and return steps per second. Raises RuntimeError if a step fails."""
     network = nn.Sequential(
         nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
     optimizer = torch.optim.AdamW(network.parameters(), fused=True, capturable=supports_cuda_graphs(device))
     scaler = LossScaler(network, [optimizer], precision, device)
-    sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)
+    sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)  # [B, 4, S, S]
 
     def step(inputs: tuple[Tensor]) -> Tensor:
         (sprites,) = inputs
@@ -200,7 +204,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
     def seconds(take: Callable[[tuple[Tensor]], Tensor]) -> float:
         start_s = time.perf_counter()
         if not torch.isfinite(take((sprites,))).item():
-            raise RuntimeError("a training step gave a number that is not finite")
+            raise RuntimeError("the loss of a training step is NaN or infinite")
         return time.perf_counter() - start_s
 
     for _ in range(_WARM_UP_STEPS):
@@ -208,17 +212,17 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
     take = step
     if supports_cuda_graphs(device):
         try:
-            take = CapturedStep(step, (sprites,)).replay  # as trainings do
-        except RuntimeError as error:  # they can do without
-            _log.warning("A step can't be recorded.", exc_info=error)
+            take = CapturedStep(step, (sprites,)).replay  # like a training
+        except RuntimeError as error:  # a training runs without graphs then
+            _log.warning("Can't capture a step as a CUDA graph.", exc_info=error)
     fastest_s = min(seconds(take) for _ in range(_TIMED_STEPS))
     if scaler.skip_step.item():
-        raise RuntimeError("a training step gave gradients that are not finite")
+        raise RuntimeError("the gradients of a training step are NaN or infinite")
     return 1 / fastest_s
 
 
 def _require_working(device: Device) -> Device:
-    """The device, probed if it was not before. Raises DeviceError when it does not work."""
+    """Return the device, probed if it was not before. Raises DeviceError if it doesn't work."""
     if device.probed:
         return device
     probed = _probe(device)
@@ -227,7 +231,7 @@ def _require_working(device: Device) -> Device:
 
 
 def _probe(device: Device) -> Device:
-    """Probe fp32 and bf16 in turn, best of _PROBES each: other programs must not decide which is faster."""
+    """Time fp32 and bf16 in alternation and keep the best of _PROBE_REPEATS, so that other programs don't decide."""
     device = replace(device, probed=True)
     if device.problem:
         return device
@@ -235,7 +239,7 @@ def _probe(device: Device) -> Device:
     for _ in range(_PROBE_REPEATS):
         try:
             fp32 = max(fp32, probe_step(device.torch, "fp32"))
-        except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
+        except (RuntimeError, NotImplementedError) as error:  # the GPU is too old, full or lost
             return replace(device, problem=f"A training step failed: {_first_line(error)}")
         bf16 = max(bf16, _steps_per_s(device.torch, "bf16"))
     found = replace(device, mixed="bf16" if bf16 else "", steps_per_s=max(fp32, bf16))
@@ -247,9 +251,9 @@ def _probe(device: Device) -> Device:
 
 
 def _with_fastest_precision(device: Device) -> Device:
-    """A GPU with the precision of its fastest training steps, timed with batches that keep it busy.
+    """Return the GPU with the precision of its fastest training steps, timed with large batches.
 
-    bf16 is preferred to a faster fp16, as it needs no loss scaling.
+    Prefers bf16 to a faster fp16, because bf16 needs no loss scaling.
     """
     speeds = dict.fromkeys(("fp32", "bf16", "fp16"), 0.0)
     for _ in range(_PROBE_REPEATS):
@@ -263,18 +267,19 @@ def _with_fastest_precision(device: Device) -> Device:
 
 
 def _steps_per_s(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
-    """Steps per second; 0 where the precision does not work or gives results that are not finite."""
+    """Return steps per second; 0 if the precision doesn't work or gives NaN or infinity."""
     with contextlib.suppress(RuntimeError, NotImplementedError):
         return probe_step(device, precision, batch_size)
     return 0.0
 
 
 def _has_bf16_units(device: torch.device) -> bool:
-    """Whether the hardware has bf16 (Ampere and later, some x86 CPUs), so that bf16 need not be timed.
+    """Return whether the hardware computes in bf16 (NVIDIA Ampere and later, some x86 CPUs), so that timing is
+    unnecessary.
 
-    The probe's steps are so small that launching kernels dominates on such a card, and mixed precision launches more;
-    in real trainings its tensor cores and the halved memory traffic count. On a CPU other programs would decide, and a
-    seed give different runs on different days. AMD's cards don't tell by their capability.
+    The probe's network is so small that kernel launches dominate, and mixed precision launches more kernels; in real
+    trainings, tensor cores and halved memory traffic win. On a CPU, other programs would influence the timing, and the
+    same seed would give different runs on different days. AMD GPUs report no such capability.
     """
     if device.type == "cuda":
         return not torch.version.hip and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -282,7 +287,7 @@ def _has_bf16_units(device: torch.device) -> bool:
 
 
 def _gpu(kind: str, index: int) -> Device:
-    """The card of that index. With a driver too old or a card that hangs, the first query raises."""
+    """Return the GPU with this index, with its problem if the first query fails: driver too old, or GPU hangs."""
     device = torch.device(kind, index)
     maker = "Intel" if kind == "xpu" else "AMD" if torch.version.hip else "NVIDIA"
     name, free, total, problem = f"{maker} GPU {index}", 0, 0, ""
@@ -290,12 +295,14 @@ def _gpu(kind: str, index: int) -> Device:
         name = torch.get_device_module(kind).get_device_name(index).strip() or name
         free, total = memory_free(device), _free_and_total(device)[1]
     except _DRIVER_ERRORS as error:
-        problem = f"It does not answer: {_first_line(error)}"
+        problem = f"It does not respond: {_first_line(error)}"
     return Device(str(device), kind, name, free, total, problem=problem)
 
 
 def _free_and_total(device: torch.device) -> tuple[int, int]:
-    """Free bytes, without torch's cache, and total bytes of a card; some Intel drivers don't report the former."""
+    """Return free bytes, without torch's cache, and total bytes of a GPU; some Intel drivers don't report free
+    bytes.
+    """
     torchs = torch.get_device_module(device)
     try:
         free, total = torchs.mem_get_info(device)
@@ -308,6 +315,7 @@ def _free_and_total(device: torch.device) -> tuple[int, int]:
 
 
 def _device_title(device: torch.device) -> str:
+    """Return the device's name for errors."""
     return _NAMES[device.type] + (f" ({device})" if device.type in _GPU_TYPES else "")
 
 

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _INITIAL_SCALE = 2.0**16
-_SCALE_GROWTH_INTERVAL = 2000  # finite steps
+_SCALE_GROWTH_INTERVAL = 2000  # steps without overflow
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
-    """The context in which networks run: mixed precision for 'bf16' and 'fp16', nothing for 'fp32'."""
+    """Return the context in which networks run: torch.autocast for 'bf16' and 'fp16', nothing for 'fp32'."""
     if precision == "fp32":
         return contextlib.nullcontext()
     return torch.autocast(device_type, dtype=DTYPES[precision])
@@ -24,9 +24,10 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
 
 @functools.cache
 def honours_found_inf(device: torch.device) -> bool:
-    """Return whether torch's fused AdamW leaves weights alone when `found_inf` is 1.
+    """Return whether torch's fused AdamW skips the step if `found_inf` is 1.
 
-    The kernel for Apple GPUs ignored `found_inf` until mid-2026: try a step of one weight instead of asking versions.
+    The kernel for Apple GPUs ignored `found_inf` until mid-2026. This tries a step on one weight instead of comparing
+    versions.
     """
     weight = nn.Parameter(torch.ones(1, device=device))
     weight.grad = torch.ones(1, device=device)
@@ -37,15 +38,18 @@ def honours_found_inf(device: torch.device) -> bool:
 
 
 class _StepUndo:
-    """Hooks that undo a step where an optimizer ignores `found_inf`, without a read-back from the device.
+    """Optimizer hooks that undo a step where the optimizer ignores `found_inf`, without reading back from the
+    device.
 
-    The copies need the memory of the weights and the optimizer state once more.
-    skip_step: float32 [] on the device, 1 to undo the step, as in LossScaler.
+    The copies need memory for a second set of weights and optimizer state. skip_step: float32 [] on the device, 1 to
+    undo the step, as in LossScaler.
     """
 
     def __init__(self, skip_step: Tensor) -> None:
         self._skip_step = skip_step
-        self._kept: dict[tuple[Tensor, str], Tensor] = {}  # by weight and name of its state; '' for the weight itself
+        self._kept: dict[
+            tuple[Tensor, str], Tensor
+        ] = {}  # key: weight, and name of its state or '' for the weight itself
 
     def keep(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         """Copy weights and state before a step."""
@@ -71,39 +75,39 @@ class _StepUndo:
 
 
 class LossScaler:
-    """Skips steps that are not finite, on the device itself, and scales the loss in fp16 (Micikevicius et al. 2018).
+    """Loss scaling for fp16 (Micikevicius et al. 2018), and skipping of non-finite steps on the device itself.
 
-    After a loss or a gradient that is not finite, that step and all later ones leave weights and optimizers alone: the
-    run has diverged. In fp16 small gradients would underflow to 0, so the loss is multiplied by a scale before the
-    backward pass and the gradients are divided by it after. Gradients that overflow because of the scale skip their
-    step alone and halve the scale; it doubles after many steps without an overflow. At a scale of 1 an overflow is not
-    the scale's fault: the run has diverged.
+    After a NaN or infinite loss or gradient, that step and all later ones leave weights and optimizers unchanged: the
+    run has diverged. In fp16, small gradients would underflow to 0, so the loss is multiplied by a scale before the
+    backward pass and the gradients are divided by it after. Gradients that overflow because of the scale skip only
+    their step and halve the scale; the scale doubles after many steps without an overflow. An overflow at a scale of 1
+    is not caused by the scale: the run has diverged.
     """
 
     def __init__(
         self, network: nn.Module, optimizers: Sequence[torch.optim.Optimizer], precision: str, device: torch.device
     ) -> None:
         self._weights = [weight for weight in network.parameters() if weight.requires_grad]
-        self._has_diverged = torch.zeros((), device=device)  # float32 []: 1 from the first step on that is not finite
-        self.skip_step = self._has_diverged  # float32 []: 1 where optimizers leave everything as it is
-        self._state: dict[str, Tensor] = {}  # fp16 only: the scale, and the number of steps since it last changed
+        self._has_diverged = torch.zeros((), device=device)  # float32 []: 1 after the first non-finite step
+        self.skip_step = self._has_diverged  # float32 []: 1 if optimizers skip this step
+        self._state: dict[str, Tensor] = {}  # fp16 only: the scale, and steps since its last change
         if precision == "fp16":
             self.skip_step = torch.zeros((), device=device)
             self._state["scale"] = torch.full((), _INITIAL_SCALE, device=device)
             self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
         for optimizer in optimizers:
-            optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # as torch's GradScaler does
+            optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # like torch's GradScaler
             if optimizer.defaults.get("fused") and not honours_found_inf(device):
                 undo = _StepUndo(self.skip_step)
                 optimizer.register_step_pre_hook(undo.keep)
                 optimizer.register_step_post_hook(undo.restore)
 
     def scale(self, loss: Tensor) -> Tensor:
-        """The loss to go backward from."""
+        """Return the loss for the backward pass, multiplied by the scale."""
         return loss * self._state["scale"] if self._state else loss
 
     def unscale_gradients(self) -> None:
-        """Divide the gradients by the scale: to be done before they are clipped."""
+        """Divide the gradients by the scale. Call this before gradient clipping."""
         if self._state:
             gradients = [weight.grad for weight in self._weights if weight.grad is not None]
             torch._foreach_mul_(gradients, 1 / self._state["scale"])
@@ -111,7 +115,7 @@ class LossScaler:
     def update(self, loss: Tensor, grad_norm: Tensor) -> None:
         """Decide whether the optimizers skip this step; in fp16, update the scale.
 
-        loss, grad_norm: float32 [] on the device, unscaled. The norm is set to 0 where the scale made it overflow.
+        loss, grad_norm: float32 [] on the device, unscaled. Sets grad_norm to 0 if the scale made it overflow.
         """
         if not self._state:
             self._note_divergence(loss, grad_norm)
@@ -125,7 +129,7 @@ class LossScaler:
         torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWTH_INTERVAL)
 
     def state_tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint keeps of it; empty but in fp16."""
+        """Return the state for a checkpoint; empty except in fp16."""
         return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
@@ -136,5 +140,6 @@ class LossScaler:
                 self._state[name].copy_(value)
 
     def _note_divergence(self, loss: Tensor, grad_norm: Tensor) -> None:
-        is_finite = torch.isfinite(loss + grad_norm)
+        """Set `_has_diverged` if the loss or the gradient norm is NaN or infinite."""
+        is_finite = torch.isfinite(loss + grad_norm)  # bool []; no .item(): the host must not wait for the device
         torch.maximum(self._has_diverged, (~is_finite).float(), out=self._has_diverged)

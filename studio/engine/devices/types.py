@@ -1,4 +1,4 @@
-"""What window and command line must know of devices, measurements and drawing: plain data, without torch."""
+"""Data classes about devices, training parents and the sprite map, for code that must not import torch."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from studio.data.sprites import Sprites
 if TYPE_CHECKING:
     from torch import device as TorchDevice
 
-STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
+STARTER: Final = "starter"  # the bundled model, trained on CC0 sprites only
 NOTHING: Final = "nothing"
-# What a training starts from: nothing, the starter, or the best model of the run in this folder.
+# Initial weights of a training: random, the bundled starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device and what its probe found: `problem` is empty when it works."""
+    """A device and the results of its probe. problem: why it doesn't work, else ''."""
 
-    id: str  # what torch calls it: 'cuda:0', 'xpu:0', 'mps', 'cpu'
+    id: str  # torch's name: 'cuda:0', 'xpu:0', 'mps', 'cpu'
     kind: str
     name: str
     memory_free_bytes: int
     memory_total_bytes: int
     cores: int = 0  # CPU only
-    threads: int = 0  # CPU only: how many training uses
-    precision: str = "fp32"  # what suits it: 'fp32', 'bf16' or 'fp16'
-    mixed: str = "bf16"  # the mixed precision that it is best at, whether it suits or not; empty when it has none
-    steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
+    threads: int = 0  # CPU only: used for training
+    precision: str = "fp32"  # the fastest: 'fp32', 'bf16' or 'fp16'
+    mixed: str = "bf16"  # its best mixed precision, even if slower than fp32; '' if it has none
+    steps_per_s: float = 0.0  # of the probe's network, in the fastest precision; ranks the devices
     problem: str = ""
-    probed: bool = True  # else precision, mixed and steps_per_s say nothing yet
+    probed: bool = True  # if False, precision, mixed and steps_per_s are unknown
 
     @property
     def torch(self) -> TorchDevice:
@@ -49,7 +49,7 @@ class Device:
 
 @dataclass(frozen=True)
 class DevicesFound(Event):
-    """All devices, usable or not, and the id of the fastest."""
+    """All devices, working or not, and the id of the fastest."""
 
     devices: tuple[Device, ...]
     fastest: str
@@ -57,10 +57,10 @@ class DevicesFound(Event):
 
 @dataclass(frozen=True)
 class DeviceMeasured(Event):
-    """Training steps on one device in one precision.
+    """Speed of training steps on one device in one precision.
 
-    transfer_ms is the time per step of moving the batch there from ordinary memory, as a loader that keeps the data
-    outside the device must; the studio pays it once, or behind the compute where the sprites don't fit the device.
+    transfer_ms: time per step to copy a batch from pageable memory, as a data loader on the CPU would. The studio
+    copies the data set to the device once, or streams it behind the computation if it doesn't fit.
     """
 
     device_id: str
@@ -72,16 +72,15 @@ class DeviceMeasured(Event):
 
 @dataclass(frozen=True, eq=False)
 class MapReady(Event):
-    """Sprites of a run on a plane, like ones near to one another.
+    """A 2D map of sprites of a run, with similar sprites close together.
 
-    model: whose features they are, for people. sprites: those of the run; of very many some, of so many in `total`.
-    features: float32 [N, D]. positions: float32 [N, 2] in [0, 1], to the right and down, both in one scale; explained:
-    the share of the features' variance that the two axes show. spacing: float32 [N], how far each is from all sprites
-    that come before it in a fixed order, along the axis on which that is more: those of a spacing of s or more cover
-    the map, and as squares of side s they don't overlap.
-    neighbours: int64 [N, n], the nearest others by their features, nearest first; apart: float32 [N], how far they are
-    on average, in units of what is usual. odd: int64, the sprites that are farthest from theirs, the farthest first.
-    decodes: whether there are sprites for codes between features, too.
+    model: title of the model that computed the features. sprites: the sprites on the map, a sample of `total`.
+    features: float32 [N, D]. positions: float32 [N, 2] in [0, 1], right and down, with one scale for both axes.
+    explained: share of the feature variance along the two axes. spacing: float32 [N], Chebyshev distance to the nearest
+    sprite earlier in a fixed order: sprites with a spacing of at least s cover the map without overlap as squares of
+    side s. neighbours: int64 [N, n], nearest neighbours by features, nearest first. apart: float32 [N], mean distance
+    to them, relative to the usual. odd: int64, outliers by `apart`, farthest first. decodes: whether the model can
+    decode codes into sprites.
     """
 
     model: str
@@ -99,6 +98,6 @@ class MapReady(Event):
 
 @dataclass(frozen=True, eq=False)
 class CodesDecoded(Event):
-    """Sprites uint8 [N, S, S, 4] from codes."""
+    """Sprites decoded from codes: uint8 [N, S, S, 4]."""
 
     sprites: Rgba

@@ -1,1 +1,1 @@
-"""Trained models: load them from run folders, export them, and trace where a file came from. Start with model.py."""
+"""Trained models: load from a run, export to other formats, trace their provenance. Start with loading.py."""

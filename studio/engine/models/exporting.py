@@ -1,4 +1,4 @@
-"""A trained model into a file of another format, read back and compared before it counts as done."""
+"""Export a trained model to a file of another format, then read the file back and compare its outputs."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from studio.recipes.base import Batch, BatchRng, Recipe
 from studio.recipes.capabilities import DrawsFromNoise
 
 _COPIED_PERCENT, _WRITTEN_PERCENT, _COMPARED_PERCENT = 5, 30, 90
-_MAX_UNDECIDED = 0.01  # of the numbers of sprites, at most
+_MAX_UNDECIDED = 0.01  # share of output values that may differ in sprites
 
 
 def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
-    """Write `model` to `target`, read the file back and compare: yields Progress, Notice where useful, Exported last.
+    """Write `model` to `target`, read the file back and compare: yields Progress, Notices, and Exported last.
 
-    The model is copied before the first event, so training may go on meanwhile. Nothing that is there is replaced: a
-    target in the way or locked gives a new name, said in a Notice. A folder as target gives a file named after the run.
-    config: the format's own settings; None takes the usual ones.
-    Raises UsageError for an unknown format, and ExportError when something has to be installed for it, when it can't
-    hold this model, and when the file can't be written, can't be read back or gives outputs that differ by more than
-    the format allows; nothing is left behind then.
+    Copies the model before the first event, so training may continue meanwhile. Never overwrites files: if `target`
+    exists, uses a new name and says so in a Notice. If `target` is a folder, names the file after the run. config:
+    settings of the format; None uses its defaults.
+
+    Raises UsageError for an unknown format. Raises ExportError and leaves no files if a package is missing, the format
+    can't hold this model, the file can't be written or read back, or its outputs differ by more than the format allows.
     """
     form = find_plugin(catalog.model_exports(), format_name, "export format")
     config = form.Config() if config is None else config
@@ -52,7 +52,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     wanted = _with_suffix(form, exportable, target)
     chosen = _unused_path(form, wanted, config)
     yield _progress(_COPIED_PERCENT, "writing the file")
-    with files.staged(chosen) as draft:  # the final names appear when the files are verified
+    with files.staged(chosen) as draft:  # files get their final names after verification
         with files.wrap_export_errors(chosen):
             drafts = form.write(exportable, draft, config)
         found = yield from _read_back(form, drafts, exportable, config)
@@ -62,7 +62,7 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
         moved = files.publish((*drafts, *cards), chosen.parent)
     paths, card = moved[: len(drafts)], moved[len(drafts) :]
     if chosen != wanted:
-        yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
+        yield Notice("info", f"{wanted.name} already exists: saved as {chosen.name}.", "")
     yield _progress(100, "checked")
     size = sum(path.stat().st_size for path in paths)
     yield Exported(paths, difference, form.snippets(paths, exportable, config), size, card)
@@ -91,7 +91,7 @@ def _read_back(
 
 
 def exportable_copy(model: TrainedModel) -> ExportableModel:
-    """A copy of the model in float32 on the CPU, with all that exports need to know of it."""
+    """Return a copy of the model in float32 on the CPU, with everything that exports need."""
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
     source, network_class = provenance.model_provenance(model), recipe.network_class(config)
@@ -138,6 +138,7 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
 
 
 def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingCode:
+    """Return the functions and settings of the training, for exports that include a training script."""
     recipe, config = model.recipe, model.config
     own = [recipe.arguments, recipe.loss]
     if type(recipe).statistics is not Recipe.statistics:
@@ -158,49 +159,49 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
 
 
 def _check_format(form: ModelExport, model: TrainedModel) -> None:
-    """Raises ExportError where this format can't be written here, or not of this model."""
+    """Raise ExportError if the format can't be written here, or not for this model."""
     if missing := form.missing():
-        raise ExportError(f"{form.title} can't be written yet.", missing)
+        raise ExportError(f"Can't export to {form.title} yet.", missing)
     if problem := form.problem(model.recipe):
         raise ExportError(f"This model can't be exported as {form.title}.", problem)
 
 
 def check_difference(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:
-    """The largest difference of `found` from what the live model gives, as a share of the largest of that; of sprites,
-    undecided pixels left out.
+    """Return the largest relative difference between the outputs `found` and those of the live model.
 
-    Numbers have units of their own, so each column is measured by its own largest: a price near 100,000 can't be exact
-    to more than 0.01. Raises ExportError when it is more than the format allows with this config.
+    Ignores a few undecided pixels of sprites. Scales each column of numbers by its largest value, because columns have
+    different units: a price near 100,000 is exact to 0.01 at best. Raises ExportError if the difference exceeds the
+    limit of the format.
     """
     live, most = form.live(model, config), form.largest_difference(model, config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
-        raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
+        raise ExportError(f"The outputs of {path.name} are invalid.", "The file was deleted. Export again.")
     largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()
     apart = ((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).flatten().sort().values
-    # Where two colours are as likely, the last bits choose, and other programs have other last bits.
+    # Where two colours are equally likely, rounding decides, and every program rounds differently.
     undecided = int(len(apart) * _MAX_UNDECIDED) if model.makes == "sprites" else 0
     difference = float(apart[len(apart) - 1 - undecided])
     if difference > most:
         differs, allowed = (f"{100 * share:.2g} %" for share in (difference, most))
-        title = f"{path.name} differs from the model by {differs}: more than {allowed}."
-        raise ExportError(title, "It was removed. Export as another format.")
+        title = f"{path.name} differs from the model by {differs}; {allowed} is allowed."
+        raise ExportError(title, "The file was deleted. Export to another format.")
     return difference
 
 
 def _with_suffix(form: ModelExport, model: ExportableModel, target: Path) -> Path:
-    """The file to write: in a folder one named after the run, and always with the format's ending."""
+    """Return the file to write: in a folder, named after the run; always with the format's suffix."""
     if target.is_dir():
         return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 
 def _written_paths(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
-    """The files that are written with `target`: those of its format, and its card."""
+    """Return the files written with `target`: companion files of the format, and the model card."""
     return *form.companions(target, config), *card_paths(target)
 
 
 def _unused_path(form: ModelExport, wanted: Path, config: Config) -> Path:
-    """`wanted`, or the first numbered name for which neither the file nor what is written with it is there."""
+    """Return `wanted`, or the first numbered name for which no file to be written exists."""
     candidate, number = files.free_path(wanted), 2
     while any(path.exists() for path in _written_paths(form, candidate, config)):
         candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))

@@ -1,4 +1,4 @@
-"""Loading a model from a run: which of its checkpoints, and another one where that is damaged."""
+"""Load a model from a checkpoint of a run; fall back to another checkpoint if that one is damaged."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from studio.recipes.capabilities import Distils
 
 
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
-    """The precision of a run that goes on or is used: where it began its own, whatever a new probe finds the faster."""
+    """Return the precision for resuming or using a run: its original one on its original device, else a new choice."""
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision
     return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)
 
 
 def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
-    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError, DeviceError.
+    """Load the model of a run at a checkpoint: 'best', 'last' or a step. Raises RunError, UsageError, DeviceError.
 
-    Where the best one or the last one is damaged, it is that of the others; `notices` of the model says so.
+    If the best or last checkpoint is damaged, loads another one and says so in the model's `notices`.
     """
     run = RunDir(path)
     record = run.record()
@@ -49,7 +49,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
             distilled = recipe.student(network).eval().requires_grad_(False)
             checkpoints.load_into(distilled, tensors, chosen.name)
         except DamagedError as error:
-            notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))
+            notices.append(Notice("warning", f"The distilled network was skipped. {error.title}", error.hint))
     with detection.wrap_device_errors(target):
         network = network.to(target).to(memory_format=torch.channels_last)
         distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
@@ -62,7 +62,11 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
 def load_average_weights(
     run: RunDir, wanted: str, recipe: Recipe
 ) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
-    """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
+    """Load the EMA weights of a checkpoint: 'best', 'last' or a step.
+
+    Returns the folder, its record, the weights, and notices about damaged checkpoints that were skipped. Only a
+    checkpoint requested by its step is never replaced by another. Raises DamagedError, RunError, UsageError.
+    """
     found, damaged = _require_checkpoints(run)
     notices = [_fallback_notice(f"Checkpoint {path.name} is damaged.") for path in damaged]
     while True:
@@ -73,7 +77,7 @@ def load_average_weights(
         except DamagedError as error:
             if wanted not in ("best", "last"):
                 raise
-            if chosen.exists():  # else it has just been removed, as there is a newer one
+            if chosen.exists():  # else the training has just deleted it as outdated
                 notices.append(_fallback_notice(error.title))
             found.remove((chosen, info))
             if not found:
@@ -81,13 +85,13 @@ def load_average_weights(
 
 
 def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
-    """The checkpoint of a run that 'best', 'last' or a step stands for at present. Raises RunError, UsageError."""
+    """Return the checkpoint that 'best', 'last' or a step currently refers to. Raises RunError, UsageError."""
     run = RunDir(path)
     return _pick_checkpoint(run, _require_checkpoints(run)[0], checkpoint, catalog.recipe(run.record().recipe))
 
 
 def checkpoint_names(path: Path) -> list[str]:
-    """What `load_model` takes for this run: 'best', 'last', then the steps; empty when there is no checkpoint yet.
+    """Return the names of checkpoints for `load_model`: 'best', 'last', then the steps; empty without a checkpoint.
 
     Raises RunError.
     """
@@ -98,7 +102,7 @@ def checkpoint_names(path: Path) -> list[str]:
 
 
 def distilled_names(path: Path) -> list[str]:
-    """Those of `checkpoint_names` that have a distilled network. Raises RunError."""
+    """Return the `checkpoint_names` that have a distilled network. Raises RunError."""
     run = RunDir(path)
     with wrap_read_errors(run.checkpoints):
         found = checkpoints.list_checkpoints(run.checkpoints)
@@ -108,23 +112,24 @@ def distilled_names(path: Path) -> list[str]:
 
 
 def _require_checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:
-    """The checkpoints of a run, of which there is one at least, and those that are damaged. Raises RunError."""
+    """Return the valid checkpoints of a run and the damaged ones. Raises RunError if none is valid."""
     with wrap_read_errors(run.checkpoints):
         found, damaged = checkpoints.scan(run.checkpoints)
     if not found and damaged:
         raise checkpoints.no_valid_checkpoint_error(run.path.name)
     if not found:
-        raise RunError(f"{run.path.name} has no checkpoint yet.", "Let it train until its first checkpoint.")
+        raise RunError(f"{run.path.name} has no checkpoint yet.", "Train until the first checkpoint is saved.")
     return found, damaged
 
 
 def _fallback_notice(title: str) -> Notice:
-    return Notice("warning", title, "Another checkpoint is used.")
+    return Notice("warning", title, "Using another checkpoint.")
 
 
 def _pick_checkpoint(
     run: RunDir, found: checkpoints.Checkpoints, wanted: str, recipe: Recipe
 ) -> tuple[Path, CheckpointInfo]:
+    """Return the checkpoint for 'best', 'last' or a step. Raises UsageError for a step without a checkpoint."""
     if wanted == "last":
         return found[-1]
     if wanted == "best":

@@ -1,4 +1,4 @@
-"""A model that can be used: a network with its recipe, and the style by which true pixels are drawn (style.json)."""
+"""A trained model: a network with its recipe and the pixel style of its training sprites (style.json)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from studio.recipes.capabilities import Student
 
 @dataclass(eq=False)
 class TrainedModel:
-    """A network in eval mode on its device, live (its weights change between ticks) or loaded from a checkpoint."""
+    """A network in eval mode on its device: loaded from a checkpoint, or live in a training, where its weights
+    change between ticks.
+    """
 
     recipe: Recipe
     config: TrainingConfig
@@ -36,22 +38,22 @@ class TrainedModel:
     device: torch.device
     precision: str
     step: int
-    title: str  # the run's name, for people
-    style: PixelStyle  # of the sprites that it learnt from
+    title: str  # name of the run
+    style: PixelStyle  # of the training sprites
     ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
-    notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
-    distilled: Student | None = None  # draws the same in few looks, on the same device
-    run: Path | None = None  # the folder of its run
+    notices: tuple[Notice, ...] = ()  # about damaged checkpoints that were skipped
+    distilled: Student | None = None  # few-step network on the same device
+    run: Path | None = None  # the run folder
 
 
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
-    """Write the style of those of the sprites that the run learns from. Raises UnwritableError."""
+    """Measure the pixel style of the training sprites and write style.json. Raises UnwritableError."""
     with wrap_write_errors(run.path):
         files.write_atomic(run.path / STYLE_FILE, json.dumps(_training_style(record, sprites).to_json()).encode())
 
 
 def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
-    """The style of what the run learns from; made anew where the file is missing. Raises RunError, DamagedError."""
+    """Load style.json; measure the style again if the file is missing. Raises RunError, DamagedError."""
     try:
         with wrap_read_errors(run.path / STYLE_FILE):
             text = (run.path / STYLE_FILE).read_bytes()
@@ -59,7 +61,7 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
         return _training_style(record, packed.load(run.data))
     try:
         kept = records.parse(text, dict[str, Any])
-        if "soft_alpha" in kept:  # an older version's, which knew no levels of alpha
+        if "soft_alpha" in kept:  # from a version without alpha levels
             return _training_style(record, packed.load(run.data))
         style = PixelStyle.from_json(kept)
         if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
@@ -72,16 +74,19 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
 
 
 def load_training_set(run: RunDir) -> tuple[Sprites, Indices]:
-    """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
+    """Return the sprites of a run and the indices of its training set. Raises RunError, BadInputError."""
     sprites = packed.load(run.data)
     return sprites, _training_indices(run.record(), sprites)
 
 
 def _training_style(record: RunRecord, sprites: Sprites) -> PixelStyle:
-    """Without the sprites that are held out: a colour that only they have is not the model's to use."""
+    """Return the pixel style of the training set. Validation sprites don't count: the model must not use their
+    colours.
+    """
     return measure_style(subsample(sprites, _training_indices(record, sprites)))
 
 
 def _training_indices(record: RunRecord, sprites: Sprites) -> Indices:
+    """Return the indices of the training set."""
     config = catalog.recipe(record.recipe).Config.from_json(record.config)
     return split_sprites(record, config, sprites).training

@@ -1,4 +1,4 @@
-"""Where a model, an exported file or a saved sprite comes from, and whether it is still as it was."""
+"""The provenance of models, exported files and saved images, and whether they were changed since."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _PNG_SUFFIXES = (".png", ".apng")
 
 
 def model_provenance(model: TrainedModel) -> ModelSource | None:
-    """What a model comes from; None for one of no run. Raises RunError."""
+    """Return the provenance of a model; None for a model without a run. Raises RunError."""
     if model.run is None:
         return None
     return provenance_at(RunDir(model.run), model.step, weights_sha256(model.network.state_dict()))
 
 
 def provenance_json(model: TrainedModel) -> str:
-    """The same as JSON, for files and for who keeps what was drawn; empty for a model of no run. Raises RunError."""
+    """Return the provenance of a model as JSON; '' for a model without a run. Raises RunError."""
     source = model_provenance(model)
     return "" if source is None else source.to_json()
 
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:
-    """SHA-256 of a state dict, whatever file it is in: of the names in their order, the shapes and the numbers."""
+    """Return the SHA-256 of a state dict: of its names in order, shapes and values. Independent of the file format."""
     digest = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
         values = tensor.detach().cpu().contiguous()
@@ -55,7 +55,7 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
 
 
 def model_card(model: TrainedModel) -> Card | None:
-    """The card of a model, without files; None for one of no run. Raises RunError."""
+    """Return the model card, without files; None for a model without a run. Raises RunError."""
     source = model_provenance(model)
     if source is None or model.run is None:
         return None
@@ -72,7 +72,10 @@ def model_card(model: TrainedModel) -> Card | None:
 
 
 def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
-    """Write the card of these files, the main one first, beside it: the JSON and the page. Raises ExportError."""
+    """Write the model card beside the exported files, as JSON and HTML, and return both paths. Raises ExportError.
+
+    paths: the exported files, main file first.
+    """
     (target, page_path), sums = model_cards.card_paths(paths[0]), _file_hashes(paths)
     page = model_cards.card_page(dataclasses.replace(card, files=sums))
     whole = dataclasses.replace(card, files={**sums, page_path.name: hashlib.sha256(page).hexdigest()})
@@ -81,44 +84,45 @@ def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
 
 
 def _file_hashes(paths: tuple[Path, ...]) -> dict[str, str]:
+    """Return the SHA-256 of each file by name. Raises ExportError."""
     try:
         return {path.name: model_cards.sha256_of(path) for path in paths}
     except OSError as error:
-        raise ExportError("What was exported can't be read again.", str(error)) from error
+        raise ExportError("The exported file can't be read back.", str(error)) from error
 
 
 def verify(path: Path, run: Path | None = None) -> Events:
-    """Whether an exported file, its card or a saved picture is as it was, and belongs to the run that it names.
+    """Check whether an exported file, its model card or a saved image is unchanged and belongs to its run.
 
-    run: the one to compare with; None: one of those that the studio knows. Yields Progress, last Verified. Raises
-    BadInputError for a file that tells nothing of where it comes from, RunError.
+    run: the run to compare with; None searches the known runs. Yields Progress, last Verified. Raises RunError, and
+    BadInputError for a file without provenance.
     """
-    yield Progress(0, 2, "looking at the file")
+    yield Progress(0, 2, "reading the file")
     sources, checks = _read_origin(path)
-    yield Progress(1, 2, "looking at the run")
+    yield Progress(1, 2, "reading the run")
     for source in sources:
         compared = run or _find_run(source)
         if compared is None:
-            checks.append(Check(f"The run '{source.run}', which it says it comes from, is not known here.", None))
+            checks.append(Check(f"The run '{source.run}' named in the file was not found.", None))
         else:
             checks += _check_run(source, RunDir(compared))
-    yield Progress(2, 2, "looked at")
+    yield Progress(2, 2, "verified")
     yield Verified(path, tuple(checks))
 
 
 def _find_run(source: ModelSource) -> Path | None:
-    """The run that is meant, where the studio knows it."""
+    """Return the folder of the run in the provenance; None if the studio doesn't know the run."""
     for listed in list_runs(remembered_runs()):
         assert isinstance(listed, RunsListed)
         for summary in listed.runs:
-            with contextlib.suppress(OSError):  # one that can't be read is not the one
+            with contextlib.suppress(OSError):  # an unreadable run is no match
                 if model_cards.sha256_of(summary.path / RECORD_FILE) == source.run_sha256:
                     return summary.path
     return None
 
 
 def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
-    """Return the sources that a file names, and the checks of its bytes. Raises BadInputError."""
+    """Return the provenances in a file, and checks of its bytes. Raises BadInputError."""
     suffix = path.suffix.lower()
     form = next((form for form in sprite_exports().values() if form.has_note and form.suffix == suffix), None)
     if suffix in _PNG_SUFFIXES:
@@ -136,11 +140,15 @@ def _read_origin(path: Path) -> tuple[list[ModelSource], list[Check]]:
 
 
 def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -> tuple[list[ModelSource], list[Check]]:
-    said = "is as it was saved" if is_whole else "was changed after it was saved"
+    """Return the provenances of a sprite file, and whether the file is unchanged."""
+    said = "is unchanged since it was saved" if is_whole else "was changed after it was saved"
     return sources, [Check(f"{path.name} {said}.", is_whole)]
 
 
 def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
+    """Return the provenance of an exported model, and checks of its files against the model card. Raises
+    BadInputError.
+    """
     card_path = _find_card(path)
     try:
         card = model_cards.read_card(card_path)
@@ -148,64 +156,65 @@ def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
         return [], [Check(f"{error.title} {error.hint}", False)]
     except OSError as error:
         raise BadInputError(f"{card_path.name} can't be read.", str(error)) from error
-    checks = [Check(f"{card_path.name} is as it was written.", True)]
+    checks = [Check(f"{card_path.name} is unchanged.", True)]
     for name, sha256 in card.files.items():
         try:
             is_same = model_cards.sha256_of(card_path.with_name(name)) == sha256
         except FileNotFoundError:
-            checks.append(Check(f"{name} is not there.", False))
+            checks.append(Check(f"{name} is missing.", False))
             continue
         except OSError as error:
             raise BadInputError(f"{name} can't be read.", str(error)) from error
-        checks.append(Check(f"{name} is as it was exported." if is_same else f"{name} was changed.", is_same))
+        checks.append(Check(f"{name} is unchanged since the export." if is_same else f"{name} was changed.", is_same))
     return [card.source], checks
 
 
 def _find_card(path: Path) -> Path:
-    """The card that a file is, or that names it. Raises BadInputError."""
+    """Return the model card for a file: the file itself, or the card that lists the file. Raises BadInputError."""
     if path.name.endswith(model_cards.JSON_ENDING):
         return path
     if not path.exists():
-        raise BadInputError(f"{path} is not there.", "Name a file that was exported or saved by the studio.")
+        raise BadInputError(f"{path} does not exist.", "Choose a file that the studio exported or saved.")
     own = model_cards.card_paths(path)[0]
     if own.exists():
         return own
     for card_path in sorted(path.parent.glob(f"*{model_cards.JSON_ENDING}")):
-        with contextlib.suppress(BadInputError, DamagedError, OSError):  # another file's
+        with contextlib.suppress(BadInputError, DamagedError, OSError):  # the card of another file
             if path.name in model_cards.read_card(card_path).files:
                 return card_path
     if path.suffix.lower() in {form.suffix for form in catalog.model_exports().values()}:
         title = f"{path.name} has no card beside it."
-        raise BadInputError(title, f"Its card is {path.name}{model_cards.JSON_ENDING}: keep the two together.")
+        raise BadInputError(title, f"Keep {path.name}{model_cards.JSON_ENDING} in the same folder.")
     *others, last = sorted({*_PNG_SUFFIXES, *(form.suffix for form in sprite_exports().values() if form.has_note)})
     raise BadInputError(
-        f"Files such as {path.name} hold no note of their origin.",
-        f"Sprites have the note in {', '.join(others)} and {last} files, exported models in the card beside them.",
+        f"Files like {path.name} contain no provenance.",
+        f"Sprites have it in {', '.join(others)} and {last} files, exported models in the model card beside them.",
     )
 
 
 def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
-    """Whether something comes from this run. Raises RunError, BadInputError."""
+    """Check whether run.json, sprites and weights match the provenance. Raises RunError, BadInputError."""
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
-    said = "is the run that it comes from" if is_run else "is another run, or its run.json was changed"
+    said = "is the source run" if is_run else "is another run, or its run.json was changed"
     yield Check(f"{run.path.name} {said}.", is_run)
     sprites = packed.load(run.data)
-    fingerprint = dataclasses.replace(sprites).fingerprint  # of the pixels, not the one that is written there
+    fingerprint = dataclasses.replace(sprites).fingerprint  # computed from the pixels, not the stored one
     is_data = fingerprint == source.data_fingerprint
-    said = "are those that the model learnt from" if is_data else "are not those that the model learnt from"
+    said = "match the training sprites of the model" if is_data else "differ from the training sprites of the model"
     yield Check(f"The sprites of the run {said}.", is_data)
     if source.weights_sha256:
         yield _check_weights(source, run)
 
 
 def _check_weights(source: ModelSource, run: RunDir) -> Check:
+    """Check whether the weights match the checkpoint in the provenance."""
     at = f"the checkpoint at step {number(source.step)}"
     try:
         _, _, weights, _ = load_average_weights(run, str(source.step), catalog.recipe(run.record().recipe))
     except UsageError:
-        return Check(f"The run has not kept {at}: its weights can't be compared.", None)
+        return Check(f"The run has deleted {at}: can't compare the weights.", None)
     except (DamagedError, RunError) as error:
-        return Check(f"{at[0].upper()}{at[1:]} can't be compared: {error.title}", False)
+        return Check(f"Can't compare {at}: {error.title}", False)
     is_same = weights_sha256(weights) == source.weights_sha256
-    return Check(f"The weights are {'' if is_same else 'not '}those of {at}.", is_same)
+    return Check(f"The weights {'match' if is_same else 'differ from'} {at}.", is_same)

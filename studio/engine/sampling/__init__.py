@@ -1,4 +1,4 @@
-"""Use trained models: generate sprites, predict classes, edit sprites, distil a few-step student.
+"""Use a trained model: draw sprites, edit sprites, predict, and distil a few-step network.
 
-Start with generate.py.
+Start with generate.py. edit.py starts from existing sprites; settings.py needs no torch.
 """

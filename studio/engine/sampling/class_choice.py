@@ -10,7 +10,7 @@ from studio.core.errors import UsageError
 from studio.core.names import nfc
 
 _MAX_LISTED = 30
-_HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
+_HINT = "Write classes with shares: 'sword:0.6,potion:0.4'. Put a class with a comma in double quotes."
 
 
 def find_class(names: Sequence[str], wanted: str) -> int:
@@ -25,9 +25,9 @@ def find_class(names: Sequence[str], wanted: str) -> int:
     matches = [index for index, other in enumerate(known) if other == name]
     matches = matches or [index for index, other in enumerate(known) if other.rpartition("/")[2] == name]
     if not matches:
-        raise UsageError(f"The model knows no class {wanted!r}.", f"It knows: {_list_classes(names)}.")
+        raise UsageError(f"The model has no class {wanted!r}.", f"Its classes: {_list_classes(names)}.")
     if len(matches) > 1:
-        title = f"{len(matches)} classes of the model are called {wanted!r}."
+        title = f"{len(matches)} classes of the model are named {wanted!r}."
         raise UsageError(title, f"Give the full name: {_list_classes([names[index] for index in matches])}.")
     return matches[0]
 
@@ -49,7 +49,7 @@ def read_mixture(text: str) -> list[tuple[str, float]]:
         except ValueError:
             value = math.nan
         if not name or not 0 <= value < math.inf:
-            raise UsageError(f"Mixture: {part.strip()!r} is not a class and its share.", _HINT)
+            raise UsageError(f"Mixture: {part.strip()!r} is not a class with a share.", _HINT)
         pairs.append((name, value))
     return pairs
 
@@ -60,10 +60,12 @@ def mixture_text(shares: Mapping[str, float]) -> str:
 
 
 def _quoted(name: str) -> str:
+    """Quote a class name for a mixture if it contains special characters."""
     is_plain = not any(mark in name for mark in ',"') and name == name.strip()
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def _list_classes(names: Sequence[str]) -> str:
+    """Return the class names as a sentence part, shortened after _MAX_LISTED names."""
     more = len(names) - _MAX_LISTED
     return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")

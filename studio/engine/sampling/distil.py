@@ -1,9 +1,9 @@
-"""Distillation: a second network learns to draw in few looks what a generator draws in many.
+"""Distillation: train a second network to draw in few steps what a generator draws in many.
 
-It starts from the generator's weights and learns its paths from noise to sprite, several steps at a time (progressive
-distillation, Salimans & Ho 2022), with the guidance that they were drawn with (Meng et al. 2023). Each stride is learnt
-from where the one before has led, as in drawing, and not from where the path goes by: errors don't add up. The same
-noise leads to nearly the same sprite. It is kept beside the checkpoint that it was taught by, which stays as it is.
+The student starts from the generator's weights and learns its paths from noise to sprite, several solver steps at a
+time (progressive distillation, Salimans & Ho 2022), at a fixed guidance scale (Meng et al. 2023). It learns each stride
+from the point where its previous stride ended, not from the teacher's path, so errors don't add up. The same noise
+leads to nearly the same sprite. The student is stored beside its teacher in the checkpoint.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.optim import EMA, make_optimizers, set_learning_rate
 from studio.recipes.capabilities import Distils, Student
 
-_ROUND_SPRITES = 128  # sprites that are drawn, before their paths are learnt
+_ROUND_SPRITES = 128  # teacher paths per round
 _PASSES = 4  # over the paths of a round
 _BATCH = 64  # paths
-_RATE, _WARM_UP = 1e-3, 20  # steps; the rate falls to zero over the second half
+_RATE, _WARM_UP = 1e-3, 20  # warm-up in steps; the rate falls to zero over the second half
 _HALFLIFE_SPRITES = 2_000
-_COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites, of noise that nothing was learnt from
-_MAX_COLOUR_DISTANCE = 16  # levels of 255
+_COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites; from noise that is never trained on
+_MAX_COLOUR_DISTANCE = 16  # per channel, of 255 levels
 
 
 @dataclass(frozen=True)
 class DistilSettings(Config):
-    """How a network is taught to draw in few looks."""
+    """Settings of a distillation."""
 
     count: int = setting(
-        4096, "How many sprites are drawn to learn from: more take longer and come nearer to the usual ones.",
+        4096, "Number of sprites to train on. More take longer and match the full model better.",
         unit="sprites",
         low=_ROUND_SPRITES, high=1_000_000,
     )  # fmt: skip
-    seed: int = setting(0, "Of the noise that they are drawn from.", low=0, high=2**31 - 2)
+    seed: int = setting(0, "Seed of the noise.", low=0, high=2**31 - 2)
 
 
 def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings) -> Events:
-    """Teach a network to draw in few looks what a run's checkpoint draws: yields Progress, then Distilled.
+    """Distil a run's checkpoint into a few-step network: yields Progress, then Distilled.
 
-    Nothing is kept of one that is given up. Raises UsageError for a model that can't be distilled, RunError for a run
-    that is being trained, UnwritableError and DeviceError.
+    Stores nothing if cancelled. Raises UsageError for a model that can't be distilled, RunError for a run in training,
+    UnwritableError and DeviceError.
     """
     run = RunDir(path)
-    run.acquire()  # to learn for minutes and then find the run locked would be a pity
+    run.acquire()  # fail now rather than after minutes of training
     run.release()
     model = load_model(path, checkpoint, device)
     yield from model.notices
@@ -84,7 +84,7 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
 
 
 def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
-    """A network in eval mode that follows the model's paths in strides. Yields Progress."""
+    """Train the student and return its EMA weights as a network in eval mode. Yields Progress."""
     rounds = -(-settings.count // _ROUND_SPRITES)
     learner = _StudentTrainer(model, rounds)
     rng = torch.Generator().manual_seed(settings.seed)
@@ -105,7 +105,7 @@ def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[E
 
 
 class _StudentTrainer:
-    """The network that learns, and how many of all `steps` it has taken. average: of its weights; that is kept."""
+    """Trains the student. step, steps: done and total. average: its EMA weights, which are the result."""
 
     def __init__(self, model: TrainedModel, rounds: int) -> None:
         assert isinstance(model.recipe, Distils)
@@ -113,27 +113,34 @@ class _StudentTrainer:
         self.step, self.steps = 0, rounds * _PASSES * (_ROUND_SPRITES // _BATCH) * self.network.steps
         self.average = EMA(self.network, _HALFLIFE_SPRITES)
         self._model = model
-        self._precision = "fp32" if model.precision == "fp16" else model.precision  # its loss would have to be scaled
+        self._precision = "fp32" if model.precision == "fp16" else model.precision  # fp16 would need loss scaling
         self._optimizers = make_optimizers(self.network, model.config, self._precision)
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
 
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
-        """A step for each stride of these paths, [B, strides + 1, 4, S, S], to sprites of the classes int64 [B]."""
-        x = paths[:, 0]
+        """Train one step for each stride of a batch of paths; yields after each.
+
+        paths: float32 [B, strides + 1, 4, S, S]. labels: int64 [B].
+        """
+        x = paths[:, 0]  # [B, 4, S, S], pure noise
         for number in range(self.network.steps):
             x = self._learn(x, number, paths[:, number], paths[:, number + 1], labels)
             yield
 
     def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
-        """A step for a stride from x to `after`, on a path that leads there from `before`; returns where it led to."""
+        """Train the stride from x towards `after` and return its end point. before: where the teacher's stride
+        starts.
+
+        All tensors: float32 [B, 4, S, S].
+        """
         way, parts = (after - before).square().mean(), list[Tensor]()
 
-        def add_gradients(at_once: int) -> None:  # of a part at a time where the device has no room for all at once
+        def add_gradients(at_once: int) -> None:  # in micro-batches of `at_once` if memory is short
             parts.clear()
             for start, end, label in zip(x.split(at_once), after.split(at_once), labels.split(at_once), strict=True):
                 with autocast(self._model.device.type, self._precision):
                     reached = self.network(start, number, label)
-                # As a share of the way, so that all strides count the same, however long they are.
+                # Relative to the length of the stride, so that long and short strides count equally.
                 ((reached - end).square().mean() / way * (len(start) / len(x))).backward()
                 parts.append(reached.detach())
 
@@ -142,6 +149,7 @@ class _StudentTrainer:
         return torch.cat(parts)
 
     def _update(self) -> None:
+        """Take an optimizer step with the learning-rate schedule, then update the EMA weights."""
         rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self.steps))
         set_learning_rate(self._optimizers, rate)
         learnt = [weight for weight in self.network.parameters() if weight.requires_grad]
@@ -154,7 +162,7 @@ class _StudentTrainer:
 
 
 def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
-    """The model's paths of new sprites, part by part: float32 [n, strides + 1, 4, S, S] on its device."""
+    """Yield the teacher's paths in batches: float32 [n, strides + 1, 4, S, S] on its device."""
     assert isinstance(model.recipe, Distils)
     batch_size, guidance = AutoBatchSize(model.device, _BATCH, model.spec.size), GenerateSettings().guidance
     for part in batch_size.slices(len(labels)):
@@ -168,17 +176,18 @@ def _teacher_paths(model: TrainedModel, labels: Labels, seed: int, first: int) -
 
 
 def _benchmark(model: TrainedModel) -> Distilled:
-    """How fast the distilled network draws beside the one that taught it, and how like its sprites are."""
+    """Compare the speed and the sprites of the student with those of its teacher."""
     labels = proportional_labels(model.style.class_counts, _COMPARED)
     usual_s, usual = _time_drawing(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False))
     quick_s, quick = _time_drawing(model, labels, GenerateSettings(seed=_COMPARED_SEED, true_pixels=False, quick=True))
+    # Share of pixels with nearly the same colour.
     alike = np.abs(usual.astype(int) - quick.astype(int)).max(-1) <= _MAX_COLOUR_DISTANCE
     return Distilled(model.step, _COMPARED / quick_s, _COMPARED / usual_s, float(alike.mean()))
 
 
-def _time_drawing(model: TrainedModel, labels: Labels, how: GenerateSettings) -> tuple[float, Rgba]:
-    """Seconds, and what was drawn in them: the second time, when the device is warm."""
-    run_to_end(draw(model, labels, how))
+def _time_drawing(model: TrainedModel, labels: Labels, settings: GenerateSettings) -> tuple[float, Rgba]:
+    """Draw twice and return the seconds and sprites of the second time, when the device is warmed up."""
+    run_to_end(draw(model, labels, settings))
     start_s = time.perf_counter()
-    drawn = run_to_end(draw(model, labels, how))
+    drawn = run_to_end(draw(model, labels, settings))
     return time.perf_counter() - start_s, drawn

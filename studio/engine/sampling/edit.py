@@ -1,4 +1,4 @@
-"""New sprites that begin with others: variations, a part filled in, some between two, and more like several."""
+"""Draw sprites that start from other sprites: variations, inpainting, tweens and similar sprites."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from studio.engine.steps.batches import to_device, to_input
 from studio.recipes.capabilities import BlendsSprites, Capability, EditsSprites
 
 MAX_TWEENS = 64
-_MIN_CHANGE = 40  # of 255 levels: a pixel that comes out this near to what it was was hardly meant to change
-_LIMITED_UP_TO, _UNLIMITED_FROM = 0.3, 0.6  # strengths: see `_visible_changes`
-_BLENDED_SPRITES = 2  # of a sprite that is to be like several
+_MIN_CHANGE = 40  # of 255 levels; a smaller change of a pixel is ignored at low strength
+_LIMITED_UP_TO, _UNLIMITED_FROM = 0.3, 0.6  # strengths, see `_visible_changes`
+_BLENDED_SPRITES = 2  # source sprites per similar sprite
 _ABILITY_TEXTS: dict[Capability, str] = {
     "vary": "start from a sprite",
-    "fill": "fill in a part of a sprite",
+    "fill": "fill in part of a sprite",
     "blend": "draw between sprites",
     "mix": "mix classes",
 }
@@ -44,7 +44,7 @@ _ABILITY_TEXTS: dict[Capability, str] = {
 
 @dataclass(frozen=True, eq=False)
 class EditInput:
-    """Sprites to begin with: uint8 [M, S, S, 4] and the class of each, int64 [M], -1 where it is not known."""
+    """Sprites to start from: uint8 [M, S, S, 4], with the class of each: int64 [M], -1 if unknown."""
 
     sprites: Rgba
     labels: Labels
@@ -57,11 +57,13 @@ def redraw(
     keep: NDArray[np.bool_] | None = None,
     silhouette: NDArray[np.uint8] | None = None,
 ) -> Events:
-    """Variations of the sprites, in turn: yields Progress after each solver step, then one SpritesGenerated.
+    """Draw variations of the sprites, in turn, or inpaint them: yields Progress after each solver step, then
+    SpritesGenerated.
 
-    Up to a strength of 0.3, a smaller share of the pixels that could be seen changes than that, from 0.6 on any may.
-    keep: bool [S, S], pixels that all stay as they are, and to which the others are to fit. silhouette: uint8 [S, S],
-    the alpha of each pixel; what is new within it changes at any strength. Raises UsageError, DeviceError.
+    keep: bool [S, S], the pixels that stay unchanged; the others are drawn to match. silhouette: uint8 [S, S], the
+    alpha of each pixel; pixels added by the silhouette may change at any strength. Below a strength of 0.3, the share
+    of visible pixels that change is smaller than the strength; from 0.6 on, all may change. Raises UsageError,
+    DeviceError.
     """
     _check(model, settings, "vary" if keep is None else "fill", source)
     recipe, seed = model.recipe, settings.seed
@@ -69,56 +71,59 @@ def redraw(
     if keep is not None:
         _check_mask(model, keep)
         if not recipe.knows_inpainting(model.network):
-            title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
-            hint = (
-                "A model learns it in the last fifth of its training: a later checkpoint, such as 'last', may know it."
-            )
+            title = "The model was not trained on inpainting: new pixels may not match the kept ones."
+            hint = "Inpainting is trained in the last fifth of a training. Try a later checkpoint, such as 'last'."
             yield Notice("info", title, hint)
     constraints = settings.constraints(silhouette)
     check_constraints(model, constraints)
     labels, shares = _classes(model, settings, source)
-    places = np.arange(settings.count) % len(source.sprites)
+    indices = np.arange(settings.count) % len(source.sprites)  # [N], the start sprite of each new sprite
     kept = np.zeros(source.sprites.shape[1:3], bool) if keep is None else keep
-    stays = np.repeat(kept[None], settings.count, 0)
-    kept_of_each = np.broadcast_to(kept, source.sprites.shape[:3])
-    begun_with = constraints.apply(source.sprites, kept_of_each)
-    without = settings.constraints().apply(source.sprites, kept_of_each)
-    is_new = (begun_with[..., 3] > 0) & (without[..., 3] == 0)  # by the silhouette alone
+    keep_masks = np.repeat(kept[None], settings.count, 0)  # [N, S, S]
+    kept_in_each = np.broadcast_to(kept, source.sprites.shape[:3])  # [M, S, S]
+    start = constraints.apply(source.sprites, kept_in_each)  # uint8 [M, S, S, 4]
+    without_silhouette = settings.constraints().apply(source.sprites, kept_in_each)
+    is_new = (start[..., 3] > 0) & (without_silhouette[..., 3] == 0)  # [M, S, S], added by the silhouette
     if settings.strength == 0:
-        yield SpritesGenerated(begun_with[places], labels, model_label(model), settings.seed, np.ones_like(stays))
+        yield SpritesGenerated(start[indices], labels, model_label(model), settings.seed, np.ones_like(keep_masks))
         return
 
-    def steps_of(part: slice) -> Iterator[Tensor]:
-        given = edit_condition(model, begun_with[places[part]], settings.strength, constraints, stays[part])
+    def states_of(part: slice) -> Iterator[Tensor]:
+        condition = edit_condition(model, start[indices[part]], settings.strength, constraints, keep_masks[part])
         classes = class_tensor(model, labels[part], shares)
-        return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
+        return recipe.redraw(model.network, condition, classes, settings.guidance, settings.steps, seed, part.start)
 
-    def finished(drawn: Rgba, part: slice) -> Rgba:
-        before = begun_with[places[part]]
+    def postprocess(drawn: Rgba, part: slice) -> Rgba:
+        before = start[indices[part]]
         if settings.strength < 1:
-            stays[part] |= ~is_new[places[part]] & ~_visible_changes(before, drawn, ~stays[part], settings.strength)
-        drawn = np.where(stays[part][..., None], before, drawn)
-        made = to_pixel_art(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
-        return constraints.apply(made, stays[part])
+            keep_masks[part] |= ~is_new[indices[part]] & ~_visible_changes(
+                before, drawn, ~keep_masks[part], settings.strength
+            )
+        drawn = np.where(keep_masks[part][..., None], before, drawn)  # the solver keeps these pixels only roughly
+        made = to_pixel_art(drawn, labels[part], model.style, keep_masks[part]) if settings.true_pixels else drawn
+        return constraints.apply(made, keep_masks[part])
 
     with detection.wrap_device_errors(model.device):
-        made = yield from draw_in_batches(model, settings.count, settings.steps, steps_of, finished)
-    yield SpritesGenerated(made, labels, model_label(model), settings.seed, stays)
+        made = yield from draw_in_batches(model, settings.count, settings.steps, states_of, postprocess)
+    yield SpritesGenerated(made, labels, model_label(model), settings.seed, keep_masks)
 
 
 def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> Events:
-    """The first sprite, so many that lead to the second, and that one: yields Progress, then one SpritesGenerated.
+    """Draw sprites between two sprites: yields Progress, then one SpritesGenerated with the two sprites at both
+    ends.
 
-    The same ends give the same sprites whatever the seed is. Raises UsageError, DeviceError.
+    The seed has no effect. Raises UsageError, DeviceError.
     """
     if len(ends.sprites) != 2:
-        raise UsageError(f"These are {len(ends.sprites)} sprites to draw between.", "Give two.")
+        raise UsageError(f"Tweening needs two sprites, not {len(ends.sprites)}.", "Choose two sprites.")
     if settings.count > MAX_TWEENS:
-        raise UsageError(f"{settings.count:,} sprites between two are too many.", f"Take {MAX_TWEENS} or fewer.")
-    angles = np.linspace(0, np.pi / 2, settings.count + 2)[1:-1]  # even steps between noises, which are at right angles
+        raise UsageError(f"{settings.count:,} tweens are too many.", f"Choose {MAX_TWEENS} or fewer.")
+    angles = np.linspace(0, np.pi / 2, settings.count + 2)[
+        1:-1
+    ]  # spherical interpolation: two noises are nearly orthogonal
     shares = np.stack([np.cos(angles), np.sin(angles)], 1)
     drawn, labels = yield from _blend(model, settings, ends, shares / shares.sum(1, keepdims=True))
-    keep = np.zeros((settings.count + 2, *drawn.shape[1:3]), bool)
+    keep = np.zeros((settings.count + 2, *drawn.shape[1:3]), bool)  # [N + 2, S, S]
     keep[[0, -1]] = True
     sprites = np.concatenate([ends.sprites[:1], drawn, ends.sprites[1:]])
     labels = np.concatenate([ends.labels[:1], labels, ends.labels[1:]])
@@ -126,14 +131,14 @@ def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> E
 
 
 def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditInput) -> Events:
-    """New sprites that have something of two of these each: yields Progress, then one SpritesGenerated.
+    """Draw new sprites that each blend two random sprites of `source`: yields Progress, then one SpritesGenerated.
 
     Raises UsageError, DeviceError.
     """
     count = len(source.sprites)
     if count < _BLENDED_SPRITES:
-        raise UsageError("More like one sprite are its variations.", "Choose two sprites or more.")
-    shares = np.zeros((settings.count, count))
+        raise UsageError("Similar sprites need two or more sprites.", "For a single sprite, draw variations.")
+    shares = np.zeros((settings.count, count))  # [N, M], weight of each source sprite in each new sprite
     for place, row in enumerate(shares):
         rng = np.random.default_rng((settings.seed, place))
         share = rng.uniform(0.2, 0.8)
@@ -145,58 +150,62 @@ def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditIn
 def _blend(
     model: TrainedModel, settings: GenerateSettings, source: EditInput, shares: NDArray[np.float64]
 ) -> Generator[Progress, None, tuple[Rgba, Labels]]:
-    """A sprite for each row of shares [N, M] of the sprites, with the class of which it has most."""
+    """Draw a blend of the sprites for each row of shares [N, M]; its class is that of the largest share. Yields
+    Progress.
+    """
     _check(model, settings, "blend", source)
     recipe = model.recipe
     assert isinstance(recipe, BlendsSprites)  # `_check` has asked for the capability
     if settings.mix:
-        raise UsageError("Sprites between others have the classes of those.", "Leave out the mixture.")
+        raise UsageError("Blended sprites take their classes from the source sprites.", "Remove the class mixture.")
     wanted = chosen_classes(model, settings)
     of_source = source.labels if wanted is None else np.full(len(source.labels), wanted.labels[0])
     labels = of_source[shares.argmax(1)]
     known, sprites = class_tensor(model, of_source, None), _input_tensor(source.sprites, model)
-    rows = torch.from_numpy(shares).float().to(model.device)
+    rows = torch.from_numpy(shares).float().to(model.device)  # float32 [N, M]
 
-    def steps_of(part: slice) -> Iterator[Tensor]:
+    def states_of(part: slice) -> Iterator[Tensor]:
         return recipe.blend(model.network, sprites, known, rows[part], settings.steps)
 
-    def finished(drawn: Rgba, part: slice) -> Rgba:
+    def postprocess(drawn: Rgba, part: slice) -> Rgba:
         made = to_pixel_art(drawn, labels[part], model.style) if settings.true_pixels else drawn
         return settings.constraints().apply(made)
 
     with detection.wrap_device_errors(model.device):
-        made = yield from draw_in_batches(model, len(shares), settings.steps, steps_of, finished)
+        made = yield from draw_in_batches(model, len(shares), settings.steps, states_of, postprocess)
     return made, labels
 
 
 def _check(model: TrainedModel, settings: GenerateSettings, ability: Capability, source: EditInput) -> None:
-    """Raise UsageError where that is not how to begin, the model can't do it, or the sprites are not of its size."""
+    """Raise UsageError if the settings, the model's capabilities or the size of the sprites rule this edit out."""
     if settings.corner_tiles:
-        raise UsageError("A set of corner tiles begins with noise.", "Leave out the sprite, or --corner-tiles.")
+        raise UsageError("Corner tiles can't start from a sprite.", "Remove the sprite or turn off corner tiles.")
     if ability not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't {_ABILITY_TEXTS[ability]}.", "Choose a model of another kind.")
+        raise UsageError(f"{model.title} can't {_ABILITY_TEXTS[ability]}.", "Choose a model of another recipe.")
     height, width = source.sprites.shape[1:3]
     if (height, width) != (model.spec.size, model.spec.size):
         side = model.spec.size
-        raise UsageError(f"A sprite of {width} x {height} pixels doesn't fit the model's {side} x {side}.", "")
+        raise UsageError(f"The sprite has {width} x {height} pixels, but the model draws {side} x {side}.", "")
 
 
 def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
-    """Raise UsageError for a mask that leaves nothing to do, or that is not of the model's size."""
+    """Raise UsageError for a mask of the wrong size, or one that keeps all pixels or none."""
     if keep.shape != (model.spec.size, model.spec.size):
         height, width = keep.shape
         side = model.spec.size
-        raise UsageError(f"The mask has {width} x {height} pixels, the model's sprites {side} x {side}.", "")
+        raise UsageError(f"The mask has {width} x {height} pixels, but the model draws {side} x {side}.", "")
     if keep.all():
-        raise UsageError("All pixels are to stay: there is nothing to draw.", "Mark those that are to be drawn anew.")
+        raise UsageError("The mask keeps all pixels.", "Select the pixels to draw again.")
     if not keep.any():
-        raise UsageError("No pixel is to stay.", "Mark some that are, or ask for variations.")
+        raise UsageError("The mask keeps no pixel.", "Keep some pixels, or draw variations instead.")
 
 
 def _classes(
     model: TrainedModel, settings: GenerateSettings, source: EditInput
 ) -> tuple[Labels, NDArray[np.float32] | None]:
-    """The class of each new sprite, the one asked for or that of what it begins with, and shares where mixed."""
+    """Return the class of each new sprite, and the shares of a mixture: the chosen class, or that of the start
+    sprite.
+    """
     wanted = chosen_classes(model, settings)
     if wanted is None:
         return source.labels[np.arange(settings.count) % len(source.labels)], None
@@ -204,20 +213,21 @@ def _classes(
 
 
 def _input_tensor(sprites: Rgba, model: TrainedModel) -> Tensor:
+    """Return the sprites as network input: float32 [N, 4, S, S] on the model's device."""
     return to_input(to_device(sprites, model.device))
 
 
 def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
-    """Which pixels change from uint8 [N, S, S, 4] to what was drawn of them: bool [N, S, S].
+    """Return which pixels visibly change from `before` to `drawn`, both uint8 [N, S, S, 4]: bool [N, S, S].
 
-    Those of which the eye sees it, over black: at a low strength a smaller share of the pixels that could be seen than
-    the strength is, then more, at a high one any. They are those around which most changes: a sprite of which every
-    second pixel is another is no variation, but speckled.
+    Compares colours over black. At a low strength, only a smaller share of the visible pixels than `strength` may
+    change, chosen in the regions that change most: scattered changes would look like noise, not like a variation.
     """
-    apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)
+    apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)  # [N, S, S]
     changes = (apart > _MIN_CHANGE * (1 - strength)) & may_change
+    # Mean change in the 3 x 3 neighbourhood of each pixel.
     around = np.lib.stride_tricks.sliding_window_view(np.pad(apart, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
-    by_region = np.where(changes, around.mean((-2, -1)), -1.0)
+    by_region = np.where(changes, around.mean((-2, -1)), -1.0)  # [N, S, S]
     share = float(np.interp(strength, (0, _LIMITED_UP_TO, _UNLIMITED_FROM), (0, _LIMITED_UP_TO, 1)))
     seen = (before[..., 3] > 0) & may_change
     for sprite, count in enumerate(seen.sum((1, 2)).tolist()):
@@ -229,6 +239,7 @@ def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], s
 
 
 def _premultiplied(rgba: Rgba) -> NDArray[np.int16]:
+    """Return the sprites over black: int16 [N, S, S, 4]."""
     values = rgba.astype(np.int16)
     values[..., :3] = values[..., :3].astype(np.int32) * values[..., 3:] // 255
     return values

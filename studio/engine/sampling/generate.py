@@ -1,4 +1,4 @@
-"""Using a model: new sprites from a generator, classes or numbers from others."""
+"""Draw sprites with a generator; predict classes or numbers with other models."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from studio.recipes.capabilities import Distils, DrawsMaps, EditCondition, Edits
 
 Labels = NDArray[np.int64]
 
-_DRAW_BATCH = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
+_DRAW_BATCH = 64  # maximum; enough to fill a GPU, few enough to stop quickly
 _PROGRESS_UNIT = "sprites drawn"
 _PREDICT_BATCH = 256
 
 
 class SolverSettings(Protocol):
-    """What all ways of drawing sprites have in common."""
+    """Settings that every way of drawing needs."""
 
     @property
     def seed(self) -> int: ...
@@ -56,17 +56,17 @@ def generate(
 ) -> Events:
     """Draw new sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    A sprite depends on the seed and its index, not on the number of sprites; corner tiles are always 16.
-    silhouette: uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite,
-    where a part of a longer list is drawn. Raises UsageError, DeviceError.
+    A sprite depends on the seed and its index, not on the number of sprites. Corner tiles are always 16. silhouette:
+    uint8 [S, S], the alpha of each pixel; None leaves the shape free. first: index of the first sprite, to draw part of
+    a longer list. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
-            f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
+            f"{model.title} is a {model.recipe.title.lower()} and can't draw sprites.", "Choose a generator."
         )
     if settings.corner_tiles:
         if silhouette is not None:
-            raise UsageError("Corner tiles go on beyond their borders: they have no silhouette.", "Draw one of both.")
+            raise UsageError("Corner tiles can't have a silhouette.", "Remove the silhouette or turn off corner tiles.")
         yield from _corner_tiles(model, settings)
         return
     wanted = chosen_classes(model, settings, first)
@@ -79,14 +79,16 @@ def generate(
 
 
 def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
-    """Tiles of which each corner is of one of two classes: yields Progress after each step, then SpritesGenerated.
+    """Draw 16 corner tiles of two classes: yields Progress after each step, then SpritesGenerated.
 
-    They are drawn as one picture without borders, in which those pixels are tied that meet several tiles' pixels.
+    All tiles are drawn as one image. Pixels at the borders of several tiles are tied, so that tiles with equal corners
+    fit.
     """
     recipe = model.recipe
     if not isinstance(recipe, DrawsMaps):
-        raise UsageError(f"{model.title} can't draw tiles that fit each other.", "Choose a model of another kind.")
+        raise UsageError(f"{model.title} can't draw corner tiles.", "Choose a model of another recipe.")
     classes = _corner_classes(model, settings)
+    # kinds: bool [16, 4], the class of each corner of each tile
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
     second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
     shares = {classes[0]: 1 - second, classes[1]: second}
@@ -100,7 +102,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
             )
             x = state
         made = to_rgba(x).numpy()
-    labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]
+    labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]  # [16], the class of most corners
     drawn, choice = corner_tiles.split_tiles(made), ColourMode(settings.true_pixels)
     tiles = run_to_end(recolour_sprites(drawn, labels, model.style, choice, constraints=settings.constraints()))
     first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
@@ -109,80 +111,85 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
 
 def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
-    """The two classes. Raises UsageError where there are not two, and for what corner tiles can't be."""
+    """Return the two classes of corner tiles. Raises UsageError for other numbers of classes and unsupported
+    settings.
+    """
     wanted = chosen_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
-        raise UsageError("The corners of tiles are of two classes.", "Mix two, such as 'grass:1,water:1'.")
+        raise UsageError("Corner tiles need a mixture of two classes.", "For example: 'grass:1,water:1'.")
     usual = GenerateSettings()
     if (settings.mirror, settings.seamless, settings.outline) != (usual.mirror, usual.seamless, usual.outline):
         raise UsageError(
-            "A set of 16 tiles can't be mirrored, seamless or outlined: each side is to fit other tiles.",
+            "Corner tiles can't be mirrored, seamless or outlined.",
             "Set mirror, seamless and outline to 'none'.",
         )
     if settings.quick:
-        raise UsageError("The distilled network draws no corner tiles.", "Draw without it.")
+        raise UsageError("Fast mode can't draw corner tiles.", "Turn off fast mode.")
     return [int(label) for label in np.flatnonzero(shares)]
 
 
 def model_label(model: TrainedModel) -> str:
-    """What a model is called beside what it drew."""
+    """Return the model's title and step, for the results."""
     return f"{model.title}, step {model.step:,}"
 
 
 def draw(
     model: TrainedModel,
     labels: Labels,
-    how: SolverSettings,
+    solver: SolverSettings,
     stop_after: int | None = None,
     shares: NDArray[np.float32] | None = None,
     constraints: Constraints = UNCONSTRAINED,
     first: int = 0,
 ) -> Generator[Progress, None, Rgba]:
-    """Draw a sprite of each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
+    """Draw a sprite for each class in `labels`: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
-    labels: int64 [N]. stop_after: number of steps after which to stop, with unfinished sprites. shares: float32 [K],
-    a mixture of classes for all sprites, in place of `labels`. first: as in `generate`. Raises UsageError for quick
-    drawing with a model that has no distilled network, and for a construction that the model can't draw.
+    labels: int64 [N]. stop_after: stop after this step, with unfinished sprites. shares: float32 [K], a mixture of
+    classes for all sprites, instead of `labels`. first: as in `generate`. Raises UsageError for fast mode without a
+    distilled network, and for constraints beyond the model's capabilities.
     """
-    if how.quick:
-        _require_student(model, how)
+    if solver.quick:
+        _require_student(model, solver)
     is_constructed = check_constraints(model, constraints)
-    if is_constructed and how.quick:
-        raise UsageError("The distilled network draws nothing by construction.", "Draw without it.")
+    if is_constructed and solver.quick:
+        raise UsageError("Fast mode can't draw symmetric, seamless or silhouette sprites.", "Turn off fast mode.")
+    # An empty sprite that only has the constraints: the silhouette's alpha.
     nothing = constraints.apply(np.zeros((1, model.spec.size, model.spec.size, 4), np.uint8))
     recipe = model.recipe
 
-    def steps_of(part: slice) -> Iterator[Tensor]:
+    def states_of(part: slice) -> Iterator[Tensor]:
         classes = class_tensor(model, labels[part], shares)
         if not is_constructed or not isinstance(recipe, EditsSprites):
-            return solver_states(model, classes, how, first + part.start)
-        given = edit_condition(model, nothing.repeat(len(classes), 0), 1.0, constraints)
-        return recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, first + part.start)
+            return solver_states(model, classes, solver, first + part.start)
+        condition = edit_condition(model, nothing.repeat(len(classes), 0), 1.0, constraints)
+        return recipe.redraw(
+            model.network, condition, classes, solver.guidance, solver.steps, solver.seed, first + part.start
+        )
 
-    def finished(drawn: Rgba, part: slice) -> Rgba:
-        made = to_pixel_art(drawn, labels[part], model.style) if how.true_pixels else drawn
+    def postprocess(drawn: Rgba, part: slice) -> Rgba:
+        made = to_pixel_art(drawn, labels[part], model.style) if solver.true_pixels else drawn
         return constraints.apply(made)
 
-    steps = model.distilled.steps if how.quick and model.distilled is not None else how.steps
-    return (yield from draw_in_batches(model, len(labels), steps, steps_of, finished, stop_after))
+    steps = model.distilled.steps if solver.quick and model.distilled is not None else solver.steps
+    return (yield from draw_in_batches(model, len(labels), steps, states_of, postprocess, stop_after))
 
 
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
-    """Whether the way of drawing has to keep to it. Raises UsageError where the model can't."""
+    """Return whether the solver must apply the constraints. Raises UsageError if the model can't."""
     mirrors, meets = any(constraints.mirror_axes), any(constraints.seamless_axes)
     if mirrors and "mirror" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't draw mirrored sprites.", "Choose a model of another kind.")
+        raise UsageError(f"{model.title} can't draw symmetric sprites.", "Choose a model of another recipe.")
     if meets and "seamless" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another kind.")
+        raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another recipe.")
     alpha, side = constraints.alpha, model.spec.size
     if alpha is not None and "silhouette" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't keep to a silhouette.", "Choose a model of another kind.")
+        raise UsageError(f"{model.title} can't draw inside a silhouette.", "Choose a model of another recipe.")
     if alpha is not None and alpha.shape != (side, side):
         height, width = alpha.shape
-        raise UsageError(f"The silhouette has {width} x {height} pixels, the model's sprites {side} x {side}.", "")
+        raise UsageError(f"The silhouette has {width} x {height} pixels, but the model draws {side} x {side}.", "")
     if alpha is not None and not alpha.any():
-        raise UsageError("Nothing can be seen in the silhouette.", "Name a picture with a shape in it.")
+        raise UsageError("The silhouette is empty.", "Choose an image with visible pixels.")
     return mirrors or meets or alpha is not None
 
 
@@ -193,21 +200,22 @@ def edit_condition(
     constraints: Constraints,
     keep: NDArray[np.bool_] | None = None,
 ) -> EditCondition:
-    """What new sprites are to keep to, on the model's device; sprites: uint8 [N, S, S, 4], constructed as well.
+    """Return the recipe's condition for an edit, on the model's device.
 
-    keep: bool [N, S, S], or None for nowhere. Where nothing is to be seen in a silhouette, pixels are known.
+    sprites: uint8 [N, S, S, 4], with the constraints applied. keep: bool [N, S, S], pixels to keep; None keeps none.
+    Pixels outside the silhouette are always kept.
     """
     alpha, shape = constraints.alpha, (len(sprites), 1, *sprites.shape[1:3])
     known = np.zeros(sprites.shape[:3], bool) if keep is None else keep
     known = known if alpha is None else known | (alpha == 0)
-    x = to_input(to_device(sprites, model.device))
+    x = to_input(to_device(sprites, model.device))  # float32 [N, 4, S, S]
     mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None
     fixed = None if alpha is None else x[:, 3:]
     return EditCondition(x, strength, mask, constraints.mirror_axes, constraints.seamless_axes, fixed)
 
 
 def class_tensor(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:
-    """What a recipe draws by, on the model's device: classes int64 [N], or shares of them float32 [N, K]."""
+    """Return the classes on the model's device: int64 [N], or float32 [N, K] for a mixture of all K classes."""
     if shares is not None:
         return torch.from_numpy(shares).expand(len(labels), -1).to(model.device)
     return torch.from_numpy(labels).to(model.device)
@@ -217,38 +225,40 @@ def draw_in_batches(
     model: TrainedModel,
     count: int,
     steps: int,
-    steps_of: Callable[[slice], Iterator[Tensor]],
-    finished: Callable[[Rgba, slice], Rgba],
+    states_of: Callable[[slice], Iterator[Tensor]],
+    postprocess: Callable[[Rgba, slice], Rgba],
     stop_after: int | None = None,
 ) -> Generator[Progress, None, Rgba]:
-    """So many sprites, part by part as the device has room: yields Progress after each step, returns them.
+    """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S,
+    4].
 
-    steps_of: x after each step, for the sprites of a part; more than so many steps count as all. finished: what becomes
-    of those as they were drawn, uint8 [n, S, S, 4]. stop_after: as in `draw`.
+    states_of: yields x after each step, for a slice of the sprites; steps beyond `steps` count as the last.
+    postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final ones. stop_after: as in `draw`.
     """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _DRAW_BATCH, model.spec.size)
     for part in batch_size.slices(count):
         with batch_size.halve_if_full():
-            for step, x in enumerate(run_in_precision(model, steps_of(part)), 1):
+            for step, x in enumerate(run_in_precision(model, states_of(part)), 1):
                 share = min(step, steps) / steps
                 yield Progress(round(part.start + share * len(x)), count, _PROGRESS_UNIT)
                 if step == stop_after:
                     break
-            if step < steps:  # no more are to be taken
+            if step < steps:  # stopped early
                 yield Progress(part.stop, count, _PROGRESS_UNIT)
-            made.append(finished(to_rgba(x).numpy(), part))
+            made.append(postprocess(to_rgba(x).numpy(), part))
     return np.concatenate(made)
 
 
-def solver_states(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
-    """The recipe's `draw`: x after each of its steps, the sprites last."""
-    if how.quick and model.distilled is not None:
-        return _student_states(model, model.distilled, labels, how.seed, first)
-    return model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
+def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, first: int) -> Iterator[Tensor]:
+    """Yield x after each solver step, float32 [N, 4, S, S]; the last is the finished sprites."""
+    if solver.quick and model.distilled is not None:
+        return _student_states(model, model.distilled, labels, solver.seed, first)
+    return model.recipe.draw(model.network, labels, solver.guidance, solver.steps, solver.seed, first)
 
 
 def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
+    """Yield x after each step of the distilled network."""
     assert isinstance(model.recipe, Distils)
     x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)
     for number in range(student.steps):
@@ -257,9 +267,9 @@ def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed:
 
 
 def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
-    """What a recipe's generator yields, computed without gradients in the model's precision."""
+    """Advance a recipe's generator without gradients, in the model's precision, and yield its tensors."""
     while True:
-        # Grad mode and autocast belong to the thread, not to this generator: enter them anew at each step.
+        # Grad mode and autocast are thread-local: enter them at each step, or they would leak to the caller at a yield.
         with torch.no_grad(), autocast(model.device.type, model.precision):
             try:
                 x = next(steps)
@@ -269,15 +279,17 @@ def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[T
 
 
 def predict(model: TrainedModel, rgba: Rgba) -> Events:
-    """What a model says of sprites uint8 [N, S, S, 4], S the model's size: yields Progress, then one Classified, or
-    one NumbersPredicted of a model of numbers. Raises UsageError, DeviceError.
+    """Predict classes or numbers of sprites uint8 [N, S, S, 4]: yields Progress, then one Classified or
+    NumbersPredicted.
+
+    S must be the model's size. Raises UsageError, DeviceError.
     """
     if model.recipe.makes == "sprites":
-        title = f"{model.title} is a {model.recipe.title.lower()}: it names no classes and predicts no numbers."
+        title = f"{model.title} is a {model.recipe.title.lower()} and can't predict."
         raise UsageError(title, "Choose a classifier or a regression.")
     if rgba.shape[1:] != (model.spec.size, model.spec.size, 4):
         raise UsageError(
-            f"These sprites are not {model.spec.size} pixels wide and high.", "Import them at the model's size."
+            f"The model needs sprites of {model.spec.size} x {model.spec.size} pixels.", "Import them at this size."
         )
     found: list[Tensor] = []
     batch_size = AutoBatchSize(model.device, _PREDICT_BATCH, model.spec.size)
@@ -285,34 +297,36 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
             x = to_input(to_device(rgba[part], model.device))
             found.append(model.recipe.predict(model.network, x).cpu())
-        yield Progress(sum(map(len, found)), len(rgba), "sprites looked at")
+        yield Progress(sum(map(len, found)), len(rgba), "sprites predicted")
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
     said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)
     yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
 
 
-def _require_student(model: TrainedModel, how: SolverSettings) -> None:
-    """Raise UsageError where the model has no distilled network, or one that was taught otherwise."""
+def _require_student(model: TrainedModel, solver: SolverSettings) -> None:
+    """Raise UsageError if the model has no distilled network, or one for other settings."""
     usual = GenerateSettings()
     if model.distilled is None:
         title = f"{model.title} has no distilled network at step {model.step:,}."
-        raise UsageError(title, "Teach one ('studio distil'), or draw without it.")
-    if (how.guidance, how.steps) != (usual.guidance, usual.steps):
+        raise UsageError(title, "Prepare fast mode ('studio distil'), or turn it off.")
+    if (solver.guidance, solver.steps) != (usual.guidance, usual.steps):
         title = f"The distilled network knows a guidance of {usual.guidance:g} and {model.distilled.steps} looks only."
         raise UsageError(title, "Leave out --guidance and --steps, or draw without --quick.")
 
 
 def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
-    """Classes int64 [count] as often as these counts say, spread evenly, from the place `first` on."""
+    """Return classes int64 [count] in proportion to `class_counts`, spread evenly, for sprites from index `first`
+    on.
+    """
     shares = np.cumsum(class_counts) / sum(class_counts)
     return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenClasses:
-    """The class of each sprite that was asked for, int64 [N], and where they are mixed, the share of all: float32 [K].
+    """The class of each sprite, int64 [N], and the shares of a mixture, float32 [K].
 
-    The labels of mixtures are those of the class that has the most of it.
+    In a mixture, the labels are the class with the largest share.
     """
 
     labels: Labels
@@ -320,9 +334,9 @@ class ChosenClasses:
 
 
 def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int = 0) -> ChosenClasses | None:
-    """Return the classes that the settings name; None if they name no class. first: as in `generate`.
+    """Return the classes that the settings choose; None if they choose none. first: as in `generate`.
 
-    Raises UsageError for an unknown class, a malformed mixture, and a mixture that the model can't draw.
+    Raises UsageError for an unknown class, a malformed mixture, and a mixture beyond the model's capabilities.
     """
     if settings.mix:
         shares = _mixture(model, settings.mix)
@@ -335,12 +349,12 @@ def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int =
 
 
 def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
-    """'sword:0.6,potion:0.4' as shares of all classes, which sum to 1: float32 [K]. Raises UsageError."""
+    """Parse 'sword:0.6,potion:0.4' into shares of all classes with sum 1: float32 [K]. Raises UsageError."""
     if "mix" not in model.recipe.capabilities:
         raise UsageError(f"{model.title} can't mix classes.", "Name one class.")
     shares = np.zeros(len(model.spec.class_names), np.float32)
     for name, share in read_mixture(text):
         shares[find_class(model.spec.class_names, name)] += share
     if not shares.any():
-        raise UsageError("The shares of the mixture are all 0.", "Let one of them be more.")
+        raise UsageError("All shares of the mixture are 0.", "Give at least one class a share.")
     return np.asarray(shares / shares.sum(), np.float32)

@@ -1,4 +1,4 @@
-"""Copy picture files into the colours of a palette; sizes, frames, durations and descriptions stay."""
+"""Copy image files in the colours of a palette; sizes, frames, durations and descriptions stay."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LOSSLESS: dict[str, dict[str, bool]] = {
 
 @dataclass(frozen=True, eq=False)
 class FilesSnapped(Event):
-    """The copies are written. paths: all new files. pictures: how many are pictures. left_out: files not copied."""
+    """The copies are written. paths: all new files. pictures: number of images. left_out: skipped files."""
 
     paths: tuple[Path, ...]
     pictures: int
@@ -51,7 +51,7 @@ class FilesSnapped(Event):
 
 
 class _Snapper:
-    """Writes copies into one folder."""
+    """Writes recoloured copies of files into one folder."""
 
     def __init__(self, palette: Palette, dither: str, out: Path) -> None:
         self._palette, self._dither, self._out = palette, dither, out
@@ -72,7 +72,7 @@ class _Snapper:
             self._copy_parts(file, source)
 
     def _picture(self, file: SourceFile, data: bytes) -> tuple[str, bytes]:
-        """Return name and bytes of the copy: in the file's own format, or as PNG if its format would lose pixels."""
+        """Return name and bytes of the copy: in the original format, or as PNG if that format would lose pixels."""
         kind, film = read_header(data, file.suffix).kind, read_animation(data, file.suffix)
         rgba = self._snapped(film.rgba)
         sprites = SpriteSet(rgba, own_durations_ms=film.durations_ms, is_animation=True)
@@ -102,7 +102,7 @@ class _Snapper:
         return _encode("aseprite", SpriteSet(rgba, classes=classes, own_durations_ms=durations, tags=tags))
 
     def _copy_parts(self, file: SourceFile, source: Source) -> None:
-        """Write each picture inside a file as a PNG, in a folder named after the file."""
+        """Write each image inside a file as a PNG, in a folder named after the file."""
         for item in source.read(file):
             if isinstance(item, SourceImage):
                 data = encode_png(self._snapped(item.rgba[None])[0])
@@ -132,10 +132,10 @@ class _Snapper:
 
 
 def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) -> Generator[Event, None, None]:
-    """Copy the picture files under `paths` into `out`: yields Progress, then one FilesSnapped.
+    """Copy the image files under `paths` into `out`: yields Progress, then one FilesSnapped.
 
-    A copy keeps folders, name, size and frames; only its colours change. dither: as in `map_to_palette`. Raises
-    BadInputError if no file can be copied, and ExportError.
+    A copy keeps folders, name, size and frames; only its colours change. dither: as in `snap`. Raises ExportError, and
+    BadInputError if no file can be copied.
     """
     roots, sources = resolve_roots(paths), all_sources()
     found, problems = yield from list_files(roots)
@@ -144,7 +144,7 @@ def snap_files(paths: Sequence[Path], palette: Palette, dither: str, out: Path) 
         yield Progress(number, len(found), "files copied")
         left_out += _try_copy(snapper, file, next((each for each in sources if each.claims(file)), None))
     if not snapper.pictures:
-        why = f"{left_out[0].name}: {left_out[0].reason}." if left_out else "Name a folder with pictures."
+        why = f"{left_out[0].name}: {left_out[0].reason}." if left_out else "Choose a folder with images."
         raise BadInputError(f"{title_of_roots(roots)!r} has no picture to copy.", why)
     yield FilesSnapped(tuple(snapper.paths), snapper.pictures, tuple(left_out))
 
@@ -166,5 +166,6 @@ def _file_name(file: SourceFile, kind: str) -> str:
 
 
 def _encode(form: str, sprites: SpriteSet) -> bytes:
+    """Return the bytes of a sprite file format."""
     (data,) = sprite_exports()[form].contents(sprites, Path(form)).values()
     return data

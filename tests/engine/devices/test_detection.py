@@ -84,7 +84,7 @@ def test_a_card_whose_driver_refuses_is_listed_and_leaves_the_cpu_alone(monkeypa
     monkeypatch.setattr(torch.cuda, "get_device_name", Mock(side_effect=RuntimeError(f"{too_old}\nPlease update it.")))
     probes(monkeypatch)
     card, *_, cpu = probe_devices()
-    assert (card.id, card.name, card.problem) == ("cuda:0", "NVIDIA GPU 0", f"It does not answer: {too_old}")
+    assert (card.id, card.name, card.problem) == ("cuda:0", "NVIDIA GPU 0", f"It does not respond: {too_old}")
     assert choose_device((card, cpu), "auto") is cpu and choose_device((card, cpu), "cpu") is cpu
 
 
@@ -96,7 +96,7 @@ def test_auto_takes_the_fastest_that_works() -> None:
 
 def test_nothing_is_probed_where_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
     probed = probes(monkeypatch)
-    cpu, card = replace(CPU, probed=False), Device("cuda:0", "cuda", "a card", 1, 1, problem="It does not answer")
+    cpu, card = replace(CPU, probed=False), Device("cuda:0", "cuda", "a card", 1, 1, problem="It does not respond")
     monkeypatch.setattr(detection, "list_devices", lambda: (card, cpu))
     assert find_device("auto").id == find_device("cpu").id == "cpu" and not probed.mock_calls
     with pytest.raises(UsageError, match="no device named 'tpu'"):
@@ -135,7 +135,7 @@ def test_precision_is_what_was_asked_for_or_the_faster_and_a_run_begun_in_fp16_g
         (FAST, "auto", "bf16"), (SLOW, "auto", "fp32"), (FAST, "fp32", "fp32"), (card, "fp16", "fp16"),
     ):  # fmt: skip
         assert resolve_precision(device, asked) == expected
-    with pytest.raises(DeviceError, match="no faster in fp16"):
+    with pytest.raises(DeviceError, match="not faster"):
         resolve_precision(FAST, "fp16")
     record: Any = SimpleNamespace(device="cuda:7", device_name="an old card", precision="fp16")
     assert precision_for(record, FAST, "fp16") == "bf16"
@@ -174,7 +174,7 @@ def test_a_probe_in_fp16_takes_real_steps_and_refuses_gradients_that_are_no_numb
     cpu = torch.device("cpu")
     assert detection.probe_step(cpu, "fp16", 2) > 0
     monkeypatch.setattr("studio.engine.devices.precision.LossScaler.scale", lambda scaler, loss: loss * torch.nan)
-    with pytest.raises(RuntimeError, match="not finite"):
+    with pytest.raises(RuntimeError, match="NaN or infinite"):
         detection.probe_step(cpu, "fp16", 2)
 
 

@@ -153,7 +153,7 @@ def test_no_byte_of_a_saved_animation_can_be_changed(run: Path, form: str, tmp_p
 
 def test_formats_without_a_note_are_named(tmp_path: Path) -> None:
     (tmp_path / "colours.gpl").write_text("GIMP Palette")
-    with pytest.raises(BadInputError, match="hold no note of their origin") as refused:
+    with pytest.raises(BadInputError, match="contain no provenance") as refused:
         verified(tmp_path / "colours.gpl")
     assert ".aseprite, .gif, .png and .tres" in refused.value.hint
 
@@ -197,13 +197,13 @@ def test_what_is_not_of_the_run_is_found(run: Path, tmp_path: Path, tmp_path_fac
 
 def test_a_checkpoint_that_is_gone_is_no_proof(run: Path, tmp_path: Path) -> None:
     found = verified(picture(run, tmp_path / "sprite.png", step=7), run)
-    assert found.checks[-1].holds is None and "not kept" in found.checks[-1].words and found.holds
+    assert found.checks[-1].holds is None and "has deleted" in found.checks[-1].words and found.holds
 
 
 def test_the_run_is_found_by_itself(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = picture(run, tmp_path / "sprite.png")
     unknown = verified(path)
-    assert unknown.holds and unknown.checks[-1].holds is None and "not known here" in unknown.checks[-1].words
+    assert unknown.holds and unknown.checks[-1].holds is None and "was not found" in unknown.checks[-1].words
     monkeypatch.setattr("studio.engine.models.provenance.remembered_runs", lambda: [run])
     assert [check.holds for check in verified(path).checks] == [True] * 4
 
@@ -214,7 +214,7 @@ def test_a_file_without_a_card_is_refused(run: Path, tmp_path: Path) -> None:
         path.unlink()
     with pytest.raises(BadInputError, match="no card"):
         verified(done.paths[0])
-    with pytest.raises(BadInputError, match="not there"):
+    with pytest.raises(BadInputError, match="does not exist"):
         verified(tmp_path / "gone.pt")
 
 

@@ -21,7 +21,7 @@ def test_a_full_name_comes_before_a_last_folder() -> None:
 
 
 def test_a_last_folder_of_several_classes_is_an_error_that_lists_them() -> None:
-    with pytest.raises(UsageError, match="2 classes of the model are called 'sword'") as caught:
+    with pytest.raises(UsageError, match="2 classes of the model are named 'sword'") as caught:
         find_class(("items/sword", "heroes/sword", "items/potion"), "sword")
     assert caught.value.hint == "Give the full name: items/sword, heroes/sword."
 
@@ -30,7 +30,7 @@ def test_an_unknown_class_is_an_error_that_lists_some(monkeypatch: pytest.Monkey
     monkeypatch.setattr(class_choice, "_MAX_LISTED", 1)
     with pytest.raises(UsageError, match="unicorn") as caught:
         find_class(("sword", "potion"), "unicorn")
-    assert caught.value.hint == "It knows: sword and 1 more."
+    assert caught.value.hint == "Its classes: sword and 1 more."
 
 
 def test_both_spellings_of_an_accent_name_one_class() -> None:

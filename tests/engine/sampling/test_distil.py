@@ -128,7 +128,7 @@ def test_one_that_is_given_up_leaves_nothing(run: Path) -> None:
 
 def test_a_checkpoint_that_has_gone_meanwhile_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "list_checkpoints", lambda folder: [])
-    with pytest.raises(RunError, match="step 60 has gone"):
+    with pytest.raises(RunError, match="step 60 was deleted"):
         checkpoints.add_distilled(RunDir(run).checkpoints, 60, {})
 
 
@@ -139,7 +139,7 @@ def test_a_damaged_one_is_left_out_with_a_word(distilled: tuple[Path, list[Event
     model = load_model(run, "last", CPU)
     assert model.distilled is None and model.step == 60
     assert [notice.title for notice in model.notices] == [
-        "The distilled network is left out. Checkpoint step-00000060 is damaged."
+        "The distilled network was skipped. Checkpoint step-00000060 is damaged."
     ]
 
 

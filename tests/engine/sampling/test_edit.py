@@ -162,14 +162,14 @@ def test_classes_are_mixed_by_their_shares(model: TrainedModel) -> None:
 def test_what_can_not_be_done_is_said(model: TrainedModel) -> None:
     nothing, small = np.zeros((SIZE, SIZE), bool), EditInput(ONE.sprites[:, :4, :4], ONE.labels)
     for events, words in (
-        (redraw(model, _settings(), ONE, nothing), "No pixel is to stay"),
-        (redraw(model, _settings(), ONE, ~nothing), "nothing to draw"),
+        (redraw(model, _settings(), ONE, nothing), "keeps no pixel"),
+        (redraw(model, _settings(), ONE, ~nothing), "keeps all pixels"),
         (redraw(model, _settings(), ONE, nothing[:4]), "mask has"),
-        (redraw(model, _settings(), small), "doesn't fit"),
-        (tween(model, _settings(), ONE), "1 sprites"),
+        (redraw(model, _settings(), small), "but the model draws"),
+        (tween(model, _settings(), ONE), "not 1"),
         (tween(model, _settings(count=edit.MAX_TWEENS + 1), TWO), "too many"),
-        (tween(model, _settings(mix="class1:1"), TWO), "have the classes of those"),
-        (draw_similar(model, _settings(), ONE), "variations"),
+        (tween(model, _settings(mix="class1:1"), TWO), "take their classes"),
+        (draw_similar(model, _settings(), ONE), "two or more"),
     ):
         with pytest.raises(UsageError, match=words):
             list(events)
@@ -251,7 +251,7 @@ def test_corner_tiles_are_of_two_classes_and_nothing_else(model: TrainedModel) -
         with pytest.raises(UsageError):
             list(generate(model, _settings(**how)))  # type: ignore[arg-type]
     how = {"mix": "class0:1,class1:1", "corner_tiles": True}
-    with pytest.raises(UsageError, match="begins with noise"):
+    with pytest.raises(UsageError, match="can't start from a sprite"):
         list(redraw(model, _settings(**how), TWO))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="silhouette"):
         list(generate(model, _settings(**how), _disc()))  # type: ignore[arg-type]

@@ -126,11 +126,11 @@ def test_checkpoints_are_found_by_name(run_path: Path, sprites: Sprites) -> None
 def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
     model: TrainedModel, tmp_path: Path, sprites: Sprites
 ) -> None:
-    with pytest.raises(UsageError, match="names no classes"):
+    with pytest.raises(UsageError, match="can't predict"):
         list(predict(model, sprites.rgba))
     list(train_classifier(tmp_path / "classifier", sprites))
     classifier = load_model(tmp_path / "classifier", "best", CPU)
-    with pytest.raises(UsageError, match="draws no sprites"):
+    with pytest.raises(UsageError, match="can't draw sprites"):
         list(generate(classifier, GenerateSettings()))
     *_, found = predict(classifier, sprites.rgba)
     assert isinstance(found, Classified) and np.allclose(found.probabilities.sum(1), 1, atol=1e-5)
