@@ -72,7 +72,7 @@ class Setting:
 
 
 def _format_bound(value: float) -> str:
-    """1e9 -> '1,000,000,000', 0.5 -> '0.5'."""
+    """Format a bound: 1e9 -> '1,000,000,000', 0.5 -> '0.5'."""
     return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 

@@ -67,9 +67,9 @@ def envelope(steps: Values, values: Values, low: float, high: float, columns: in
 
 
 def decimate(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
-    """Return one to two points per column, for curves that are smooth already.
+    """Thin out a smooth curve to one or two points per column.
 
-    The indices are multiples of a power of two, so a growing curve keeps its points and does not flicker.
+    Keeps indices that are multiples of a power of two, so a growing curve keeps its points and does not flicker.
     """
     first, last = _window(steps, low, high)
     count = last - first
@@ -153,7 +153,7 @@ def _recur(keep: Values, add: Values, first: float) -> Values:
     blocks = -(-count // length)
     factors, sums = np.ones(blocks * length), np.zeros(blocks * length)
     factors[:count], sums[:count] = keep, add
-    # A row holds one step of all blocks, contiguous in memory: each step is one vector operation.
+    # Transposed, so that each step is one vector operation over contiguous memory.
     factors = np.ascontiguousarray(factors.reshape(blocks, length).T)
     sums = np.ascontiguousarray(sums.reshape(blocks, length).T)
     for row in range(1, length):

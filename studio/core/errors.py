@@ -1,7 +1,7 @@
 """Errors with messages for users.
 
-Every error that a user may see is a `StudioError`: the title says what happened, the hint says what to do. The command
-line prints both, the window shows them in a notice. Any other exception is a bug and reported as a bug.
+Users see every error as a `StudioError`: its title says what happened, its hint says what to do. The command line
+prints both, the window shows a notice. Other exceptions are bugs, and reported as bugs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class StudioError(Exception):
-    """Base of all errors that a user can understand. title: one sentence. hint: what to do next; may be ''."""
+    """Base for errors with a message for users. title: one sentence. hint: what to do next, or ''."""
 
     def __init__(self, title: str, hint: str = "") -> None:
         super().__init__(title)

@@ -62,7 +62,7 @@ class JobFailed(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """`done` of `total` units of `what` ('sprites read'); a `total` of 0 means unknown."""
+    """Progress: `done` out of `total` units of `what` ('sprites read'); total 0 means unknown."""
 
     done: int
     total: int
@@ -240,7 +240,7 @@ class Classified(Event):
 
 @dataclass(frozen=True, eq=False)
 class NumbersPredicted(Event):
-    """Predicted numbers of each sprite, float32 [N, T], in input order; each of the T numbers has its own unit."""
+    """Predicted numbers for each sprite, float32 [N, T], in input order. names: the T numbers, with different units."""
 
     numbers: NDArray[np.float32]
     names: tuple[str, ...]

@@ -85,8 +85,8 @@ def staged(target: Path) -> Iterator[Path]:
 def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     """Move staged files into `folder`; return their new paths.
 
-    paths: the main file first; it is moved last. After an error, `folder` holds none of the files. Raises ExportError,
-    also if another program has created a file of that name in the meantime.
+    paths: the main file first; it moves last. After an error, `folder` contains no moved file. Raises ExportError, also
+    if another program has created a file with this name.
     """
     targets = tuple(folder / path.name for path in paths)
     for target in targets:
@@ -103,10 +103,10 @@ def publish(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
 
 
 def export_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files: all of them or none.
+    """Write several files, all or none.
 
-    Existing files are replaced once all new files, and copies of the old ones, are on disk; after an error the old
-    files are restored. Raises ExportError.
+    First writes the new files and copies of existing files to disk, then replaces; an error restores the old files.
+    Raises ExportError.
     """
     with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as undo_on_error:
         written: dict[Path, Path] = {}
@@ -240,9 +240,9 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
 
 
 def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
-    """Return `path` if it does not exist, else the first free one of 'name 2.ext', 'name 3.ext', ...
+    """Return `path` if free, else the first free path from 'name 2.ext', 'name 3.ext', ...
 
-    beside: suffixes of accompanying files; their names are free, too.
+    beside: suffixes for accompanying files; their paths must be free, too.
     """
     candidate, number = path, 2
     while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):

@@ -18,17 +18,17 @@ def best_checkpoint(step: int) -> str:
 
 
 def number(value: int) -> str:
-    """19200 -> '19,200'."""
+    """Format with thousands separators: 19200 -> '19,200'."""
     return f"{value:,}"
 
 
 def count(value: int, noun: str, plural: str = "") -> str:
-    """(1, 'sprite') -> '1 sprite', (19200, 'sprite') -> '19,200 sprites'."""
+    """Format a count with its noun: (1, 'sprite') -> '1 sprite', (19200, 'sprite') -> '19,200 sprites'."""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
 def duration(seconds: float) -> str:
-    """200.0 -> '3 min 20 s': the two largest units; a dash for infinity and NaN."""
+    """Format a duration with its two largest units: 200.0 -> '3 min 20 s'; a dash for infinity and NaN."""
     if not math.isfinite(seconds):
         return _DASH
     if 0 < seconds < 9.95:
@@ -48,19 +48,19 @@ def duration(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """200.0 -> '3 min 20 s left'; '' for infinity (unknown)."""
+    """Format the remaining time: 200.0 -> '3 min 20 s left'; '' for infinity (unknown)."""
     return f"{duration(seconds)} left" if math.isfinite(seconds) else ""
 
 
 def memory(used_bytes: int, total_bytes: int = 0) -> str:
-    """Return '1.2 of 8 GB', or '1.2 GB' without a total. A GB is 1024 MB, as for graphics cards."""
+    """Format memory: '1.2 of 8 GB', or '1.2 GB' without a total. A GB is 1024 MB, as for graphics cards."""
     unit, size = _memory_unit(total_bytes or used_bytes)
     used = _short(used_bytes / size)
     return f"{used} of {_short(total_bytes / size)} {unit}" if total_bytes else f"{used} {unit}"
 
 
 def rate(per_second: float, noun: str = "sprites") -> str:
-    """182.3 -> '182 sprites/s', 5.83 -> '5.8 sprites/s'."""
+    """Format a speed: 182.3 -> '182 sprites/s', 5.83 -> '5.8 sprites/s'."""
     if not math.isfinite(per_second):
         return _DASH
     text = f"{per_second:.2g}" if 0 < per_second < 1 else _short(per_second)
@@ -68,13 +68,16 @@ def rate(per_second: float, noun: str = "sprites") -> str:
 
 
 def describe_speedup(sprites_per_s: float, usual_sprites_per_s: float, same_share: float) -> str:
-    """(180, 60, 0.9) -> 'Draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'"""
+    """Describe the speed of a distilled network.
+
+    (180, 60, 0.9) -> 'Draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'
+    """
     times = f"{_short(sprites_per_s / usual_sprites_per_s)} times as many as before"
     return f"Draws {rate(sprites_per_s)}, {times}; {percent(same_share)} of the pixels hardly differ."
 
 
 def percent(share: float) -> str:
-    """0.123 -> '12.3 %', 1.0 -> '100 %'."""
+    """Format a share: 0.123 -> '12.3 %', 1.0 -> '100 %'."""
     if not math.isfinite(share):
         return _DASH
     return f"{100 * share:.1f}".removesuffix(".0") + " %"

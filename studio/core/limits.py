@@ -22,9 +22,9 @@ class Memory:
 
 
 def usable_cpus() -> int:
-    """Return the number of CPUs that this process may use: its CPU affinity, limited by its CPU quota.
+    """Return the number of CPUs for this process: its CPU affinity, limited by its CPU quota.
 
-    A quota of 1.5 CPUs counts as 2: two threads that pause a quarter of the time do more than one thread.
+    A quota of 1.5 CPUs counts as 2: two threads with pauses do more than one thread.
     """
     return max(1, min([affinity_cpus(), *(math.ceil(share) for share in _cpu_quotas())]))
 
@@ -42,7 +42,7 @@ def usable_memory() -> Memory:
 
 
 def _cpu_quotas() -> Iterator[float]:
-    """Yield the CPU quota of each cgroup of this process, in CPUs."""
+    """Yield the CPU quotas from this process's cgroups, in CPUs."""
     for group in _groups("cpu"):
         quota, _, period = _read(group / "cpu.max").partition(" ")  # 'max 100000' without a limit
         if not quota:  # cgroup version 1; -1 means no quota
@@ -52,7 +52,7 @@ def _cpu_quotas() -> Iterator[float]:
 
 
 def _memory_limits() -> Iterator[Memory]:
-    """Yield the memory limit of each cgroup of this process; groups without a limit are skipped."""
+    """Yield the memory limits from this process's cgroups."""
     for group in _groups("memory"):
         # Above 'high' the kernel reclaims memory, which slows the process down; above 'max' it kills processes.
         names = ("memory.max", "memory.high", "memory.limit_in_bytes")  # the last is of cgroup version 1

@@ -1,8 +1,7 @@
-"""The log file of a process: its jobs, errors and crashes. Logs stay on this computer.
+"""A process's log file with jobs, errors and crashes. Logs stay on this computer.
 
-Each process writes its own file in the studio's home, so no process renames a file that another has open. A crash of
-Python itself (in torch, Qt or a driver) leaves the stack of every thread in the same file. A log that can't be written
-never stops the work.
+Every process writes its own file, so no process renames a file that another process has open. A crash in Python itself
+(in torch, Qt or a driver) writes every thread's stack to the same file. An unwritable log never stops the work.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import studio
 from studio.core import paths
 from studio.core.events import Advised, Event, Notice, RolledBack, RunFinished, RunStarted
 
-LARGEST_BYTES = 1 << 20  # of a file; one older file is kept
+LARGEST_BYTES = 1 << 20  # per file; one older file is kept
 KEPT_FILES = 20
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SUFFIX = ".log"

@@ -1,4 +1,4 @@
-"""Metrics of models: their names, how to format them, and which value is better."""
+"""Metrics for models: titles, formatting, and which value is better."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of the studio and of torch as a line for other computers. Reading them does not import torch."""
+"""Exchange the versions of studio and torch between computers, as a line of text, without importing torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count colours: pixels and sprites of each colour, colours of each sprite, sprites with a colour."""
+"""Count colours in sprites, and find sprites with a colour."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ _BLACK = np.array([0, 0, 0], np.uint8)
 class Constraints:
     """Constraints on generated sprites.
 
-    mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
-    silhouette: uint8 [S, S], alpha of each pixel; None for any. corners: the sprites are the tiles of
-    `pixels.corner_tiles`.
+    mirror: a value from MIRRORS. seamless: a value from SEAMLESS. outline: 'none', 'dark' or a colour like '#1a1c2c'.
+    silhouette: uint8 [S, S], required alpha per pixel, or None. corners: require matching borders (see
+    `pixels.corner_tiles`).
     """
 
     mirror: str = NONE
@@ -114,7 +114,7 @@ def outline_mask(sprites: Rgba) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class ConstraintCheck:
-    """Result of a check: `holds` of `count` sprites meet a constraint.
+    """Result of a check: `holds` out of `count` sprites meet a constraint.
 
     but_kept: number of sprites that fail only because of kept pixels.
     """
@@ -189,12 +189,12 @@ def seam_differences(sprites: Rgba, axis: int) -> NDArray[np.float64]:
 
 
 def _check(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> ConstraintCheck:
-    """Count the sprites without failed pixels, and those whose failed pixels are all kept pixels."""
+    """Count the sprites without failed pixels, and the sprites with failures in kept pixels only."""
     failed = np.asarray(fails.any((1, 2)))
     but_kept = failed & ~(fails & ~kept).any((1, 2)) if kept is not None else np.zeros_like(failed)
     return ConstraintCheck(title, int((~failed).sum()), failed.size, int(but_kept.sum()))
 
 
 def _numbers(colours: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return each colour [..., 3 or 4] as one number, without alpha."""
+    """Pack the RGB channels of each colour [..., 3 or 4] into one number."""
     return np.asarray(colours[..., :3].astype(np.int64) @ np.array([1, 256, 65536]))

@@ -92,7 +92,7 @@ def nearest_colours(colours: NDArray[np.float64], palette: NDArray[np.float64]) 
 
 
 def farthest_colours(colours: Rgba, count: int) -> Rgba:
-    """Select at most `count` colours of uint8 [K, 4] that cover all others well, in their order: uint8 [k, 4].
+    """Select at most `count` colours from uint8 [K, 4] that represent the others well: uint8 [k, 4], order kept.
 
     Farthest-point sampling in OKLab (Gonzalez 1985), starting with the first colour.
     """
@@ -108,7 +108,7 @@ def farthest_colours(colours: Rgba, count: int) -> Rgba:
 
 
 def distance_slices(count: int, each: int) -> Iterator[slice]:
-    """Yield slices of range(count) so that `each` distances per item fit into little memory."""
+    """Yield slices of range(count), small enough to compute `each` distances per item in little memory."""
     rows = max(1, _AT_ONCE // max(1, each))
     return (slice(start, start + rows) for start in range(0, count, rows))
 
@@ -127,11 +127,10 @@ def cluster_colours(colours: NDArray[np.float64], count: int) -> tuple[NDArray[n
 
 
 def dominant_colours(rgba: Rgba, count: int) -> Rgba:
-    """Return at most `count` <= 256 colours that represent all opaque colours of uint8 [N, S, S, 4], sorted for
-    display.
+    """Return at most `count` <= 256 dominant colours of uint8 [N, S, S, 4], sorted for display: uint8 [K, 4].
 
-    If there are more colours, they are clustered, weighted by pixels, and each cluster is represented by its most used
-    colour. uint8 [K, 4].
+    Clusters the opaque colours, weighted by pixels, and picks the most used colour per cluster. Sprites with fewer
+    colours keep all colours.
     """
     colours, pixels = extract_palette(rgba, MOST_COLOURS)
     if len(colours) > count:

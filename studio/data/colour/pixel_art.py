@@ -46,7 +46,7 @@ class PixelStyle:
     class_counts: tuple[int, ...]
 
     def merged(self, labels: NDArray[np.int64]) -> PixelStyle:
-        """Return the style of one picture (class 0) made of sprites of these classes."""
+        """Return the style for one picture (class 0) that combines sprites from these classes."""
         classes = np.unique(labels).tolist()
         levels = sorted({level for label in classes for level in self.alpha_levels[label]})
         colours, counts = (sum(of_each[label] for label in classes) for of_each in (self.colours, self.class_counts))
@@ -109,9 +109,9 @@ def to_pixel_art(
 ) -> Rgba:
     """Convert sprites, uint8 [N, S, S, 4], to the style of their classes, int64 [N] (-1: any class).
 
-    Alpha becomes 0, 255 or a level of the class. The colours of each sprite are clustered to the typical number of
-    colours in the class (median cut and k-means, in OKLab); each cluster gets the nearest palette colour. keep: bool
-    [N, S, S], pixels that stay unchanged. Their colours are preferred for the other pixels.
+    Alpha becomes 0, 255 or a level from the class. The colours in a sprite are clustered (median cut and k-means, in
+    OKLab) to the number typical for the class, then mapped to the nearest palette colours. keep: bool [N, S, S], pixels
+    that stay unchanged; nearby new colours take their colours.
     """
     if not len(style.palette):
         return sprites
@@ -156,7 +156,10 @@ def _nearest(centres: NDArray[np.float64], palette: NDArray[np.float64], own: in
 
 
 def allowed_alphas(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
-    """Return the alpha values that pixel art of these classes, int64 [N] (-1: any class), may have: bool [N, 256]."""
+    """Return which alpha values the classes allow: bool [N, 256].
+
+    labels: int64 [N]; -1 for any class.
+    """
     rows = np.zeros((len(style.alpha_levels) + 1, 256), bool)
     rows[:, [0, 255]] = True
     for row, levels in zip(rows, style.alpha_levels, strict=False):  # the last row is for any class

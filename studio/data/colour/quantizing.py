@@ -84,10 +84,10 @@ def _used(rgba: Rgba) -> NDArray[np.uint32]:
 def merge_near_colours(
     colours: NDArray[np.uint8], counts: NDArray[np.int64], distance: float
 ) -> Generator[Progress, None, NDArray[np.int64]]:
-    """Return the index of the colour that replaces each colour of uint8 [K, 3]: int64 [K]. Yields Progress.
+    """Map each colour, uint8 [K, 3], to the index of a similar, more used colour: int64 [K]. Yields Progress.
 
-    Colours are visited from most to least used, by `counts`, int64 [K]. A colour is replaced by the nearest colour kept
-    so far within `distance` (as in `oklab_with_toe`), else it is kept.
+    Visits colours by falling `counts`, int64 [K]. A colour becomes the nearest kept colour within `distance` (as in
+    `oklab_with_toe`); without a near colour, it is kept.
     """
     labs = oklab_with_toe(colours)
     # With cells as wide as the distance, nearer colours lie in the same cell or its 26 neighbours.

@@ -1,4 +1,4 @@
-"""Checks that compare all imported sprites with each other."""
+"""Slower checks after an import, which compare sprites with each other."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _near_colours(sprites: Sprites) -> Generator[Event, None, list[ImportIssue]]
 
 
 def _off_palette(sprites: Sprites) -> Generator[Event, None, tuple[list[ImportIssue], int]]:
-    """Return sprites with colours outside the palette that nearly all sprites share, and the size of that palette.
+    """Return sprites with colours outside the palette shared by nearly all sprites, and the palette's size.
 
-    Without a shared palette, return ([], 0).
+    Returns ([], 0) without a shared palette.
     """
     shared: Counter[int] = Counter()
     for part in sprite_slices(sprites.rgba, pixels=_BATCH_PIXELS):

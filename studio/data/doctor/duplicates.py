@@ -17,7 +17,7 @@ _OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes about pi
 
 
 def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
-    """Replace each sprite excluded by name by its first duplicate that is not excluded."""
+    """Replace sprites excluded by name with their first duplicate that is not excluded."""
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
         return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_out(name) else None
@@ -26,7 +26,7 @@ def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> Impo
 
 
 def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[str], bool]) -> ImportResult:
-    """Replace each sprite of a class with fewer than `minimum` sprites by its first duplicate in a larger class."""
+    """Replace sprites in classes below `minimum` sprites with their first duplicate in a larger class."""
     classes, labels = arranged.sprites.class_names, arranged.sprites.labels.tolist()
     pairs = zip(arranged.sprites.names, labels, strict=True)
     counts = Counter(classes[label] for name, label in pairs if not is_out(name))
@@ -40,9 +40,9 @@ def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[s
 
 
 def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
-    """Replace each unwanted sprite by its first wanted duplicate.
+    """Replace unwanted sprites with their first wanted duplicate.
 
-    why_not: takes a sprite's name and class; returns the issue of an unwanted sprite, or None.
+    why_not: takes a sprite's name and class; returns an issue for an unwanted sprite, else None.
     """
     names, classes = arranged.sprites.names, arranged.sprites.class_names
     labels = arranged.sprites.labels.tolist()
@@ -83,7 +83,7 @@ def _exchanged(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprite
 
 
 def _quarantine(arranged: ImportResult, substitutes: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
-    """Yield the issues of sprites that stay excluded, now as duplicates of the new sprite."""
+    """Yield issues for sprites that stay excluded; they are now duplicates of the substitute."""
     replaced = [one for one in arranged.duplicates if one.first in substitutes]
     duplicates = {(one.item.name, one.item.group): one for one in replaced}
     for item in arranged.quarantine:

@@ -45,7 +45,7 @@ MERGE_CLASSES = Fix("Merge these classes", {"merge_classes": True})
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """A group of files or sprites with the same problem. left_out: the import excluded them. advice: what it means."""
+    """Files or sprites with a common problem. left_out: excluded from the import. advice: what the problem means."""
 
     group: str
     items: tuple[ImportIssue, ...]
@@ -61,10 +61,10 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class SpritesChecked(Event):
-    """Results of the slower checks on imported sprites.
+    """Results from the slower checks on imported sprites.
 
-    items: like the notes of an import. looked_at: number of checked sprites, a sample of very large sets.
-    palette_colours: size of the palette that nearly all sprites share; 0 without one.
+    items: like the notes from an import. looked_at: number of checked sprites; large sets are sampled. palette_colours:
+    size of a palette shared by nearly all sprites, or 0.
     """
 
     json_type = "Examined"
@@ -128,7 +128,7 @@ def exclude_fix(names: Sequence[str], options: ImportOptions) -> Fix:
 
 
 def slice_fix(options: ImportOptions) -> Fix:
-    """Return a fix that slices each picture that looks like a sheet by its own grid."""
+    """Return a fix that slices pictures that look like sheets, using their own grids."""
     changes: Mapping[str, Value] = {"sheets": "grid", "tile": 0, "size": 0}
     return Fix("Slice into sprites", {name: to for name, to in changes.items() if getattr(options, name) != to})
 
@@ -194,7 +194,7 @@ def _shared_palette(items: Sequence[ImportIssue], case: _Case) -> Iterable[Fix]:
 
 # Settings that choose sprites; "Revert to the files" keeps them.
 _CHOICES = ("similar", "leave_out", "class_minimum", "merge_classes")
-_SLICING = "Each of these pictures holds several sprites. Slicing turns them into separate sprites."
+_SLICING = "Pictures with several sprites. Slice them into separate sprites."
 _TITLES = {
     "chosen": "excluded",
     "incomplete": "missing layer",
@@ -218,7 +218,7 @@ _TITLES = {
 }
 
 _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
-    "unreadable": ("These files are damaged, truncated, or not pictures. All other files were read.", None),
+    "unreadable": ("Damaged, truncated, or not a picture.", None),
     "unsupported": ("Unsupported file types. Save drawings as PNG; unpack archives.", None),
     "refused": ("Too large, or not a regular file (link, pipe or device).", None),
     "no access": (
@@ -247,7 +247,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "converted": ("These files have more than 8 bits per channel or are not RGB: colours may differ slightly.", None),
     "animation": ("Repeated frames were skipped, and very long animations were shortened.", None),
     "blend mode": ("Layers with an unknown blend mode were drawn in normal mode.", _exclude),
-    "incomplete": ("A layer is missing: its tiles are in another file.", _exclude),
+    "incomplete": ("A layer is missing: the tiles come from another file.", _exclude),
     "magenta ground": ("Programs without alpha use magenta (255, 0, 255) as transparent. A model would learn to draw "
                        "magenta.", Fix("Make magenta transparent", {"clear_magenta": True})),
     "sizes": ("These icons hold several sizes. The studio read the largest.", None),
@@ -256,7 +256,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "ambiguous numbers": ("A dot or comma in these numbers may separate decimals or thousands.", _decimal_marks),
     "split folders": ("Sibling folders named train, val and test are the splits of a data set, not classes. Sprites in "
                       "test are not used for training.", SPLITS_AS_CLASSES),
-    "test set": ("These sprites test the finished model. They are not trained on, unless there are no others.", None),
+    "test set": ("For testing the finished model. Not trained on, unless the folder has only test sprites.", None),
     "no classes": ("The label file is missing: put it beside this file to get classes.", None),
     "soft alpha": ("Semi-transparent pixels. If edges should be hard, remove semi-transparency: a model learns from "
                    "what you show it.", Fix("Remove semi-transparency", {"alpha_threshold": _HALF})),
@@ -274,7 +274,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
                      Fix("Reduce to 32 colours", {"colours_each": 32})),
     "near colours": ("Nearly identical colours, often from scaling.",
                      Fix("Merge similar colours", {"merge_colours": HARDLY_SEEN})),
-    "off palette": ("Nearly all sprites share a palette; these have other colours.", _shared_palette),
+    "off palette": ("Nearly all sprites share a palette; these use further colours.", _shared_palette),
     "outlier": ("Unlike all other sprites.", _exclude),
-    "wrong class": ("These look like sprites of another class.", _exclude),
+    "wrong class": ("May belong to another class.", _exclude),
 }  # fmt: skip

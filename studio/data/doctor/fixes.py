@@ -1,6 +1,6 @@
-"""Apply the options of an import to the sprites that were read: change pixels, exclude sprites, merge classes.
+"""Apply import options to the sprites from a reader: change pixels, exclude sprites, merge classes.
 
-The files and the cached import are never changed, so every option can be reverted.
+Files and the cached import stay unchanged, so every option can be reverted.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def exclusion_filter(names: str) -> Callable[[str], bool]:
 
 
 def unmatched_patterns(names: str, sprites: Iterable[str]) -> list[str]:
-    """Return the patterns of `names`, a text like ImportOptions.leave_out, that match none of `sprites`."""
+    """Return patterns in `names`, a text like ImportOptions.leave_out, that match no sprite."""
     known = list(sprites)
     plain = set(known)
     typed = [pattern for pattern in _patterns(names) if re.sub(r"\[(.)\]", r"\1", pattern) not in plain]
@@ -150,7 +150,7 @@ def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) ->
 
 
 def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
-    """Return the result of `change` for all sprites, or `rgba` itself for None."""
+    """Apply `change` to every sprite; without a change, return `rgba` itself."""
     if change is None:
         return rgba
     with contextlib.closing(ScratchBuffer(folder)) as result:
@@ -161,9 +161,9 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
 
 
 def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
-    """Return a function that merges the similar colours of these sprites; yields Progress.
+    """Return a function that merges similar colours; yields Progress.
 
-    distance: as in `merge_near_colours`. Rare colours of very large sets are not merged.
+    distance: as in `merge_near_colours`. In very large sets, rare colours stay unmerged.
     """
     colours, counts = extract_palette(_some_opaque(rgba), _EVERY_COLOUR)
     becomes = yield from merge_near_colours(colours[:, :3], counts, distance)
@@ -182,7 +182,7 @@ def near_colour_merger(rgba: Rgba, distance: float) -> Generator[Event, None, _C
 
 
 def _reduce_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    """Return a function that maps all sprites to the main colours of the set; None without a limit."""
+    """Return a function that maps every sprite to the set's dominant colours; None without a limit."""
     count = options.colours_all
     if not count:
         return None
@@ -200,7 +200,7 @@ def _map_all(rgba: Rgba, options: ImportOptions) -> _Change | None:
 
 
 def _reduce_each(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    """Return a function that reduces each sprite to its own main colours; None without a limit."""
+    """Return a function that reduces every sprite to its dominant colours; None without a limit."""
     count = options.colours_each
     if not count:
         return None
@@ -233,7 +233,7 @@ def _mapper(colours: Rgba) -> _Change:
 
 
 def _count_changed(before: Rgba, after: Rgba) -> NDArray[np.int64]:
-    """Return the number of changed pixels of each sprite: int64 [N]."""
+    """Count the changed pixels in each sprite: int64 [N]."""
     if before is after:
         return np.zeros(len(before), np.int64)
     changed = np.empty(len(before), np.int64)

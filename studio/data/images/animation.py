@@ -1,4 +1,4 @@
-"""Encoded frames of an animation, before they are composed."""
+"""Encoded frames from animations, not composed yet."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Disposal(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EncodedFrame:
-    """An encoded frame of an animation.
+    """An encoded frame from an animation.
 
-    data: a picture file of the same format with this frame only, as large as its area. left, top, width, height: its
-    area on the screen, in pixels. screen: (width, height) of the animation. over: blend with the pixels below; False
-    replaces them, alpha included. duration_ms: display time.
+    data: a picture file in the same format with only this frame, as large as its area. left, top, width, height: its
+    area on the screen, in pixels. screen: (width, height) for the whole animation. over: blend with the pixels below;
+    False replaces pixels and alpha. duration_ms: display time.
     """
 
     data: bytes

@@ -13,7 +13,7 @@ from studio.core.arrays import Rgba
 COMMON_SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 LARGE_PICTURE = COMMON_SIZES[-1]  # pixels; larger than any canvas, so hardly a single sprite
 _STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a sheet
-_MOSTLY = 0.75  # share of single sprites; the other pictures then count as sheets
+_MOSTLY = 0.75  # share of single sprites; then the other pictures count as sheets
 _ENOUGH = 0.9  # share of the pictures that a proposed canvas fits
 _PIXELS_AT_ONCE = 1 << 20
 OPAQUE = np.uint32(0xFF000000)  # alpha mask in the format of `as_uint32`
@@ -26,10 +26,10 @@ _FEWEST_CELLS = 4  # blocks in each direction; three blocks can be part of a dra
 
 
 def propose_canvas_size(sizes: Mapping[tuple[int, int], int]) -> int:
-    """Return the smallest common canvas that fits nine of ten pictures. sizes: counts by (width, height).
+    """Return the smallest common canvas for nine out of ten pictures. sizes: counts by (width, height).
 
-    Pictures too large for every canvas are ignored, and so are a few pictures that look like sheets of the others.
-    Returns the largest canvas if no picture is left.
+    Ignores pictures too large for every canvas, and a few pictures that look like sheets. Returns the largest canvas if
+    no picture is left.
     """
     fitting = {size: count for size, count in sizes.items() if max(size) <= COMMON_SIZES[-1]}
     middle = _holding(fitting, 0.5)
@@ -121,10 +121,10 @@ def upscaling_factor(rgba: Rgba) -> int:
 
 
 def undo_upscaling(rgba: Rgba, scale: int) -> Rgba:
-    """Return an upscaled sprite, uint8 [H, W, 4], at its original size; other sprites are returned unchanged.
+    """Return an upscaled sprite, uint8 [H, W, 4], at its original size; return other sprites unchanged.
 
-    scale: factor; 0 detects the factor, 1 changes nothing. If the borders are not whole blocks, the sprite is cropped
-    to its visible pixels.
+    scale: factor; 0 detects the factor, 1 changes nothing. Borders without whole blocks are cropped to the visible
+    pixels.
     """
     scale = scale or upscaling_factor(rgba)
     box = visible_bounds(rgba) if scale > 1 else None

@@ -1,7 +1,7 @@
-"""Decode one picture file to RGBA, uint8, with exact alpha. Errors of Pillow are handled only here.
+"""Decode a picture file to RGBA, uint8, with exact alpha. Only this module handles Pillow's errors.
 
-Colour profiles are ignored: pixel art means the numbers in the file. JPEG files are stripped of metadata and rotated as
-their EXIF entry says.
+Colour profiles are ignored: pixel art means the numbers in the file. JPEG metadata is removed, and JPEG pictures are
+rotated by their EXIF orientation.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def read_picture_bytes(file: SourceFile) -> bytes | None:
 
 
 def decode(data: bytes, suffix: str) -> Decoded:
-    """Decode the first picture in `data`. Raises UnreadableFile for any invalid data.
+    """Decode the first picture in `data`. Raises UnreadableFile for invalid data.
 
-    suffix: the file's suffix, in lower case with its dot. JPEG pictures are rotated as their EXIF entry says, as
-    viewers do; other kinds are not. Colour profiles are ignored.
+    suffix: the file's suffix, in lower case with its dot. Only JPEG pictures are rotated by their EXIF orientation.
+    Colour profiles are ignored.
     """
     header = read_header(data, suffix)
     sizes = 1
@@ -230,7 +230,7 @@ def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
 
 
 def _from_numbers(values: NDArray[np.generic], key: tuple[int, ...] | None) -> tuple[Rgba, str]:
-    """Convert grey values of 16 or 32 bits. Ranges of 8 bits, 16 bits and 0..1 are recognised; others are stretched."""
+    """Convert grey values with 16 or 32 bits. Detects ranges up to 1, 8 bits and 16 bits; stretches other ranges."""
     alpha = np.full(values.shape, 255, np.uint8)
     if key is not None:
         alpha[values == key[0]] = 0
@@ -279,7 +279,7 @@ def strip_metadata(data: bytes) -> tuple[bytes, bytes]:
 
 
 def apply_exif_orientation(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
-    """Rotate or mirror a picture as `exif` says; also return whether it was changed.
+    """Rotate or mirror a picture by the orientation in `exif`; also return whether the picture changed.
 
     Damaged EXIF changes nothing, unless the orientation entry is intact.
     """

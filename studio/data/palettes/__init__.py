@@ -1,1 +1,1 @@
-"""Palette file formats: each format is a plug-in in its own file. files.py selects a format, base.py is their base."""
+"""Palette file formats, one plug-in per file. files.py loads and saves palettes, base.py has the plug-in base."""

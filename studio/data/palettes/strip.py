@@ -18,7 +18,7 @@ _MOST_PIXELS = 1 << 20  # enough for the most colours in blocks of 16 x 16
 
 
 class PngStrip(PaletteFormat):
-    """Picture of a palette. Each colour counts once; transparent pixels are background. Written as a row of pixels."""
+    """Picture of a palette. Duplicate colours and transparent pixels are skipped. Written as a single row."""
 
     name = "strip"
     title = "picture of a palette"

@@ -65,7 +65,7 @@ def parse_hex(word: str, where: str) -> Colour:
 
 
 def format_hex(palette: Palette) -> list[str]:
-    """Format each colour as 'be4a2f', or as 'be4a2f80' if its alpha is below 255."""
+    """Format colours as 'be4a2f', or with alpha below 255 as 'be4a2f80'."""
     return [bytes(colour[: 3 if colour[3] == 255 else 4]).hex() for colour in palette.colours.tolist()]
 
 

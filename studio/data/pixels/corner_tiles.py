@@ -1,7 +1,7 @@
-"""Sets of 16 corner tiles (Wang tiles by corners): each corner of a tile has one of two terrains.
+"""Sets of 16 corner tiles (Wang tiles by corners): every corner has one of two terrains.
 
-The 16 tiles form a 4 x 4 picture that repeats seamlessly and holds each tile once (a de Bruijn torus). Pixels near a
-tile border are tied to the pixels of all tiles that may lie there, so any tiles with equal corners fit together.
+The tiles form a 4 x 4 picture that repeats seamlessly and contains every tile once (a de Bruijn torus). Pixels near a
+tile border are tied across all tiles that may meet at this border, so tiles with equal corners fit together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CORNERS = np.array([[1, 1, 1, 0], [1, 1, 0, 1], [0, 1, 0, 0], [1, 0, 0, 0]], bo
 
 
 def corner_kinds() -> NDArray[np.bool_]:
-    """Return whether each corner of each tile, row by row, has the second terrain: bool [16, 4].
+    """Return which corners have the second terrain, tile by tile: bool [16, 4].
 
     Order: upper left, upper right, lower left, lower right.
     """

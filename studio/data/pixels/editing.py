@@ -123,7 +123,7 @@ class SavedEdit:
     source: str = ""
 
     def is_same_sprite(self, other: SavedEdit) -> bool:
-        """Whether both are edits of the same sprite, judged by size, name, class and source."""
+        """Whether both edit the same sprite, judged by size, name, class and source."""
         same_size = len(self.edit.sprite) == len(other.edit.sprite)
         return same_size and (self.name, self.class_name, self.source) == (other.name, other.class_name, other.source)
 
@@ -161,17 +161,17 @@ class EditHistory:
         return True
 
     def open(self, kept: SavedEdit) -> None:
-        """Switch to another sprite, as a step that can be undone."""
+        """Switch to another sprite; `undo` switches back."""
         self._past = [*self._past, self.now][-_MOST_STEPS:]
         self._future = []
         self.now = kept
 
     def undo_state(self) -> SavedEdit | None:
-        """Return the state that `undo` would restore; None without one."""
+        """Return the state that `undo` would restore, or None."""
         return self._past[-1] if self._past else None
 
     def redo_state(self) -> SavedEdit | None:
-        """Return the state that `redo` would restore; None without one."""
+        """Return the state that `redo` would restore, or None."""
         return self._future[-1] if self._future else None
 
     def undo(self) -> None:

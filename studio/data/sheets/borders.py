@@ -1,8 +1,8 @@
 """Measure, from the pixels, where tiles may begin along one side of a sheet.
 
-Few pixels touch across a border between tiles, and fewer touching pixels have the same colour: sprites end there, and
-both sides show different sprites. A tile size is likely if this holds at each of its borders and seldom elsewhere, and
-if each tile resembles the next, like frames of an animation.
+Few pixels touch across a border between tiles, and fewer have equal colours, because different sprites meet there. A
+tile size is likely if few pixels touch at all its borders, more touch elsewhere, and tiles resemble their neighbours,
+like frames in an animation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IN_SPRITES = np.array([0.03, 0.13, 0.24, 0.60])
 _FEWEST = 0.05  # quantile of touching pixels, typical at borders
 _PARTING = 0.25  # share of usual touching pixels; without fewer, only colours separate tiles
 _LEAST_EVIDENCE = -6.0  # least evidence: no resemblance can compensate
-_RESEMBLANCE = 10.0  # evidence if all pixels match at one distance and none at others
+_RESEMBLANCE = 10.0  # evidence if pixels match at one distance only
 _MOST_RESEMBLANCE = 4.0
 _LINES_COMPARED = 64
 _DISTANCES = 24  # number of distances for comparison
@@ -54,7 +54,7 @@ Ints = NDArray[np.int64]
 
 
 class SideLines:
-    """The rows of a picture, or its columns: uint32 [n, m]. filled: bool [n, m], the pixels that are not background."""
+    """A picture's rows, or its columns: uint32 [n, m]. filled: bool [n, m], foreground pixels."""
 
     def __init__(self, pixels: Pixels, filled: Mask) -> None:
         content = np.flatnonzero(filled.any(axis=1))

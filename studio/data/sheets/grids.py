@@ -130,7 +130,7 @@ def _resemblance(grid: SheetGrid, down: SideLines, across: SideLines) -> float:
 
 
 def _weighed(grid: SheetGrid, score: float, down: SideLines, across: SideLines) -> GridCandidate:
-    """Return a candidate with the evidence of its borders alone, independent of its numbers."""
+    """Return a candidate with the evidence from its borders alone."""
     alike = _resemblance(grid, down, across)
     evidence = parted = alike
     for lines, start, size in ((down, grid.top, grid.tile_height), (across, grid.left, grid.tile_width)):

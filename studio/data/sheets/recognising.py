@@ -46,11 +46,11 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # largest support, log-odds, of equal tiles 
 
 @dataclass(frozen=True, slots=True)
 class SheetCandidate:
-    """A possible grid of a picture. sprites: number of tiles with foreground.
+    """A possible grid for a picture. sprites: number of tiles with foreground.
 
-    score: log-odds against other grids of the picture. sheet: log-odds that the picture is a sheet. strip: the grid has
-    a single row or column; one side of its tiles is a side of the picture and may include margins. rest: width and
-    height in pixels of the strips behind the last tiles, `right` and `below` of GridCells.
+    score: log-odds against other grids for this picture. sheet: log-odds that the picture is a sheet. strip: the grid
+    has a single row or column; one tile side is then a side of the picture and may include margins. rest: width and
+    height in pixels of the strips behind the last tiles, `right` and `below` in GridCells.
     """
 
     grid: SheetGrid
@@ -225,7 +225,7 @@ def _prior(height: int, width: int) -> float:
 
 
 class _Votes:
-    """Votes of pictures that are certainly sheets: counts of tile sizes, and of tile widths and heights."""
+    """Votes from pictures that are certainly sheets: counts for tile sizes, widths and heights."""
 
     def __init__(self, sure: Iterable[SheetCandidate]) -> None:
         self._tiles: Counter[tuple[int, int, bool]] = Counter()
@@ -234,9 +234,9 @@ class _Votes:
             self._count(one, 1)
 
     def support(self, one: SheetCandidate, own: SheetCandidate | None) -> float:
-        """Return the log-odds for a grid from the votes of other pictures. own: this picture's own vote.
+        """Return the log-odds for a grid from other pictures' votes. own: this picture's vote.
 
-        The height of a strip's tiles says nothing about tiles in rows: it may be the height of the page.
+        A strip's tile height does not count for tiles in rows: the height may come from the page.
         """
         if own is not None:
             self._count(own, -1)
@@ -255,7 +255,7 @@ class _Votes:
 
 
 def vote_on_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
-    """Return the grid of each picture that is a sheet. seen: candidates of each picture, by file number."""
+    """Decide by vote which pictures are sheets; return their grids. seen: candidates by file number."""
     first = {number: one for number, several in seen.items() if (one := _certain_grid(several)) is not None}
     votes = _Votes(first.values())
     sheets = {}
@@ -283,7 +283,7 @@ def _lowest_score(one: SheetCandidate) -> float:
 
 
 def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """Return the best grid of a picture that the user calls a sheet; None if no grid is likely."""
+    """Return the best grid for a picture that the user calls a sheet, or None if unlikely."""
     best = next(iter(several), None)
     if best is None or best.grid.confidence < _LEAST_CONFIDENCE or best.score < _lowest_score(best) or best.sheet < 0:
         return None
@@ -291,5 +291,5 @@ def most_likely_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None
 
 
 def _certain_grid(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """Return the best grid of a picture that is certainly a sheet, else None."""
+    """Return a picture's best grid if the picture is certainly a sheet, else None."""
     return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

@@ -16,8 +16,8 @@ from studio.data.options import MAX_SHEET_SPRITES, ImportOptions, SheetGrid
 from studio.data.sheets.cells import SummedAreaTable, find_cells
 from studio.data.sheets.grids import background_pixel
 
-_FEWEST_PIXELS = 6  # of a sprite; fewer are a spark of the sprite beside, or dirt
-_NEAR = 4  # largest distance of a spark to the box of its sprite, in pixels
+_FEWEST_PIXELS = 6  # smaller components are sparks or dirt
+_NEAR = 4  # pixels between a spark and the box of its sprite, at most
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,7 +77,7 @@ def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
 
 
 def _by_grid(rgba: Rgba, grid: SheetGrid) -> Iterator[tuple[int, str, Rgba]]:
-    """Yield row, part name and pixels of each tile; nothing if only one tile fits."""
+    """Yield row, part name and pixels for each tile; nothing for a single tile."""
     if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
     for row, column, tile in slice_grid(rgba, grid):
@@ -183,7 +183,10 @@ def _with_sparks(parts: _Components) -> _Components:
 
 
 def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
-    """Yield row and number of each component. A row: components whose middle is above the bottom of its highest one."""
+    """Yield row number and component number in reading order.
+
+    A row contains components with their middle above the bottom of the row's first component.
+    """
     rows: list[list[int]] = []
     for number in np.lexsort((-parts.boxes[:, 3], parts.boxes[:, 1])).tolist():
         if not parts.pixels[number]:

@@ -28,11 +28,11 @@ MOST_COMPARED = 100_000  # sprites; larger sets are grouped by file only
 _ANIMATION = 32  # sprites; longest usual animation in a sheet, always allowed as a group
 _LONGEST_ANIMATION = 256  # frames; files with more are not animations
 _RUN = 8  # sprites; length of most animations in a sheet
-_LARGEST_SHARE = 0.1  # largest share of its class that a group may have
+_LARGEST_SHARE = 0.1  # largest group, as a share of the class
 _SHORTEST_CUT = 4  # sprites; shorter chains of near duplicates are never cut
 _BATCH_SIZE = 256  # sprites
 _FEWEST_COLOURS = 3  # of a drawing; with fewer colours, equal shapes mean little
-_PIXELS_PER_COLOUR = 2  # average; with fewer, any picture would be a recolour of any other
+_PIXELS_PER_COLOUR = 2  # average; fewer would match unrelated pictures
 _MOST_FILES = 50  # cache files
 _VERSION = 1  # increase when the search changes
 _NAME = "twins-*.npz"
@@ -52,11 +52,11 @@ class NearDuplicates:
 
 
 def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
-    """Return the group of each sprite by its file: int64 [N].
+    """Group sprites by file; return the group of each sprite: int64 [N].
 
-    first: int64 [N], index of the first sprite of the same file. is_of_sheet: bool [N], whether the file is a sheet.
-    labels: int64 [N], classes. A sheet with more than a tenth of its class is split into runs of eight sprites, to
-    leave enough for validation; animations with too many frames are split as well.
+    first: int64 [N], index of the file's first sprite. is_of_sheet: bool [N], whether the file is a sheet. labels:
+    int64 [N], classes. A sheet with more than a tenth of a class is split into runs of eight sprites, to leave enough
+    sprites for validation. Very long animations are split, too.
     """
     groups, sizes = first.copy(), np.bincount(first, minlength=len(first))
     counts = np.bincount(labels)[labels] if len(labels) else labels
@@ -68,11 +68,11 @@ def groups_by_file(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray
 
 
 def group_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
-    """Return the sprites with near duplicates in one group; yields Progress.
+    """Put near duplicates into one group; return the regrouped sprites. Yields Progress.
 
-    Sprites of a file already share a group (see `groups_by_file`). Groups of copies are joined first, then groups of
-    sprites that differ in a few pixels, most similar first. No group grows beyond a tenth of its class: a long chain of
-    near duplicates is cut at its weakest link. cache_dir: folder where the pairs are stored for later calls.
+    Sprites from a file already share a group (see `groups_by_file`). Copies are joined first, then sprites that differ
+    in a few pixels, most similar first. No group grows beyond a tenth of its class: long chains are cut at the weakest
+    link. cache_dir: folder where the pairs are stored for later calls.
     """
     groups = _Groups(sprites)
     if len(sprites) <= MOST_COMPARED:
@@ -148,7 +148,7 @@ class _Groups:
                 self._parent[high], self._sizes[low] = low, size
 
     def numbers(self) -> NDArray[np.int64]:
-        """Return the group of each sprite, the index of its first member: int64 [N]."""
+        """Return each sprite's group, named by its first member: int64 [N]."""
         return np.array([self._root(index) for index in range(len(self._parent))], np.int64)
 
     def _root(self, index: int) -> int:
@@ -181,9 +181,9 @@ def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
 
 
 def _drawing_digest(pixels: NDArray[np.uint32]) -> bytes | None:
-    """Return a digest of a sprite, uint32 [S, S], that its recolours, mirror images and moved copies share.
+    """Return a digest of a sprite, uint32 [S, S], shared by recoloured, mirrored and moved copies.
 
-    Colours are numbered in order of appearance. None for sprites with too few or too many colours.
+    Numbers colours by first appearance. None for sprites with too few or too many colours.
     """
     seen = pixels != 0
     rows, columns = np.flatnonzero(seen.any(1)), np.flatnonzero(seen.any(0))
@@ -199,7 +199,7 @@ def _drawing_digest(pixels: NDArray[np.uint32]) -> bytes | None:
 
 
 def _digest(number: NDArray[np.int64]) -> bytes:
-    """Return a digest of colour numbers [h, w], 0 for transparent, renumbered in order of appearance."""
+    """Return a digest of colour numbers [h, w], 0 for transparent, renumbered by first appearance."""
     flat = np.ascontiguousarray(number).ravel()
     used, first = np.unique(flat, return_index=True)
     rank = np.zeros(int(used[-1]) + 1, np.int64)

@@ -1,8 +1,8 @@
 """Find sprites that differ in a few pixels, are moved by a pixel, or are mirrored.
 
-A 112-bit hash tells how brightness and coverage change between neighbouring cells of an 8 x 8 grid (a difference hash,
-after N. Krawetz 2013), once the sprite is centred. Similar hashes are neighbours in one of seven sorted lists; the
-pixels of these pairs are then compared.
+A 112-bit difference hash (after N. Krawetz 2013) describes how brightness and coverage change between neighbouring
+cells in an 8 x 8 grid over the centred sprite. Seven sorted lists bring similar hashes together; their sprites are then
+compared by pixels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST_STEP = 3  # levels, 0 to 255; cells with larger differences count as diff
 _BYTES = 14  # bytes of a hash
 _NEIGHBOURS = 8  # compared in each sorted list
 _FARTHEST_BITS = 16
-_MOST_CHANGED = 0.04  # share of visible pixels; more is another drawing
+_MOST_CHANGED = 0.04  # share of visible pixels; above, drawings differ
 _LEAST_DIFFERENCE = 12  # least difference of a premultiplied channel; higher, and all dark floors would match
 _PAIRS_AT_ONCE = 512  # pairs in a batch of the quick comparison
 _ROWS_COMPARED = 4  # evenly spread rows for the quick comparison
@@ -75,7 +75,7 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, SimilarPairs]:
 
 
 def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
-    """Return the hashes of each sprite and of its mirror image: uint8 [2, N, 14]."""
+    """Compute hashes for all sprites and their mirror images: uint8 [2, N, 14]."""
     found = np.zeros((2, len(rgba), _BYTES), np.uint8)
     for part in sprite_slices(rgba):
         level = _level(centred(rgba[part]))
@@ -151,9 +151,9 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
 
 
 def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Event, None, NDArray[np.int64]]:
-    """Return the candidates that may be similar, judged by a few rows of one channel.
+    """Drop candidate pairs that differ too much in a few rows and one channel.
 
-    Reads only these pixels. No similar pair is lost: a difference in these rows is a difference of the sprites.
+    Reads only these pixels. Never drops a similar pair: a difference in these rows is a difference between the sprites.
     """
     size = rgba.shape[1]
     rows = np.unique(np.linspace(0, size - 1, _ROWS_COMPARED + 2)[1:-1].round().astype(np.int64))

@@ -1,4 +1,4 @@
-"""Cache of imports, so that opening an unchanged folder again reads no files."""
+"""Cache for imports: opening an unchanged folder again reads no files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from studio.data.store import packed
 
 _VERSION = 12  # increase when imports of the same files change
 _MOST_ENTRIES = 20
-_MOST_BYTES = 2 << 30  # of all entries except the newest, whose sprites may be mapped
+_MOST_BYTES = 2 << 30  # total without the newest entry, which may be mapped
 _PROGRESS_EVERY = 4096  # files
 _NAME = "import-*.safetensors"
 
@@ -103,7 +103,7 @@ def _duplicates_from(rows: Sequence[tuple[Sequence[str], int, str, Sequence[floa
 
 
 def _evict(newest: Path) -> None:
-    """Remove the entries that were not used for longest, beyond the limits; another studio may do the same."""
+    """Remove the least recently used entries beyond the limits; other studios may do so at the same time."""
     entries: list[tuple[float, int, Path]] = []
     for path in newest.parent.glob(_NAME):
         with contextlib.suppress(OSError):

@@ -56,7 +56,7 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
 
 
 def save_in_slices(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
-    """Generator version of `save`: yields the number of hashed, then of written sprites. Close it to cancel."""
+    """Generator version of `save`: yields the number of sprites hashed, then written. Close it to cancel."""
     if sprites.rgba.nbytes > scratch.MEMORY_LIMIT:
         scratch.check_free_space(scratch.writable_folder(path.parent), sprites.rgba.nbytes)
     yield from sprites.compute_fingerprint()
@@ -221,7 +221,7 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
 
 
 def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> tuple[NDArray[np.uint8], int]:
-    """Return a view of an array's bytes as uint8 in its shape, the last axis in bytes, and its offset.
+    """Return a view of an array's bytes, uint8 in the array's shape with the last axis in bytes, and its offset.
 
     The header is not trusted: dtype, shape and offsets must match each other and the file.
     """
