@@ -1,4 +1,4 @@
-"""Menus, shortcuts and the navigation rail, and the commands behind them that need no page."""
+"""The menus with their shortcuts, the navigation rail, and commands that need no page."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 PAGES = ("sprites", "train", "generate", "runs", "lab")
 _TIPS = {
-    "sprites": "What the model will learn from.",
-    "train": "Train a model on the sprites and watch it learn.",
-    "generate": "Make new sprites with a model, or let it name yours.",
-    "runs": "Everything that was ever trained.",
-    "lab": "Experiments with training itself, on your sprites and devices.",
+    "sprites": "Open and check the training sprites.",
+    "train": "Train a model and watch its progress.",
+    "generate": "Generate sprites, or predict classes.",
+    "runs": "All trained models.",
+    "lab": "Experiments with training, on your sprites and devices.",
 }
-_SCHEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
+_SCHEMES = (("system", "Follow system"), ("light", "Light"), ("dark", "Dark"))
 
 
 class Menus(QObject):
-    """Fills a menu bar. The window connects the actions that need a page; the others act on the session themselves.
+    """Fills the menu bar. Actions that need a page are connected by the window.
 
-    page_wanted: a page's name. recent_chosen: a folder. scheme_chosen: 'system', 'light' or 'dark'.
+    page_requested: name of a page. recent_chosen: path of a folder. scheme_chosen: 'system', 'light' or 'dark'.
     """
 
     page_requested = Signal(str)
@@ -47,11 +47,11 @@ class Menus(QObject):
         self._session = session
         self.open_folder = self._action("Open folder…", "Ctrl+O", "folder")
         self.open_files = self._action("Open files…")
-        self.open_demo = self._action("Open the demo sprites")
+        self.open_demo = self._action("Open demo sprites")
         self.save = self._action("Save sprites…", "Ctrl+S", "save")
         self.export = self._action("Export model…", "Ctrl+E", "export")
-        self.verify = self._action("Check a saved file…")
-        self.saves_details = self._action("Note in saved pictures how they were made")
+        self.verify = self._action("Verify file…")
+        self.saves_details = self._action("Write generation details into saved images")
         self.saves_details.setCheckable(True)
         self.saves_details.setChecked(session.settings.saves_details())
         self.quit = self._action("Quit", "Ctrl+Q")
@@ -61,37 +61,37 @@ class Menus(QObject):
         self.start = self._action("Start", "Ctrl+R", "play")
         self.pause = self._action("Pause\tSpace", "", "pause")
         self.stop = self._action("Stop", "Ctrl+.", "stop")
-        self.checkpoint = self._action("Save the model now")
-        self.watch = self._action("Watch a run's folder…")
-        self.notifies = self._action("Notify me when a run ends")
+        self.checkpoint = self._action("Save checkpoint")
+        self.watch = self._action("Watch run folder…")
+        self.notifies = self._action("Notify when a run ends")
         self.notifies.setCheckable(True)
         self.notifies.setChecked(session.settings.notifies())
         self.help = self._action("First steps and shortcuts", "F1")
-        self.runs_folder = self._action("Open the runs' folder")
-        self.logs_folder = self._action("Open the folder of logs")
+        self.runs_folder = self._action("Show runs folder")
+        self.logs_folder = self._action("Show logs")
         self._recent = QMenu("Open recent", bar)
-        self._recent.aboutToShow.connect(self._fill_recent)
-        self._recent.triggered.connect(self._choose_recent)
+        self._recent.aboutToShow.connect(self._on_recent_about_to_show)
+        self._recent.triggered.connect(self._on_recent_triggered)
         self._themes = QActionGroup(self)
-        self._themes.triggered.connect(self._choose_scheme)
+        self._themes.triggered.connect(self._on_scheme_triggered)
         self._pages = QActionGroup(self)
-        self._pages.triggered.connect(self._choose_page)
-        self._page: Page | None = None  # on show
+        self._pages.triggered.connect(self._on_page_triggered)
+        self._page: Page | None = None  # the shown page
         self._fill()
-        self.undo.triggered.connect(self._undo)
-        self.redo.triggered.connect(self._redo)
+        self.undo.triggered.connect(self._on_undo)
+        self.redo.triggered.connect(self._on_redo)
         self.stop.triggered.connect(session.training.stop)
         self.checkpoint.triggered.connect(session.training.save_now)
-        self.saves_details.toggled.connect(self._tell_source)
-        self.notifies.toggled.connect(self._notify)
+        self.saves_details.toggled.connect(self._on_saves_details_toggled)
+        self.notifies.toggled.connect(self._on_notifies_toggled)
         session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
 
     @Slot()
     def refresh(self) -> None:
-        """Enable what can be done now, and say what it would undo."""
-        undone, redone = self._steps()
+        """Enable the available actions and show what Undo and Redo would change."""
+        undone, redone = self._step_titles()
         for action, words, step in ((self.undo, "Undo", undone), (self.redo, "Redo", redone)):
             _enable(action, "" if step else f"Nothing to {words.lower()}.")
             action.setText(f"{words}: {step}" if step else words)
@@ -99,34 +99,34 @@ class Menus(QObject):
         busy = "Stop the current training first." if training.owns_run() else ""
         _enable(self.start, busy)
         _enable(self.pause, training.why_no_pause())
-        self.pause.setText("Go on\tSpace" if training.state == "paused" else "Pause\tSpace")
+        self.pause.setText("Resume\tSpace" if training.state == "paused" else "Pause\tSpace")
         _enable(self.stop, training.why_no_stop())
-        _enable(self.checkpoint, "" if training.state == "training" else "No run is being trained.")
+        _enable(self.checkpoint, "" if training.state == "training" else "No training is running.")
         _enable(self.watch, busy)
 
-    def follow(self, page: Page) -> None:
-        """This page is on show: Undo is for it, if it has one of its own."""
+    def set_page(self, page: Page) -> None:
+        """Set the shown page, which Undo belongs to if the page has an undo."""
         self._page = page
         self.refresh()
 
-    def _undoing(self) -> Page | None:
-        """The page on show, if it has an undo of its own; else what was done to the open sprites is undone."""
+    def _undo_page(self) -> Page | None:
+        """Return the shown page if it has an undo; None: Undo changes the import of the open sprites."""
         return self._page if self._page is not None and self._page.has_undo else None
 
-    def _steps(self) -> tuple[str, str]:
-        """What would be undone, and what done again; empty for nothing."""
-        page, opened = self._undoing(), self._session.open_sprites.opened
+    def _step_titles(self) -> tuple[str, str]:
+        """Return the titles of the undo and redo steps; empty for none."""
+        page, opened = self._undo_page(), self._session.open_sprites.opened
         if page is not None:
             return page.undo_title(), page.redo_title()
         return "".join(step.title for step in opened.past[-1:]), "".join(step.title for step in opened.future[:1])
 
     @Slot()
-    def _undo(self) -> None:
-        (self._undoing() or self._session.open_sprites).undo()
+    def _on_undo(self) -> None:
+        (self._undo_page() or self._session.open_sprites).undo()
 
     @Slot()
-    def _redo(self) -> None:
-        (self._undoing() or self._session.open_sprites).redo()
+    def _on_redo(self) -> None:
+        (self._undo_page() or self._session.open_sprites).redo()
 
     def _fill(self) -> None:
         file = self._bar.addMenu("&File")
@@ -141,7 +141,7 @@ class Menus(QObject):
         edit.addActions([self.undo, self.redo])
         training = self._bar.addMenu("&Training")
         for menu in (edit, training):
-            menu.setToolTipsVisible(True)  # a tool tip says why its entry is disabled
+            menu.setToolTipsVisible(True)  # tool tips say why an action is disabled
         training.addActions([self.start, self.pause, self.stop, self.checkpoint, self.watch])
         training.addSeparator()
         training.addAction(self.notifies)
@@ -151,14 +151,14 @@ class Menus(QObject):
             action.setData(name)
             view.addAction(self._pages.addAction(action))
         view.addSeparator()
-        look = view.addMenu("Look")
+        themes = view.addMenu("Theme")
         chosen = self._session.settings.scheme()
         for name, words in _SCHEMES:
             action = self._action(words)
             action.setData(name)
             action.setCheckable(True)
             action.setChecked(name == chosen)
-            look.addAction(self._themes.addAction(action))
+            themes.addAction(self._themes.addAction(action))
         self._bar.addMenu("&Help").addActions([self.help, self.runs_folder, self.logs_folder])
 
     def _action(self, words: str, keys: str = "", icon: str = "") -> QAction:
@@ -170,31 +170,31 @@ class Menus(QObject):
         return action
 
     @Slot(bool)
-    def _tell_source(self, tells: bool) -> None:
-        self._session.settings.set_saves_details(tells)
+    def _on_saves_details_toggled(self, saves: bool) -> None:
+        self._session.settings.set_saves_details(saves)
 
     @Slot(bool)
-    def _notify(self, notifies: bool) -> None:
-        self._session.settings.notify(notifies)
+    def _on_notifies_toggled(self, notifies: bool) -> None:
+        self._session.settings.set_notifies(notifies)
 
     @Slot()
-    def _fill_recent(self) -> None:
+    def _on_recent_about_to_show(self) -> None:
         self._recent.clear()
         for path in self._session.settings.recent():
             self._recent.addAction(path).setData(path)
         if self._recent.isEmpty():
-            self._recent.addAction("No folder was opened yet").setEnabled(False)
+            self._recent.addAction("No recent folders").setEnabled(False)
 
     @Slot(QAction)
-    def _choose_recent(self, action: QAction) -> None:
+    def _on_recent_triggered(self, action: QAction) -> None:
         self.recent_chosen.emit(action.data())
 
     @Slot(QAction)
-    def _choose_scheme(self, action: QAction) -> None:
+    def _on_scheme_triggered(self, action: QAction) -> None:
         self.scheme_chosen.emit(action.data())
 
     @Slot(QAction)
-    def _choose_page(self, action: QAction) -> None:
+    def _on_page_triggered(self, action: QAction) -> None:
         self.page_requested.emit(action.data())
 
 
@@ -205,7 +205,7 @@ def _enable(action: QAction, reason_against: str) -> None:
 
 
 class NavigationRail(QFrame):
-    """chosen: the name of the page that the user wants."""
+    """The bar of buttons that switch pages. chosen: name of the clicked page."""
 
     chosen = Signal(str)
 
@@ -222,23 +222,23 @@ class NavigationRail(QFrame):
             button.setCheckable(True)
             self._group.addButton(button, number)
             self._buttons[name] = button
-        self._group.idClicked.connect(self._choose)
+        self._group.idClicked.connect(self._on_clicked)
         self.setLayout(factory.column(*self._buttons.values(), 1, margin=factory.GRID))
         theme.set_role(self, "")
 
     def show_page(self, name: str) -> None:
-        """Mark a page as the one on show."""
+        """Check the button of a page."""
         self._buttons[name].setChecked(True)
 
     @Slot(int)
-    def _choose(self, number: int) -> None:
+    def _on_clicked(self, number: int) -> None:
         self.chosen.emit(PAGES[number - 1])
 
 
 class Commands(QObject):
-    """What the menus ask for and no page is needed for. open_wanted: the paths of sprites to open, a list.
+    """Executes menu actions that need no page.
 
-    watched: a run is watched.
+    open_requested: (list of Path) open these files. watched: the window follows a run of another process.
     """
 
     open_requested = Signal(object)
@@ -249,21 +249,21 @@ class Commands(QObject):
         self._window = window
         self._session = session
         self._theme = theme
-        menus.recent_chosen.connect(self._open_recent)
-        menus.scheme_chosen.connect(self._set_scheme)
-        menus.open_folder.triggered.connect(self._ask_for_folder)
-        menus.open_files.triggered.connect(self._ask_for_files)
-        menus.open_demo.triggered.connect(self._open_demo)
+        menus.recent_chosen.connect(self._on_recent_chosen)
+        menus.scheme_chosen.connect(self._on_scheme_chosen)
+        menus.open_folder.triggered.connect(self._on_open_folder)
+        menus.open_files.triggered.connect(self._on_open_files)
+        menus.open_demo.triggered.connect(self._on_open_demo)
         menus.pause.triggered.connect(self.toggle_pause)
-        menus.watch.triggered.connect(self._watch)
-        menus.help.triggered.connect(self._show_help)
-        menus.verify.triggered.connect(self._verify)
-        menus.runs_folder.triggered.connect(self._open_runs_folder)
-        menus.logs_folder.triggered.connect(self._open_logs_folder)
+        menus.watch.triggered.connect(self._on_watch)
+        menus.help.triggered.connect(self._on_help)
+        menus.verify.triggered.connect(self._on_verify)
+        menus.runs_folder.triggered.connect(self._on_runs_folder)
+        menus.logs_folder.triggered.connect(self._on_logs_folder)
 
     @Slot()
     def toggle_pause(self) -> None:
-        """Pause the training, or go on with it."""
+        """Pause the training, or resume it."""
         training = self._session.training
         if training.state == "paused":
             training.resume()
@@ -271,53 +271,53 @@ class Commands(QObject):
             training.pause()
 
     @Slot()
-    def _ask_for_folder(self) -> None:
+    def _on_open_folder(self) -> None:
         path = dialogs.choose_folder(self._window, self._session.settings, "Open a folder of sprites")
         if path is not None:
             self.open_requested.emit([path])
 
     @Slot()
-    def _ask_for_files(self) -> None:
+    def _on_open_files(self) -> None:
         paths = dialogs.choose_files(self._window, self._session.settings, "Open sprites")
         if paths:
             self.open_requested.emit(paths)
 
     @Slot()
-    def _verify(self) -> None:
-        path = dialogs.choose_file(self._window, self._session.settings, "Check an exported model or a saved picture")
+    def _on_verify(self) -> None:
+        path = dialogs.choose_file(self._window, self._session.settings, "Verify an exported model or a saved image")
         if path is not None:
             VerifyDialog(self._session, path, self._window).open()
 
     @Slot()
-    def _watch(self) -> None:
-        path = dialogs.choose_folder(self._window, self._session.settings, "Watch the run in a folder")
+    def _on_watch(self) -> None:
+        path = dialogs.choose_folder(self._window, self._session.settings, "Watch run folder")
         if path is not None:
             self._session.watch(path)
             self.watched.emit()
 
     @Slot()
-    def _open_demo(self) -> None:
+    def _on_open_demo(self) -> None:
         self.open_requested.emit([paths.demo_sprites()])
 
     @Slot(str)
-    def _open_recent(self, path: str) -> None:
+    def _on_recent_chosen(self, path: str) -> None:
         self.open_requested.emit([Path(path)])
 
     @Slot(str)
-    def _set_scheme(self, scheme: Scheme) -> None:
+    def _on_scheme_chosen(self, scheme: Scheme) -> None:
         self._session.settings.set_text("scheme", scheme)
         self._theme.set_scheme(scheme)
 
     @Slot()
-    def _show_help(self) -> None:
+    def _on_help(self) -> None:
         HelpDialog(self._window).open()
 
     @Slot()
-    def _open_runs_folder(self) -> None:
+    def _on_runs_folder(self) -> None:
         _open_folder(paths.runs())
 
     @Slot()
-    def _open_logs_folder(self) -> None:
+    def _on_logs_folder(self) -> None:
         _open_folder(paths.logs())
 
 

@@ -1,4 +1,4 @@
-"""The application: session and window, signals of the system, uncaught errors, garbage collection."""
+"""The application: session, window, operating system signals, uncaught errors and garbage collection."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from studio.app.window import Window
 from studio.core import paths
 from studio.core.process import detach_lost_terminal, termination_signals
 
-# The name of the desktop entry in assets/desktop: by it desktops know whose windows these are, and with which icon.
+# The name of the desktop entry in assets/desktop; desktops use it to find the name and the icon of the window.
 DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
-_SWITCH_S = 0.0005  # the window's thread waits so long for another each time it needs the interpreter, not 5 ms
-_COLLECT_MS = 50  # more seldom, and a young generation has become so large that walking it is felt
+_SWITCH_S = 0.0005  # interpreter switch interval; with 5 ms the window would wait noticeably for workers
+_COLLECT_MS = 50  # with a longer interval, collecting a large young generation would be noticeable
 
 
 class Studio(QObject):
-    """Window and session, put together; everything slow begins after the first paint."""
+    """Creates session and window. Slow work starts after the first paint."""
 
     def __init__(self, app: QApplication, demo: bool = False, sprites: Sequence[Path] = ()) -> None:
         super().__init__()
@@ -49,19 +49,19 @@ class Studio(QObject):
         self._interrupt = Interrupt(self)
         self.session = Session(settings, self)
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
-        self._notifier, self._wakefulness = system_notifier(self), SleepInhibitor(self.session.training, self)
+        self._notifier, self._sleep_inhibitor = system_notifier(self), SleepInhibitor(self.session.training, self)
         self.announcer = RunAnnouncer(self.session.training, settings, self.window, self._notifier)
         self.session.queue.emptied.connect(self.announcer.on_queue_emptied)
         self.session.catalog.ready.connect(self._collector.begin)
-        self.session.job_queue.failed.connect(self._collector.begin)  # perhaps there will be no engine
+        self.session.job_queue.failed.connect(self._collector.begin)  # torch may have failed to load
         self.session.open_sprites.progressed.connect(self._collector.skip_oldest)
-        self.session.open_sprites.ended.connect(self._settle)
+        self.session.open_sprites.ended.connect(self._on_import_ended)
         self._errors.happened.connect(self.window.notices.show_failure)
         self._interrupt.happened.connect(self.window.close_guard.force_close)
-        self.window.painted.connect(self._open)
+        self.window.painted.connect(self._on_painted)
 
     def run(self) -> int:
-        """Show the window until it is closed."""
+        """Show the window, run the event loop and return the exit code."""
         self._errors.install()
         self._interrupt.install()
         self.window.show()
@@ -70,18 +70,18 @@ class Studio(QObject):
         self._errors.uninstall()
         self._collector.end()
         self._notifier.close()
-        self._wakefulness.end()
+        self._sleep_inhibitor.release()
         if not self.session.close():
-            os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
+            os._exit(code)  # a thread hangs in its device, and a normal exit would abort
         return code
 
     @Slot()
-    def _settle(self) -> None:
-        """Half a million sprites bring as many objects; but a network that trains is to go when it is done."""
-        self._collector.settle(for_good=not self.session.training.is_busy())
+    def _on_import_ended(self) -> None:
+        """Freeze the imported objects, up to half a million, unless a network trains that must be freed later."""
+        self._collector.stop_skipping(freeze=not self.session.training.is_busy())
 
     @Slot()
-    def _open(self) -> None:
+    def _on_painted(self) -> None:
         self.session.open(demo=self._demo)
         if self._sprites:
             self.window.open_paths(self._sprites)
@@ -90,7 +90,7 @@ class Studio(QObject):
 
 
 class MainThreadCollector(QObject):
-    """Switches automatic collection off and, once begun, collects by the same thresholds, from a timer."""
+    """Replaces automatic garbage collection by a timer on the main thread, with the same thresholds."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -98,34 +98,34 @@ class MainThreadCollector(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(_COLLECT_MS)
         self._timer.timeout.connect(self.collect_due)
-        self._oldest = 2  # generation to be walked
+        self._oldest = 2  # generation to collect
 
     @Slot()
     def begin(self) -> None:
-        """Collect from now on, but never what is there already: torch's modules alone take 30 ms to walk."""
+        """Start the timer and freeze the existing objects: collecting torch's modules alone takes 30 ms."""
         if not self._timer.isActive():
             gc.freeze()
             self._timer.start()
 
     @Slot()
     def skip_oldest(self) -> None:
-        """Much is coming that stays: leave the oldest generation alone, walking which takes ever longer."""
+        """Skip the oldest generation during an import, whose many objects stay alive."""
         self._oldest = 1
 
-    def settle(self, *, for_good: bool) -> None:
-        """What was coming is there. for_good: it is never walked, nor anything else that there is by now."""
+    def stop_skipping(self, *, freeze: bool) -> None:
+        """Collect the oldest generation again. freeze: exclude all objects that exist now."""
         self._oldest = 2
-        if for_good and self._timer.isActive():
+        if freeze and self._timer.isActive():
             gc.freeze()
 
     def end(self) -> None:
-        """Collect no more; what was left out is freed in order when the program ends."""
+        """Stop the timer and unfreeze all objects, so that they are freed at exit."""
         self._timer.stop()
         gc.unfreeze()
 
     @Slot()
     def collect_due(self) -> None:
-        """Collect the oldest generation whose threshold is passed."""
+        """Collect the oldest generation above its threshold."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
         for generation in range(self._oldest, -1, -1):
             if counts[generation] > thresholds[generation]:
@@ -134,9 +134,10 @@ class MainThreadCollector(QObject):
 
 
 class Interrupt(QObject):
-    """happened: a signal has asked the studio to end. Ctrl+C after that ends the process at once.
+    """Turns operating system signals into a Qt signal. happened: a signal requests to quit.
 
-    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for.
+    A second Ctrl+C ends the process immediately. Further other signals are ignored, because shells, `make` and systems
+    that shut down send them repeatedly.
     """
 
     happened = Signal()
@@ -147,18 +148,18 @@ class Interrupt(QObject):
         for end in (self._reading, self._writing):
             end.setblocking(False)
         self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._wake)
-        self._asked = False
+        self._notifier.activated.connect(self._on_socket_readable)
+        self._was_requested = False
         self._before: dict[int, Any] = {}
         self._wakeup_before = -1
 
     def install(self) -> None:
-        """Take the signals; Python itself sees them only when it runs, and the socket makes it run."""
+        """Install the handlers. The socket wakes the Qt event loop, so that Python can run them."""
         self._before = {number: signal.signal(number, self._handle) for number in termination_signals()}
         self._wakeup_before = signal.set_wakeup_fd(self._writing.fileno())
 
     def uninstall(self) -> None:
-        """Give the signals back."""
+        """Restore the previous handlers."""
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -167,12 +168,12 @@ class Interrupt(QObject):
         self._writing.close()
 
     @Slot()
-    def _wake(self) -> None:
+    def _on_socket_readable(self) -> None:
         self._reading.recv(64)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         detach_lost_terminal()
-        if not self._asked:
-            self._asked = True
+        if not self._was_requested:
+            self._was_requested = True
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             self.happened.emit()

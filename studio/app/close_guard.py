@@ -1,6 +1,6 @@
-"""Closing the window while a run trains in it: asks, stops and saves the run, and waits for that up to a limit.
+"""Closing the window while a run trains in it: ask, stop and save the run, and wait for that up to a timeout.
 
-A run that other processes train goes on.
+A run in other processes continues.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from studio.app.state.training.training import CurrentTraining
 from studio.core.events import Blocked, Notice
 
-_LONGEST_SAVE_MS = 60_000
-_SAVED = "Its work is saved when you leave, and you can resume it next time."
-_LOST = "Leaving now loses the progress since the last checkpoint."
-_ALL_LOST = "The run has no checkpoint: leaving now loses all of its progress."
+_SAVE_TIMEOUT_MS = 60_000
+_SAVED = "It is saved before closing, and you can resume it next time."
+_LOST = "Closing now loses the progress since the last checkpoint."
+_ALL_LOST = "The run has no checkpoint. Closing now loses all progress."
 
 
 class CloseGuard(QObject):
-    """ready: the window may close now. stayed: (Notice) it stays open, and why."""
+    """Decides when the window may close. ready: close now. cancelled: (Notice) the window stays open."""
 
     ready = Signal()
     cancelled = Signal(object)
@@ -29,36 +29,36 @@ class CloseGuard(QObject):
         super().__init__(window)
         self._training = training
         self._window = window
-        self._leaving = False
-        self._insists = False  # leaves whatever comes of it
+        self._is_closing = False
+        self._forces = False  # closes even if saving fails
         self._question: QMessageBox | None = None
-        self._asked_of: Blocked | None = None  # what the question says
+        self._question_blocked: Blocked | None = None  # the reason that the question names
         self._deadline = QTimer(self)
         self._deadline.setSingleShot(True)
-        self._deadline.setInterval(_LONGEST_SAVE_MS)
-        self._deadline.timeout.connect(self._give_up_waiting)
-        training.state_changed.connect(self._look)
+        self._deadline.setInterval(_SAVE_TIMEOUT_MS)
+        self._deadline.timeout.connect(self._on_timeout)
+        training.state_changed.connect(self._on_training_changed)
 
     def may_close(self) -> bool:
-        """Whether the window can close at once; asks when a run trains in it."""
+        """Return whether the window can close now; ask the user if a run trains in it."""
         if not self._training.runs_in_window():
             return True
-        if not self._leaving:
+        if not self._is_closing:
             self._ask()
         return False
 
     @Slot()
     def force_close(self) -> None:
-        """Leave without asking, as `leave` does, but also when saving fails: stderr is told."""
-        self._insists = True
-        self.leave()
+        """Save the run and close without asking, even if saving fails; write the error to stderr."""
+        self._forces = True
+        self.close_after_saving()
 
     @Slot()
-    def leave(self) -> None:
-        """Save what trains; `ready` comes when that is done, `cancelled` when it fails."""
-        self._leaving = True
+    def close_after_saving(self) -> None:
+        """Save the run; emit `ready` when that is done, or `cancelled` if it fails."""
+        self._is_closing = True
         if self._training.runs_in_window():
-            self._training.leave(insists=self._insists)
+            self._training.stop_for_close(force=self._forces)
             self._deadline.start()
         else:
             self.ready.emit()
@@ -66,61 +66,61 @@ class CloseGuard(QObject):
     def _ask(self) -> None:
         if self._question is None:
             question = QMessageBox(self._window)
-            question.setWindowTitle("Leave while training?")
+            question.setWindowTitle("Close while training?")
             question.setIcon(QMessageBox.Icon.Question)
             question.setText(f"'{self._training.title}' is not finished.")
-            halted = self._asked_of = self._training.halted
+            blocked = self._question_blocked = self._training.blocked
             lost = _LOST if self._training.has_checkpoint else _ALL_LOST
-            question.setInformativeText(f"{halted.title} {lost}" if halted else _SAVED)
-            words = ("Leave without saving", "Stay") if halted else ("Stop and save", "Keep training")
-            leave = question.addButton(words[0], QMessageBox.ButtonRole.AcceptRole)
-            stay = question.addButton(words[1], QMessageBox.ButtonRole.RejectRole)
-            question.setDefaultButton(stay if halted else leave)
+            question.setInformativeText(f"{blocked.title} {lost}" if blocked else _SAVED)
+            texts = ("Close without saving", "Cancel") if blocked else ("Save and close", "Keep training")
+            leave = question.addButton(texts[0], QMessageBox.ButtonRole.AcceptRole)
+            stay = question.addButton(texts[1], QMessageBox.ButtonRole.RejectRole)
+            question.setDefaultButton(stay if blocked else leave)
             question.setEscapeButton(stay)
-            question.accepted.connect(self.force_close if halted else self.leave)
-            question.finished.connect(self._forget_question)
+            question.accepted.connect(self.force_close if blocked else self.close_after_saving)
+            question.finished.connect(self._on_question_closed)
             self._question = question
         self._question.open()
 
     @Slot()
-    def _forget_question(self) -> None:
+    def _on_question_closed(self) -> None:
         if self._question is not None:
             self._question.deleteLater()
             self._question = None
 
     @Slot()
-    def _look(self) -> None:
-        if self._question is not None and self._asked_of is not self._training.halted:
-            self._question.reject()  # what it says of saving holds no longer
+    def _on_training_changed(self) -> None:
+        if self._question is not None and self._question_blocked is not self._training.blocked:
+            self._question.reject()  # the reason in its text is outdated
             if self._training.runs_in_window():
                 self._ask()
-        if not self._leaving:
+        if not self._is_closing:
             return
         if self._training.runs_in_window():
-            if self._training.halted is not None:
-                self._face_halt()
+            if self._training.blocked is not None:
+                self._handle_blocked()
             return
         self._deadline.stop()
         failure = self._training.failure
-        if failure is not None and self._insists:
+        if failure is not None and self._forces:
             sys.stderr.write(f"{failure.title} {failure.hint}".strip() + "\n")
         elif failure is not None:
-            self._leaving = False
-            title = f"The window stays open: '{self._training.title}' ended with an error."
+            self._is_closing = False
+            title = f"'{self._training.title}' ended with an error."
             saved = "The last checkpoint is saved." if self._training.has_checkpoint else "The run has no checkpoint."
-            self.cancelled.emit(Notice("warning", title, f"{saved} Close again to leave."))
+            self.cancelled.emit(Notice("warning", title, f"{saved} Close again to quit."))
             return
         self.ready.emit()
 
-    def _face_halt(self) -> None:
-        """The run has halted, since it can't be saved for now: leave without saving if asked to, else stay open."""
-        if self._insists:
-            self.leave()
+    def _handle_blocked(self) -> None:
+        """The run has blocked, since it can't be saved for now: leave without saving if asked to, else stay open."""
+        if self._forces:
+            self.close_after_saving()
         else:
-            self._leaving = False
+            self._is_closing = False
             self._deadline.stop()
 
     @Slot()
-    def _give_up_waiting(self) -> None:
-        """The device hangs: leave with what the last checkpoint holds."""
+    def _on_timeout(self) -> None:
+        """Close although the device hangs: only the last checkpoint remains."""
         self.ready.emit()

@@ -1,4 +1,4 @@
-"""The system's own dialogs for folders and files, and the sheet with first steps and shortcuts."""
+"""File dialogs of the system, and the help dialog."""
 
 from __future__ import annotations
 
@@ -21,44 +21,41 @@ _LAST, _LAST_SAVE = "last_folder", "last_save_folder"
 _STEPS = (
     "Drop a folder of sprites on the window. Its sub-folders become classes.",
     "On the Train page, press Start. The fastest device is already chosen.",
-    "Watch the samples. Pause or stop whenever you like: nothing is lost.",
-    "On the Generate page, make new sprites, also while the training runs.",
-    "Edit shows one of them large: draw in it, or mark a part and press Fill in to have that drawn anew.",
-    "For tiles, set Seamless under Advanced; a mix of two classes also makes a set of 16 that fit each other.",
-    "For an animation, choose two sprites, press In between, and save the frames as a GIF.",
-    "Save them as PNG files or a sheet, or export the model for other programs.",
+    "Watch the samples. Pause or stop at any time: nothing is lost.",
+    "On the Generate page, generate sprites, also during the training.",
+    "Edit opens a sprite in the editor: draw in it, or mark a part and press Fill in to redraw that part.",
+    "For tiles, set Seamless under Advanced; a mix of two classes also makes a set of 16 matching tiles.",
+    "For an animation, choose two sprites, press Tween, and save the frames as a GIF.",
+    "Save sprites as PNG files or a sheet, or export the model for other programs.",
 )
-_PICTURES = f"Pictures ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
+_PICTURES = f"Images ({' '.join(f'*{suffix}' for suffix in sorted(DRAWING_SUFFIXES))});;All files (*)"
 _SHORTCUTS = (
     ("Ctrl+O", "Open a folder of sprites"),
     ("Ctrl+R", "Start training"),
-    ("Space", "Pause, or go on"),
-    ("Ctrl+.", "Stop, and keep the work"),
-    ("Ctrl+S", "Save the sprites on show"),
-    ("K, X, R", "Keep or reject the new sprites that are chosen; draw others"),
-    ("Ctrl+V", "Edit the picture in the clipboard, on the Generate page"),
+    ("Space", "Pause or resume"),
+    ("Ctrl+.", "Stop and save"),
+    ("Ctrl+S", "Save the shown sprites"),
+    ("K, X, R", "Keep or reject the selected sprites; generate again"),
+    ("Ctrl+V", "Paste an image into the editor (Generate page)"),
     ("Ctrl+E", "Export the model"),
-    ("Delete", "Leave out the sprites that are chosen; move runs that are chosen to the trash"),
-    (
-        "Ctrl+Z, Ctrl+Shift+Z",
-        "Undo and redo on the page on show; bring back rejected sprites, and runs from the trash",
-    ),
-    ("Alt+Left, Alt+Right", "The sprites that were drawn before these, and after"),
-    ("F2, Ctrl+D", "Give a run a name, or a star, on the Runs page"),
-    ("Ctrl+1 to Ctrl+5", "The five pages"),
-    ("F1", "This sheet"),
-    ("Ctrl+Q", "Leave; what trains is saved"),
+    ("Delete", "Exclude the selected sprites; move the selected runs to the trash"),
+    ("Ctrl+Z, Ctrl+Shift+Z", "Undo and redo on this page; restore rejected sprites or runs"),
+    ("Alt+Left, Alt+Right", "Previous and next batch"),
+    ("F2, Ctrl+D", "Rename or star a run (Runs page)"),
+    ("Ctrl+1 to Ctrl+5", "Switch pages"),
+    ("F1", "This list"),
+    ("Ctrl+Q", "Quit; a running training is saved"),
 )
 
 
 def choose_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
-    """A folder that exists; None when the user thinks better of it."""
+    """Let the user choose an existing folder; return None if cancelled."""
     chosen = QFileDialog.getExistingDirectory(parent, title, settings.text(_LAST, str(Path.home())))
-    return _remembered(chosen, settings)
+    return _remember_folder(chosen, settings)
 
 
 def choose_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
-    """Files that exist, pictures first."""
+    """Let the user choose existing files, by default images."""
     chosen, _ = QFileDialog.getOpenFileNames(parent, title, settings.text(_LAST, str(Path.home())), _PICTURES)
     paths = [Path(path) for path in chosen]
     if paths:
@@ -67,27 +64,27 @@ def choose_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
 
 
 def choose_file(parent: QWidget, settings: Settings, title: str) -> Path | None:
-    """A file that exists."""
+    """Let the user choose an existing file; return None if cancelled."""
     chosen, _ = QFileDialog.getOpenFileName(parent, title, _save_folder(settings))
     return Path(chosen) if chosen else None
 
 
 def choose_palette(parent: QWidget, settings: Settings) -> Path | None:
-    """A palette file that exists."""
-    kinds = f"Palettes ({' '.join(f'*{suffix}' for suffix in _palette_kinds())})"
+    """Let the user choose an existing palette file; return None if cancelled."""
+    kinds = f"Palettes ({' '.join(f'*{suffix}' for suffix in _palette_suffixes())})"
     start = settings.text(_LAST, str(Path.home()))
     chosen, _ = QFileDialog.getOpenFileName(parent, "Open a palette", start, kinds)
-    return _remembered(chosen, settings)
+    return _remember_folder(chosen, settings)
 
 
 def choose_save_palette(parent: QWidget, settings: Settings, name: str) -> Path | None:
-    """A palette file to write."""
-    kinds = ";;".join(f"{title} (*{suffix})" for suffix, title in _palette_kinds().items())
+    """Let the user choose a palette file to write; return None if cancelled."""
+    kinds = ";;".join(f"{title} (*{suffix})" for suffix, title in _palette_suffixes().items())
     return choose_save_file(parent, settings, "Save the palette", name, kinds)
 
 
 def choose_save_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
-    """A folder to write files into, under names that are free in it."""
+    """Let the user choose a folder for new files; return None if cancelled."""
     chosen = QFileDialog.getExistingDirectory(parent, title, _save_folder(settings))
     if chosen:
         settings.set_text(_LAST_SAVE, chosen)
@@ -97,19 +94,21 @@ def choose_save_folder(parent: QWidget, settings: Settings, title: str) -> Path 
 def choose_save_file(
     parent: QWidget, settings: Settings, title: str, name: str, kinds: str, *, replaces: bool = True
 ) -> Path | None:
-    """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)'. A name that ends in none of them gets the chosen one.
+    """Let the user choose a file to write; return None if cancelled.
 
-    Where there is one already it may be replaced: the user was asked. replaces: False for what is never replaced;
-    nothing is asked, and a name that is taken becomes a free one.
+    kinds: a Qt filter like 'PNG (*.png);;CSV (*.csv)'; a name with another suffix gets the chosen filter's suffix.
+    replaces: ask before replacing an existing file; False: never replace, choose a free name instead.
     """
-    stem, dot, ending = name.rpartition(".")
-    proposed = f"{files.safe_name(stem)}.{ending}" if dot else files.safe_name(name)  # titles of sprites are in it
+    stem, dot, suffix = name.rpartition(".")
+    proposed = (
+        f"{files.safe_name(stem)}.{suffix}" if dot else files.safe_name(name)
+    )  # the name may contain titles of sprites
     typed, kind = run_save_dialog(parent, title, Path(_save_folder(settings)) / proposed, kinds, confirms=replaces)
     if typed is None:
         return None
     path = typed
-    if path.suffix.lower() not in _endings(kinds):
-        path = path.with_name(path.name + _endings(kind or kinds)[0])
+    if path.suffix.lower() not in _suffixes_of(kinds):
+        path = path.with_name(path.name + _suffixes_of(kind or kinds)[0])
     if not replaces:
         path = files.free_path(path)
     elif not _may_replace(parent, [path] if path != typed else []):
@@ -121,10 +120,10 @@ def choose_save_file(
 def choose_save_sprites(
     parent: QWidget, settings: Settings, title: str, name: str, *, plays: bool = False
 ) -> tuple[Path, SpriteExport] | None:
-    """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says.
+    """Let the user choose a file for sprites and its format; return None if cancelled.
 
-    Where it is there already, it and the files that belong to it may be replaced: the user was asked.
-    plays: it shows one sprite after another. The format that `name` ends in is proposed, or the first one.
+    The suffix of the typed name decides the format, else the chosen filter. Existing files, with their companion files,
+    are replaced only after a question. plays: offer only formats of animations. name: its suffix preselects a format.
     """
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
@@ -138,9 +137,9 @@ def choose_save_sprites(
         form = next((known for known in forms if known.suffix == path.suffix.lower()), form)
     if path.suffix.lower() != form.suffix:
         path = path.with_name(path.name + form.suffix)
-    was_asked = path == typed and os.path.lexists(path)
-    beside = [path.with_suffix(suffix) for suffix in form.companions]
-    if not _may_replace(parent, [] if was_asked else [path, *beside]):
+    has_asked = path == typed and os.path.lexists(path)
+    companions = [path.with_suffix(suffix) for suffix in form.companions]
+    if not _may_replace(parent, [] if has_asked else [path, *companions]):
         return None
     settings.set_text(_LAST_SAVE, str(path.parent))
     return path, form
@@ -149,9 +148,9 @@ def choose_save_sprites(
 def run_save_dialog(
     parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "", *, confirms: bool = True
 ) -> tuple[Path | None, str]:
-    """Let the system's dialog ask where to save; the path as it was typed, None for none, and the chosen kind.
+    """Run the system's save dialog; return the typed path, None if cancelled, and the chosen filter.
 
-    confirms: it asks whether a file that is there is to be replaced.
+    confirms: the dialog asks before replacing an existing file.
     """
     dialog = SaveDialog(parent, title, start, kinds, proposed)
     dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)
@@ -163,7 +162,7 @@ def run_save_dialog(
 
 
 class SaveDialog(QFileDialog):
-    """The system's own. A name without an ending gets that of the chosen kind before it is asked about."""
+    """The system's save dialog. A name without a suffix gets the chosen filter's suffix before the overwrite check."""
 
     def __init__(self, parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "") -> None:
         super().__init__(parent, title, str(start.parent), kinds)
@@ -172,44 +171,44 @@ class SaveDialog(QFileDialog):
         if proposed:
             self.selectNameFilter(proposed)
         self.selectFile(start.name)
-        self.filterSelected.connect(self._take_kind)
-        self._take_kind(self.selectedNameFilter())
+        self.filterSelected.connect(self._on_filter_selected)
+        self._on_filter_selected(self.selectedNameFilter())
 
     @Slot(str)
-    def _take_kind(self, kind: str) -> None:
-        endings = _endings(kind)
-        self.setDefaultSuffix(endings[0] if endings else "")
+    def _on_filter_selected(self, kind: str) -> None:
+        suffixes = _suffixes_of(kind)
+        self.setDefaultSuffix(suffixes[0] if suffixes else "")
 
 
-def _may_replace(parent: QWidget, unasked: list[Path]) -> bool:
-    """Ask of files that the system's dialog can't have asked about; True where none of them is there."""
-    there = [path.name for path in unasked if os.path.lexists(path)]
-    if not there:
+def _may_replace(parent: QWidget, paths: list[Path]) -> bool:
+    """Ask before replacing existing files that the system's dialog did not ask about; True if none exists."""
+    existing = [path.name for path in paths if os.path.lexists(path)]
+    if not existing:
         return True
-    are, them = ("is", "it") if len(there) == 1 else ("are", "them")
-    words = f"{' and '.join(there)} {are} there already.\nDo you want to replace {them}?"
+    exist, them = ("exists", "it") if len(existing) == 1 else ("exist", "them")
+    question = f"{' and '.join(existing)} already {exist}.\nReplace {them}?"
     yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
-    return QMessageBox.question(parent, "Replace what is there", words, yes | no, no) == yes
+    return QMessageBox.question(parent, "Replace files", question, yes | no, no) == yes
 
 
 def _save_folder(settings: Settings) -> str:
-    """Where something was saved last."""
+    """Return the folder of the last saved file."""
     return settings.text(_LAST_SAVE, str(Path.home()))
 
 
-def _endings(kinds: str) -> list[str]:
+def _suffixes_of(kinds: str) -> list[str]:
     return re.findall(r"\*(\.\w+)", kinds.lower())
 
 
-def _remembered(chosen: str, settings: Settings) -> Path | None:
+def _remember_folder(chosen: str, settings: Settings) -> Path | None:
     if not chosen:
         return None
     settings.set_text(_LAST, str(Path(chosen).parent))
     return Path(chosen)
 
 
-def _palette_kinds() -> dict[str, str]:
-    """What the suffix of a palette file stands for. Several kinds may share one: the first is what is written."""
+def _palette_suffixes() -> dict[str, str]:
+    """Return the format title of each palette suffix. If formats share a suffix, the first format writes the file."""
     found: dict[str, str] = {}
     for form in palette_formats():
         for suffix in form.suffixes:
@@ -217,11 +216,11 @@ def _palette_kinds() -> dict[str, str]:
     return found
 
 
-_SHEET_PX = (800, 640)  # what fits into the lowest window
+_HELP_PX = (800, 640)  # fits into the smallest window
 
 
 class HelpDialog(QDialog):
-    """What a first-time user needs, and nothing more."""
+    """First steps and keyboard shortcuts."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -238,10 +237,10 @@ class HelpDialog(QDialog):
             keys.addWidget(factory.badge(key), line, 0, Qt.AlignmentFlag.AlignLeft)
             keys.addWidget(factory.text(words), line, 1)
         keys.setColumnStretch(1, 1)
-        close = factory.button("Close", "Close this sheet. (Esc)")
+        close = factory.button("Close", "Close this list. (Esc)")
         close.clicked.connect(self.reject)
         heading = factory.heading
         content = factory.column(heading("First steps"), steps, heading("Shortcuts"), keys, 1)
-        sheet, margin = factory.scroll_area(factory.panel(content)), 3 * factory.GRID
-        self.setLayout(factory.column(sheet, factory.row(1, close), margin=margin))
-        self.resize(*_SHEET_PX)
+        content_area, margin = factory.scroll_area(factory.panel(content)), 3 * factory.GRID
+        self.setLayout(factory.column(content_area, factory.row(1, close), margin=margin))
+        self.resize(*_HELP_PX)

@@ -1,7 +1,4 @@
-"""Starting the window; where none can open, it says why before Qt would end the process.
-
-Qt is imported only after that check.
-"""
+"""Starts the window. A check before the import of Qt reports why no window can open; Qt would abort the process."""
 
 from __future__ import annotations
 
@@ -40,9 +37,9 @@ _MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
 
 
 def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
-    """Open the window and return its exit code. `demo` opens the demo sprites and trains on them for three minutes."""
+    """Open the window and return its exit code. demo: open the demo sprites and train on them for three minutes."""
     logs.start()
-    problem = why_not()
+    problem = startup_problem()
     if problem:
         _log.error(problem)
         sys.stderr.write(f"{problem}\n")
@@ -53,7 +50,7 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
     from PySide6.QtCore import qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    qInstallMessageHandler(_keep_message)
+    qInstallMessageHandler(_log_message)
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     from studio.app.application import Studio
@@ -62,29 +59,29 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
     try:
         code = Studio(app, demo, paths).run()
     finally:
-        qInstallMessageHandler(None)  # what Qt says while Python ends must not call into it
+        qInstallMessageHandler(None)  # Qt must not call Python at exit
     _log.info("The window has closed with exit code %d.", code)
     return code
 
 
 def has_screen() -> bool:
-    """Whether there is a screen that answers, or a platform of Qt's that needs none."""
+    """Return whether a display responds, or the chosen Qt platform needs none."""
     if sys.platform != "linux" or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("QT_QPA_PLATFORM"):
         return True
     return bool(os.environ.get("DISPLAY")) and _display_answers()
 
 
-def why_not() -> str:
-    """Why no window can open: one sentence and what to do; empty when one can."""
+def startup_problem() -> str:
+    """Return why no window can open and what to do; empty if it can."""
     if importlib.util.find_spec("PySide6") is None:
         return "PySide6 is not installed. Install it with: pip install PySide6-Essentials"
     if not has_screen():
-        return "There is no screen here. The command line does the same work: try 'studio --help'."
+        return "No display found. Use the command line instead: 'studio --help'."
     return missing_library()
 
 
 def missing_library() -> str:
-    """What to install when a system library that Qt loads is not there; empty when all are."""
+    """Return which system library Qt misses and how to install it; empty if none is missing."""
     spec = importlib.util.find_spec("PySide6")
     if sys.platform != "linux" or spec is None or spec.origin is None:
         return ""
@@ -93,24 +90,24 @@ def missing_library() -> str:
     if _uses_xcb():
         libraries.append(qt / "plugins" / "platforms" / "libqxcb.so")
     for library in libraries:
-        problem = _problem_of(library)
+        problem = _missing_dependency(library)
         if problem:
-            return f"The window needs {problem}, a system library that is not installed. {_INSTALL}"
+            return f"The system library {problem} is missing. {_INSTALL}"
     return ""
 
 
-def _keep_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Log what Qt says, and say it as Qt does."""
+def _log_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+    """Write a Qt message to the log and to stderr."""
     _log.log(_LEVELS.get(kind.name, logging.WARNING), "Qt: %s", text)
     sys.stderr.write(f"{text}\n")
 
 
 def _display_answers() -> bool:
-    """Whether an X server is behind DISPLAY: Qt would abort where there is none."""
+    """Return whether an X server responds at DISPLAY: without one, Qt aborts."""
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:
-        return True  # a library that is missing has its own message
+        return True  # `missing_library` reports it
     xcb.xcb_connect.restype = ctypes.c_void_p
     xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
     xcb.xcb_connection_has_error.argtypes = xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
@@ -125,8 +122,8 @@ def _uses_xcb() -> bool:
     return chosen.startswith("xcb") or (not chosen and not os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _problem_of(library: Path) -> str:
-    """The name of what `library` can't be loaded without; empty when it loads, or fails for another reason."""
+def _missing_dependency(library: Path) -> str:
+    """Return the name of the library that `library` fails to load without; empty for none."""
     if not library.exists():
         return ""
     try:

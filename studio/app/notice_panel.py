@@ -1,4 +1,4 @@
-"""A message in full, the list of all messages, and the line in which one of them is shown."""
+"""The widgets that show messages: a card, the list of all cards, and a one-line label."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from studio.data.doctor.findings import Fix
 
 Level = Literal["info", "warning", "error"]
 
-_TO_NOTICE_MS = {"info": 4_000, "warning": 10_000}  # errors, and what can be clicked on, stay
-_READING_MS = 75  # a character: slow readers need that
+_EXPIRY_MS = {"info": 4_000, "warning": 10_000}  # errors and messages with a button stay
+_READING_MS = 75  # per character, for slow readers
 
 
 def _always() -> bool:
@@ -34,29 +34,29 @@ class NoticeCard(QFrame):
         self, level: Level, title: str, hint: str, details: str = "", button: str = "", other: str = "", *,
         expires: bool = True,
     ) -> None:  # fmt: skip
-        """passes: the message leaves after enough time to read it; errors always stay."""
+        """expires: the message closes after enough time to read it; errors always stay."""
         super().__init__()
         self.level = level
-        self.words = (title, hint)
+        self.texts = (title, hint)
         self.details, self.button, self.other = details, button, other
         self.holds: Callable[[], bool] = _always
-        self.fix: Fix | None = None  # what the first button changes about the import
-        self.expires = level in _TO_NOTICE_MS and expires
-        self.time = QTimer(self)
-        self.time.setSingleShot(True)
-        self.time.setInterval(_TO_NOTICE_MS.get(level, 0) + _READING_MS * len(title + hint))
-        self.time.timeout.connect(self.closed)
+        self.fix: Fix | None = None  # the fix that the first button applies
+        self.expires = level in _EXPIRY_MS and expires
+        self.timer = QTimer(self)
+        self.timer.setSingleShot(True)
+        self.timer.setInterval(_EXPIRY_MS.get(level, 0) + _READING_MS * len(title + hint))
+        self.timer.timeout.connect(self.closed)
         theme.set_role(self, "card")
         self.setAccessibleName(f"{title} {hint}")
         self._text = QPlainTextEdit(details)
         self._text.setReadOnly(True)
-        factory.set_name_and_tip(self._text, "Details of the error", "What a developer needs to find the fault.")
+        factory.set_name_and_tip(self._text, "Details of the error", "Technical details for developers.")
         self._text.setFixedHeight(160)
         self._text.hide()
-        self._more = factory.button("Details", "Show what a developer needs to find the fault.")
-        self._more.clicked.connect(self._toggle_details)
+        self._more = factory.button("Details", "Show technical details for developers.")
+        self._more.clicked.connect(self._on_details_clicked)
         self._copy = factory.button("Copy", "Copy the message and its details to the clipboard.")
-        self._copy.clicked.connect(self._copy_text)
+        self._copy.clicked.connect(self._on_copy_clicked)
         self._act = factory.button(button, f"{button}.")
         self._act.clicked.connect(self.click)
         self._other = factory.button(other, f"{other}.")
@@ -68,127 +68,127 @@ class NoticeCard(QFrame):
         self._other.setVisible(bool(other))
 
     def _lay_out(self, title: str, hint: str) -> None:
-        sign = QLabel()
-        sign.setPixmap(self.sign())
+        icon = QLabel()
+        icon.setPixmap(self.icon_pixmap())
         headline, advice = factory.text(title, "heading"), factory.text(hint, "muted")
         for label in (headline, advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         close = factory.tool_button("close", "Close message", "Close this message.")
         close.clicked.connect(self.closed)
-        words = factory.column(headline, advice, spacing=2)
-        line = factory.row(sign, words, self._act, self._other, self._more, self._copy, close)
+        texts = factory.column(headline, advice, spacing=2)
+        line = factory.row(icon, texts, self._act, self._other, self._more, self._copy, close)
         line.setStretch(1, 1)
-        for widget in (sign, self._act, self._other, self._more, self._copy, close):
+        for widget in (icon, self._act, self._other, self._more, self._copy, close):
             line.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
         box = factory.column(line, self._text)
         box.setContentsMargins(16, 8, 8, 8)
         self.setLayout(box)
-        advice.setVisible(bool(hint))  # not before it has a parent: it would be a window of its own for a moment
+        advice.setVisible(bool(hint))  # needs a parent first, else it flashes up as a window
 
-    def sign(self) -> QPixmap:
-        """The icon of its level."""
+    def icon_pixmap(self) -> QPixmap:
+        """Return the icon of the message's level."""
         return theme.icon(self.level, theme.level_colours(theme.colours())[self.level]).pixmap(20, 20)
 
     def count_down(self, counts: bool) -> None:
-        """Let its time run, from the start, or hold it: it is hidden by another message, or being read."""
+        """Restart or stop the expiry timer."""
         if self.expires and counts:
-            self.time.start()
+            self.timer.start()
         else:
-            self.time.stop()
+            self.timer.stop()
 
     @Slot()
     def click(self) -> None:
-        """Send `clicked`, then `closed`."""
+        """Emit `clicked`, then `closed`."""
         self.clicked.emit()
         self.closed.emit()
 
     @Slot()
     def click_other(self) -> None:
-        """Send `other_clicked`, then `closed`."""
+        """Emit `other_clicked`, then `closed`."""
         self.other_clicked.emit()
         self.closed.emit()
 
     @Slot()
-    def _toggle_details(self) -> None:
+    def _on_details_clicked(self) -> None:
         shown = self._text.isHidden()
         self._text.setVisible(shown)
         self._copy.setVisible(shown)
         self._more.setText("Hide details" if shown else "Details")
 
     @Slot()
-    def _copy_text(self) -> None:
-        QGuiApplication.clipboard().setText("\n".join([*self.words, self.details]))
+    def _on_copy_clicked(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join([*self.texts, self.details]))
 
 
 class NoticePanel(QFrame):
-    """All messages in full, the newest first, over the page as long as the user looks. closed: it no longer is."""
+    """A popup with all messages in full, newest first. closed: the popup was hidden."""
 
     closed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
-        self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # the button that closes it would open it again
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # else the click that closes it opens it again
         self._box = factory.column(margin=factory.GRID)
         self.setLayout(self._box)
 
     def add(self, card: NoticeCard) -> None:
-        """List a message before all others."""
+        """Add a message at the top."""
         self._box.insertWidget(0, card)
 
     def remove(self, card: NoticeCard) -> None:
-        """List it no more."""
+        """Remove a message."""
         self._box.removeWidget(card)
         card.hide()
         card.deleteLater()
 
     def open_below(self, bar: QWidget) -> None:
-        """Show it under the bar, as wide as that."""
+        """Show the popup below `bar`, with the same width."""
         self.setFixedWidth(bar.width())
         self.resize(bar.width(), self._box.totalHeightForWidth(bar.width()))
         self.move(bar.mapToGlobal(bar.rect().bottomLeft()))
         self.show()
 
     def event(self, event: QEvent) -> bool:
-        """Grow and shrink with the messages."""
+        """Adjust the height to the messages."""
         handled = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
             self.resize(self.width(), self._box.totalHeightForWidth(self.width()))
         return handled
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Say so: a click elsewhere hides it too."""
+        """Emit `closed`: a click outside hides the popup, too."""
         super().hideEvent(event)
         self.closed.emit()
 
 
 class NoticeLabel(QWidget):
-    """A message in one line: its title, then as much of its hint as there is room for."""
+    """A message in one line: the title, then the hint, elided to the available width."""
 
     def __init__(self) -> None:
         super().__init__()
         self._title, self._hint = "", ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
-    def say(self, title: str, hint: str) -> None:
-        """Show this from now on."""
+    def set_message(self, title: str, hint: str) -> None:
+        """Show a message."""
         self._title, self._hint = title, hint
         self.update()
 
     def message_width(self) -> int:
-        """Return the width of the whole message in pixels."""
-        return self._whole_title_px() + self._hint_px()
+        """Return the width of the full message in pixels."""
+        return self._full_title_px() + self._hint_px()
 
     def title_px(self) -> int:
         """Return the title's width in pixels: a long title leaves up to half of the line to the hint."""
         room = self.width()
-        return min(self._whole_title_px(), max(room // 2, room - self._hint_px()))
+        return min(self._full_title_px(), max(room // 2, room - self._hint_px()))
 
     def sizeHint(self) -> QSize:
-        """A line of text; it is as wide as there is room for."""
+        """Return the height of a line; the width follows the layout."""
         return QSize(0, QFontMetrics(self._bold()).height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Write the title, then the hint; what doesn't fit ends in dots."""
+        """Draw the title, then the hint, elided where the text does not fit."""
         painter, colours, left = QPainter(self), theme.colours(), 0
         for words, font, colour in (
             (self._title, self._bold(), colours.text),
@@ -204,7 +204,7 @@ class NoticeLabel(QWidget):
             painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
             left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
 
-    def _whole_title_px(self) -> int:
+    def _full_title_px(self) -> int:
         # One pixel more than horizontalAdvance, which rounds: elidedText would shorten the text.
         return QFontMetrics(self._bold()).horizontalAdvance(self._title) + 1
 

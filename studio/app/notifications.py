@@ -1,4 +1,4 @@
-"""The only place where an error is shown: a line above the page, which keeps its place when there is nothing to say."""
+"""The message line above the page, which shows all errors and notices, and the handler of uncaught errors."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from studio.data.doctor.findings import FixOffered
 
 _log = logging.getLogger(__name__)
 
-_MOST_CARDS = 3
+_MAX_CARDS = 3
 
 
 class NoticeBar(QWidget):
     """A line with the newest message; its button opens the list of all messages over the page.
 
-    The hidden line keeps its space: no message moves a page. When there are too many messages, the oldest leaves, first
-    of the messages with a time limit. The time of a message runs while the line shows the message, the window is active
-    and the pointer is outside the line.
-    retry_wanted, end_wanted: resume a halted job, or end the job without saving. undo_wanted: undo the last action.
-    fix_wanted: (Fix) import the open files again with this fix.
+    The hidden line keeps its space, so that a message never moves the page. With more than _MAX_CARDS messages the
+    oldest closes, preferably one that expires. A message expires while the line shows it, the window is active and the
+    pointer is outside the line.
+    retry_requested, end_requested: resume a blocked training, or end it without saving. undo_requested: undo the last
+    action. fix_requested: (Fix) import the open files again with this fix.
     """
 
     retry_requested = Signal()
@@ -44,24 +44,24 @@ class NoticeBar(QWidget):
         self._cards: list[NoticeCard] = []
         self._frame = QFrame()
         theme.set_role(self._frame, "notice")
-        self._sign, self._line = QLabel(), NoticeLabel()
+        self._icon, self._line = QLabel(), NoticeLabel()
         self._act = factory.button("Act", "First action for this message.")
         self._other = factory.button("Other", "Second action for this message.")
-        self._more = factory.button("More", "Read this message, and those before it, in full.", role="flat")
+        self._more = factory.button("More", "Show all messages in full.", role="flat")
         self._close = factory.tool_button("close", "Close message", "Close this message.")
         self._close.setIconSize(QSize(16, 16))
         self._panel = NoticePanel(self)
         self._lay_out()
-        self._act.clicked.connect(self._act_on_shown)
-        self._other.clicked.connect(self._act_otherwise_on_shown)
-        self._more.clicked.connect(self._open_panel)
-        self._close.clicked.connect(self._close_shown)
+        self._act.clicked.connect(self._on_button_clicked)
+        self._other.clicked.connect(self._on_other_clicked)
+        self._more.clicked.connect(self._on_more_clicked)
+        self._close.clicked.connect(self._on_close_clicked)
         self._panel.closed.connect(self._count_down)
         factory.retain_size_when_hidden(self)
         self.hide()
 
     def _lay_out(self) -> None:
-        line = factory.row(self._sign, self._line, self._act, self._other, self._more, self._close)
+        line = factory.row(self._icon, self._line, self._act, self._other, self._more, self._close)
         line.setContentsMargins(factory.GRID, 0, 4, 0)
         line.setStretch(1, 1)
         self._frame.setLayout(line)
@@ -71,21 +71,21 @@ class NoticeBar(QWidget):
         self.setLayout(box)
 
     def cards(self) -> list[NoticeCard]:
-        """The messages, the oldest first."""
+        """Return all messages, oldest first."""
         return list(self._cards)
 
     def shown(self) -> NoticeCard | None:
-        """The message in the line: the newest."""
+        """Return the message in the line; None without messages."""
         return self._cards[-1] if self._cards else None
 
     @Slot(object)
     def show_failure(self, failure: JobFailed) -> None:
-        """Show that a job has failed."""
+        """Show the error of a failed job."""
         self.add("error", failure.title, failure.hint, failure.details)
 
     @Slot(object)
     def show_notice(self, notice: Notice) -> None:
-        """Show a message, with the buttons for its kind."""
+        """Show a message with the buttons of its class."""
         if isinstance(notice, Blocked):
             card = self.add(notice.level, notice.title, notice.hint, button="Try again", other="End without saving")
             card.clicked.connect(self.retry_requested)
@@ -98,7 +98,7 @@ class NoticeBar(QWidget):
         elif isinstance(notice, FixOffered):
             card = self.add(notice.level, notice.title, notice.hint, button=notice.fix.title, expires=True)
             card.fix = notice.fix
-            card.clicked.connect(self._want_fix)
+            card.clicked.connect(self._on_fix_clicked)
         else:
             self.add(notice.level, notice.title, notice.hint)
 
@@ -110,8 +110,8 @@ class NoticeBar(QWidget):
 
     @Slot(object)
     def withdraw(self, notice: Notice) -> None:
-        """Take back what is no longer true."""
-        for card in [card for card in self._cards if card.words == (notice.title, notice.hint)]:
+        """Remove a message."""
+        for card in [card for card in self._cards if card.texts == (notice.title, notice.hint)]:
             self._remove(card)
 
     def add(
@@ -125,15 +125,15 @@ class NoticeBar(QWidget):
         other: str = "",
         expires: bool | None = None,
     ) -> NoticeCard:
-        """Show a message, once; its buttons send the card's `clicked` and `other_clicked`.
+        """Show a message and return its card, which emits `clicked` and `other_clicked`; replace an equal message.
 
-        passes: the message leaves after a while; by default a message with a button stays.
+        expires: the message closes after a while; by default messages with a button stay.
         """
         self.withdraw(Notice(level, title, hint))
         card = NoticeCard(
             level, title, hint, details, button, other, expires=not button if expires is None else expires
         )
-        card.closed.connect(self._close_sender)
+        card.closed.connect(self._on_card_closed)
         self._cards.append(card)
         self._panel.add(card)
         self._make_room(card)
@@ -141,49 +141,49 @@ class NoticeBar(QWidget):
         return card
 
     def event(self, event: QEvent) -> bool:
-        """Nobody reads in a window that is not active."""
+        """Stop the expiry while the window is inactive."""
         handled = super().event(event)
         if event.type() in (QEvent.Type.WindowActivate, QEvent.Type.WindowDeactivate):
             self._count_down()
         return handled
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        """What is pointed at is being read."""
+        """Stop the expiry while the pointer is over the line."""
         super().enterEvent(event)
         self._count_down()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """It has been read, or nearly."""
+        """Restart the expiry when the pointer leaves the line."""
         super().leaveEvent(event)
         self._count_down()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow window there is more to read than the line has room for."""
+        """Show the More button if the message does not fit."""
         super().resizeEvent(event)
-        self._offer_more()
+        self._update_more_button()
 
     def changeEvent(self, event: QEvent) -> None:
-        """The sign has the colour of the scheme."""
+        """Draw the icon in the colours of the new theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._cards:
-            self._sign.setPixmap(self._cards[-1].sign())
+            self._icon.setPixmap(self._cards[-1].icon_pixmap())
 
     def _refresh(self) -> None:
         card = self.shown()
         if card is not None:
-            title, hint = card.words
+            title, hint = card.texts
             self._frame.setProperty("level", card.level)
             theme.set_role(self._frame, "notice")
             self._frame.setAccessibleName(f"{title} {hint}".strip())
             self._frame.setToolTip(f"{title}\n{hint}".strip())
-            self._sign.setPixmap(card.sign())
-            self._line.say(title, hint)
+            self._icon.setPixmap(card.icon_pixmap())
+            self._line.set_message(title, hint)
             for button, words in ((self._act, card.button), (self._other, card.other)):
                 button.setVisible(bool(words))
                 if words:
                     factory.set_name_and_tip(button, words, f"{words}.")
                     factory.set_button_text(button, words)
-            self._offer_more()
+            self._update_more_button()
         else:
             self._panel.hide()
         self.setVisible(card is not None)
@@ -195,8 +195,8 @@ class NoticeBar(QWidget):
         for card in self._cards:
             card.count_down(card is self.shown() and not held)
 
-    def _offer_more(self) -> None:
-        """A button for what the line leaves out, if it does."""
+    def _update_more_button(self) -> None:
+        """Show the More button if the line does not show everything."""
         card = self.shown()
         if card is None:
             return
@@ -206,41 +206,41 @@ class NoticeBar(QWidget):
         self._more.setVisible(many > 1 or bool(card.details) or self._line.message_width() > room)
 
     @Slot()
-    def _open_panel(self) -> None:
+    def _on_more_clicked(self) -> None:
         self._panel.open_below(self)
         self._count_down()
 
     @Slot()
-    def _act_on_shown(self) -> None:
+    def _on_button_clicked(self) -> None:
         if self._cards:
             self._cards[-1].click()
 
     @Slot()
-    def _want_fix(self) -> None:
+    def _on_fix_clicked(self) -> None:
         sender = self.sender()
         if isinstance(sender, NoticeCard):
             self.fix_requested.emit(sender.fix)
 
     @Slot()
-    def _act_otherwise_on_shown(self) -> None:
+    def _on_other_clicked(self) -> None:
         if self._cards:
             self._cards[-1].click_other()
 
     @Slot()
-    def _close_shown(self) -> None:
+    def _on_close_clicked(self) -> None:
         if self._cards:
             self._remove(self._cards[-1])
 
     def _make_room(self, new: NoticeCard) -> None:
-        """What stays is not driven out by what passes: beside all that stays there is room for one of those."""
-        while len(self._cards) > _MOST_CARDS:
-            passing = [card for card in self._cards if card.expires and card is not new]
-            if not passing and new.expires:
+        """Close messages above the limit: expiring ones first, and never a lasting message for an expiring one."""
+        while len(self._cards) > _MAX_CARDS:
+            expiring = [card for card in self._cards if card.expires and card is not new]
+            if not expiring and new.expires:
                 return
-            self._remove((passing or self._cards)[0])
+            self._remove((expiring or self._cards)[0])
 
     @Slot()
-    def _close_sender(self) -> None:
+    def _on_card_closed(self) -> None:
         sender = self.sender()
         if isinstance(sender, NoticeCard):
             self._remove(sender)
@@ -253,7 +253,7 @@ class NoticeBar(QWidget):
 
 
 class UncaughtErrors(QObject):
-    """Where errors go that nothing caught, from any thread. happened: (JobFailed)."""
+    """Logs and reports uncaught exceptions of all threads. happened: (JobFailed)."""
 
     happened = Signal(object)
 
@@ -262,20 +262,20 @@ class UncaughtErrors(QObject):
         self._before = (sys.excepthook, threading.excepthook)
 
     def install(self) -> None:
-        """Become the place where Python takes such errors."""
+        """Install the exception hooks."""
         self._before = (sys.excepthook, threading.excepthook)
         sys.excepthook = self._report
         threading.excepthook = self._report_thread
 
     def uninstall(self) -> None:
-        """Give the place back to whoever had it."""
+        """Restore the previous exception hooks."""
         sys.excepthook, threading.excepthook = self._before
 
     def _report(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(details)
         _log.critical("Uncaught exception", exc_info=(kind, error, trace))
-        title = "Something went wrong inside the studio."
+        title = "Unexpected error in the studio."
         self.happened.emit(JobFailed(title, f"{kind.__name__}: {error}", details))
 
     def _report_thread(self, args: threading.ExceptHookArgs) -> None:

@@ -15,7 +15,7 @@ from studio.app.widgets import factory
 from studio.core import formatting, limits
 from studio.core.events import Event, LossChunk, Progress
 
-_SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
+_SHOW_AFTER_MS = 400  # shorter jobs would only flicker
 _MEMORY_MS = 5000
 _DOING: Mapping[State, str] = {
     "starting": "Starting",
@@ -27,39 +27,37 @@ _DOING: Mapping[State, str] = {
 
 
 class StatusBar(QStatusBar):
-    """Shows the newest job that is not the training, else the training."""
+    """Shows the newest foreground job, or else the training; the device and the memory in use."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._shown: Job | None = None
-        self._said = ""
+        self._progress_text = ""
         self._text = factory.ElidedLabel()
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(160)
-        factory.set_name_and_tip(self._bar, "Progress", "How far the running job is.")
-        self._cancel = factory.button(
-            "Cancel", "End this job; what is done is kept where that makes sense.", role="flat"
-        )
+        factory.set_name_and_tip(self._bar, "Progress", "Progress of the running job.")
+        self._cancel = factory.button("Cancel", "Cancel this job.", role="flat")
         self._device = factory.text(wrap=False)
         self._memory = factory.text(wrap=False)
-        self._device.setToolTip("The device that trains, or would be taken.")
-        self._memory.setToolTip("Memory in use: on the device while it trains, else by the studio.")
+        self._device.setToolTip("The device that trains, or the chosen device.")
+        self._memory.setToolTip("Memory in use: on the training device, or else by the studio.")
         self._lay_out()
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(_SHOW_AFTER_MS)
-        self._patience.timeout.connect(self._show_job)
+        self._delay = QTimer(self)
+        self._delay.setSingleShot(True)
+        self._delay.setInterval(_SHOW_AFTER_MS)
+        self._delay.timeout.connect(self._show_job)
         self._memory_timer = QTimer(self)
         self._memory_timer.setInterval(_MEMORY_MS)
         self._memory_timer.timeout.connect(self._show_memory)
         self._memory_timer.start()
-        self._cancel.clicked.connect(self._cancel_shown)
-        session.job_queue.jobs_changed.connect(self._choose_job)
-        session.job_queue.progressed.connect(self._show_progress)
-        session.training.event_received.connect(self._follow_training)
-        session.training.state_changed.connect(self._choose_job)
+        self._cancel.clicked.connect(self._on_cancel_clicked)
+        session.job_queue.jobs_changed.connect(self._on_jobs_changed)
+        session.job_queue.progressed.connect(self._on_progress)
+        session.training.event_received.connect(self._on_training_event)
+        session.training.state_changed.connect(self._on_jobs_changed)
         session.training.state_changed.connect(self._show_device)
         session.setup.changed.connect(self._show_device)
         self._show_job()
@@ -79,18 +77,18 @@ class StatusBar(QStatusBar):
     def _show_device(self) -> None:
         training, found = self._session.training, self._session.catalog.devices
         device = training.device if training.is_busy() else self._session.device_choice.device
-        self._device.setText(device.name if device else "" if found else "Looking for devices…")
+        self._device.setText(device.name if device else "" if found else "Searching for devices…")
 
     @Slot()
-    def _choose_job(self) -> None:
+    def _on_jobs_changed(self) -> None:
         jobs = self._session.job_queue.running()
         foreground = [job for job in jobs if not job.background]
         self._shown = foreground[-1] if foreground else jobs[-1] if jobs else None
-        self._said = ""
+        self._progress_text = ""
         if self._shown is None or self._shown.background:
             self._show_job()
-        elif not self._patience.isActive():
-            self._patience.start()
+        elif not self._delay.isActive():
+            self._delay.start()
 
     @Slot()
     def _show_job(self) -> None:
@@ -105,23 +103,23 @@ class StatusBar(QStatusBar):
         elif job.background and self._session.training.is_busy():
             self._show_training()
         else:
-            self._text.show_text(self._said or f"{job.title}…", job.about)
+            self._text.show_text(self._progress_text or f"{job.title}…", job.about)
 
     @Slot(object, object)
-    def _show_progress(self, job: Job, progress: Progress) -> None:
+    def _on_progress(self, job: Job, progress: Progress) -> None:
         if job is not self._shown or job.is_cancelled or (job.background and self._session.training.is_busy()):
             return
         of = f" of {progress.total:,}" if progress.total else ""
-        self._said = f"{job.title}: {progress.done:,}{of} {progress.what}"
-        if not self._patience.isActive():
+        self._progress_text = f"{job.title}: {progress.done:,}{of} {progress.what}"
+        if not self._delay.isActive():
             self._bar.setRange(0, progress.total)
             self._bar.setValue(progress.done)
-            self._text.show_text(self._said, job.about)
+            self._text.show_text(self._progress_text, job.about)
 
     @Slot(object)
-    def _follow_training(self, event: Event) -> None:
+    def _on_training_event(self, event: Event) -> None:
         if isinstance(event, LossChunk):
-            self._memory.setText(self._memory_words(event.memory_bytes))
+            self._memory.setText(self._memory_text(event.memory_bytes))
             if self._shown is not None and self._shown.background:
                 self._show_training()
 
@@ -141,14 +139,14 @@ class StatusBar(QStatusBar):
     @Slot()
     def _show_memory(self) -> None:
         if not self._session.training.is_busy():
-            self._memory.setText(self._memory_words(psutil.Process().memory_info().rss))
+            self._memory.setText(self._memory_text(psutil.Process().memory_info().rss))
 
-    def _memory_words(self, used_bytes: int) -> str:
+    def _memory_text(self, used_bytes: int) -> str:
         device = self._session.training.device if self._session.training.is_busy() else None
         total = device.memory_total_bytes if device else limits.usable_memory().total_bytes
-        return formatting.memory(used_bytes, total)
+        return f"Memory {formatting.memory(used_bytes, total)}"
 
     @Slot()
-    def _cancel_shown(self) -> None:
+    def _on_cancel_clicked(self) -> None:
         if self._shown is not None:
             self._session.job_queue.cancel(self._shown)

@@ -1,7 +1,7 @@
-"""Colours, type and icons of the window, light and dark.
+"""The light and dark theme: colours, font sizes, stylesheet and icons.
 
-Widgets that draw for themselves ask `colours()` when they paint; those that hold colours restyle on
-`QEvent.Type.PaletteChange` or on `Theme.changed`.
+Widgets with a paintEvent call `colours()` in it; widgets that store colours update them on
+`QEvent.Type.PaletteChange` or `Theme.changed`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _GROUPS = {QIcon.Mode.Disabled: QPalette.ColorGroup.Disabled}
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of one scheme as '#rrggbb'."""
+    """The colours of a theme as '#rrggbb'."""
 
     dark: bool
     window: str
-    surface: str  # where content lies: fields, lists, plots
+    surface: str  # background of fields, lists and plots
     border: str
     text: str
-    muted: str  # captions and axes; 4.5:1 against window and surface
+    muted: str  # captions and axes; contrast 4.5:1 against window and surface
     accent: str
     on_accent: str
     warn: str
@@ -45,7 +45,7 @@ class Colours:
     good: str
     checker_a: str
     checker_b: str
-    curves: tuple[str, ...]  # for curves over one another; the first is the accent
+    curves: tuple[str, ...]  # for curves in one plot; the first is the accent
 
 
 LIGHT = Colours(
@@ -76,14 +76,14 @@ DARK = Colours(
     warn="#dba94a",
     error="#ef7b74",
     good="#62bd84",
-    checker_a="#5e6470",  # black outlines and shadows are to be seen on it, 3:1
+    checker_a="#5e6470",  # contrast 3:1 for black outlines and shadows
     checker_b="#545a66",
     curves=("#8790f5", "#e0a05e", "#5cbfb2", "#e088b2", "#b5c45a", "#6fb6e8", "#c99a82", "#a5a5b2"),
 )
 
 
 class Theme(QObject):
-    """The one theme of an application: `changed` says that colours are others now (widgets also get PaletteChange)."""
+    """The theme of the application. changed: the colours changed; widgets also receive PaletteChange."""
 
     changed = Signal()
 
@@ -95,23 +95,25 @@ class Theme(QObject):
         self._shown: Colours | None = None
         self._native_dark = app.palette().color(QPalette.ColorRole.Window).lightness() < 128
         app.setStyle(QStyleFactory.create("Fusion"))
-        app.styleHints().colorSchemeChanged.connect(self._follow_system)
+        app.styleHints().colorSchemeChanged.connect(self._on_system_scheme_changed)
 
     def scheme(self) -> Scheme:
-        """What was asked for: 'system' follows the desktop."""
+        """Return the chosen colour scheme; 'system' follows the desktop."""
         return self._scheme
 
     def stylesheet(self) -> str:
-        """What a window is styled with, once its widgets are in place: under a stylesheet of the application, Qt styles
-        each of them anew whenever it moves to a parent, and a window takes three times as long to make.
+        """Return the stylesheet for a window.
+
+        Set it after the widgets are in place: with a stylesheet of the application, Qt styles each widget again at
+        every change of its parent, and a window takes three times as long to create.
         """
         return _stylesheet(colours(), self._app.font().pointSizeF())
 
     def set_scheme(self, scheme: Scheme) -> None:
-        """Switch to light, dark, or whatever the desktop says."""
+        """Switch to the light theme, the dark theme, or the desktop's."""
         self._scheme = scheme
         wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
-        self._app.styleHints().setColorScheme(wanted)  # title bars and system dialogs; nothing happens offscreen
+        self._app.styleHints().setColorScheme(wanted)  # for title bars and system dialogs
         self._show(DARK if self._wants_dark() else LIGHT)
 
     def _wants_dark(self) -> bool:
@@ -121,7 +123,7 @@ class Theme(QObject):
         return self._native_dark if hint == Qt.ColorScheme.Unknown else hint == Qt.ColorScheme.Dark
 
     @Slot()
-    def _follow_system(self) -> None:
+    def _on_system_scheme_changed(self) -> None:
         self._show(DARK if self._wants_dark() else LIGHT)
 
     def _show(self, chosen: Colours) -> None:
@@ -133,28 +135,28 @@ class Theme(QObject):
 
 
 def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
-    """Give `app` the studio's look and return its theme; later calls switch the scheme of the same theme."""
+    """Apply the theme to `app` and return it; later calls only switch its colour scheme."""
     theme = app.findChild(Theme, "studio-theme") or Theme(app)
     theme.set_scheme(scheme)
     return theme
 
 
 def colours() -> Colours:
-    """The colours in use now."""
+    """Return the current colours."""
     window = QGuiApplication.palette().color(QPalette.ColorRole.Window)
     return DARK if window.lightness() < 128 else LIGHT
 
 
 def icon(name: str, colour: str = "") -> QIcon:
-    """An icon of the set, in the text colour of the moment, which follows a change of scheme, or in `colour`.
+    """Return an icon by its file name in assets/icons.
 
-    That is '#rrggbb', or 'on_accent', 'accent' or 'muted', which follow the scheme too.
+    colour: '#rrggbb', or 'on_accent', 'accent' or 'muted', which follow the theme; by default the text colour.
     """
     return QIcon(SvgIconEngine(paths.assets() / "icons" / f"{name}.svg", colour))
 
 
 def set_role(widget: QWidget, role: Role) -> None:
-    """Give a label, button or frame its part in the hierarchy of the page."""
+    """Set the role by which the stylesheet styles a label, button or frame."""
     widget.setProperty("role", role)
     style = widget.style()
     style.unpolish(widget)
@@ -162,24 +164,24 @@ def set_role(widget: QWidget, role: Role) -> None:
 
 
 def level_colours(c: Colours) -> dict[str, str]:
-    """The colours of messages."""
+    """Return the colour of each message level."""
     return {"info": c.accent, "warning": c.warn, "error": c.error}
 
 
 def notice_background(c: Colours, level: str) -> str:
-    """The ground of a message of this level."""
+    """Return the background colour of a message of this level."""
     return mix(c.surface, level_colours(c)[level], 0.1)
 
 
 def mix(first: str, second: str, share: float) -> str:
-    """The colour between two: 0 is the first, 1 the second."""
+    """Mix two colours. share: 0 returns the first, 1 the second."""
     one, two = QColor(first), QColor(second)
     pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 
 def _palette(c: Colours) -> QPalette:
-    """All roles: what the stylesheet does not reach (dialogs, item views of the system) takes its colours from here."""
+    """Return the palette, for widgets that the stylesheet does not style, like system dialogs."""
     role, disabled = QPalette.ColorRole, QPalette.ColorGroup.Disabled
     roles = {
         role.Window: c.window, role.WindowText: c.text, role.Base: c.surface, role.AlternateBase: c.window,
@@ -199,7 +201,7 @@ def _palette(c: Colours) -> QPalette:
 
 
 def _stylesheet(c: Colours, points: float) -> str:
-    """The stylesheet of one scheme. `points` is the size of the system's font, which sets the scale of type."""
+    """Return the stylesheet for these colours. points: size of the system font, which other sizes derive from."""
     folder = Path(__file__).parent / "widgets" / "style"
     derived = {
         "raised": mix(c.surface, c.text, 0.04) if c.dark else c.surface,
@@ -212,7 +214,7 @@ def _stylesheet(c: Colours, points: float) -> str:
         "disabled": mix(c.muted, c.window, 0.4),
         "selection": mix(c.surface, c.accent, 0.28 if c.dark else 0.16),
         **{f"{level}_strip": notice_background(c, level) for level in level_colours(c)},
-        "accent_fill": mix(c.accent, "#2a2f8f", 0.35) if c.dark else c.accent,  # a white check mark lies on it
+        "accent_fill": mix(c.accent, "#2a2f8f", 0.35) if c.dark else c.accent,  # background of a white check mark
         "accent_hover": mix(c.accent, "#ffffff", 0.12),
         "accent_pressed": mix(c.accent, "#000000", 0.12),
         "size_title": f"{points * 1.6:.1f}",
@@ -225,10 +227,10 @@ def _stylesheet(c: Colours, points: float) -> str:
 
 
 class SvgIconEngine(QIconEngine):
-    """Draws a one-colour SVG (stroke="currentColor") when asked, so that a change of colours needs no new icons.
+    """Draws a one-colour SVG (stroke="currentColor") in the current colours, so that icons follow the theme.
 
-    `clone` is left out on purpose: Qt calls it only when a shared icon is edited (addPixmap, addFile); nobody does,
-    and an engine made in Python would die with its wrapper.
+    `clone` is missing on purpose: Qt only calls it when a shared icon is edited (addPixmap, addFile), which the studio
+    does not do, and a clone made in Python would be deleted with its wrapper.
     """
 
     def __init__(self, path: Path, colour: str = "") -> None:
@@ -242,11 +244,11 @@ class SvgIconEngine(QIconEngine):
         painter.drawPixmap(QPointF(rect.topLeft()), self.scaledPixmap(rect.size(), mode, state, ratio))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
-        """The icon at a device pixel ratio of 1."""
+        """Return the icon at a device pixel ratio of 1."""
         return self.scaledPixmap(size, mode, state, 1.0)
 
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
-        """The icon of `size` logical pixels at a device pixel ratio of `scale`."""
+        """Return the icon in `size` logical pixels at a device pixel ratio of `scale`."""
         colour = self._palette_colour(mode) if self._colour in _ROLES else self._colour
         key = f"studio/{self._path}/{colour}/{size.width()}x{size.height()}@{scale}"
         found = QPixmap()
@@ -256,7 +258,7 @@ class SvgIconEngine(QIconEngine):
         return found
 
     def key(self) -> str:
-        """The name of this kind of engine."""
+        """Return the name of this engine."""
         return "studio-svg"
 
     def _palette_colour(self, mode: QIcon.Mode) -> str:
@@ -266,7 +268,7 @@ class SvgIconEngine(QIconEngine):
 
 @lru_cache(maxsize=128)
 def _source(path: Path) -> str:
-    """The text of an SVG; an empty drawing when there is no such file."""
+    """Read an SVG file; return an empty drawing if the file is missing."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError:

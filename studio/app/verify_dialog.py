@@ -1,4 +1,4 @@
-"""Whether a file is as it was, and belongs to its run: what was looked at, line by line."""
+"""The dialog that verifies whether a file is unchanged and belongs to its run."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from studio.app.widgets import factory
 from studio.core.events import Check, Verified
 from studio.exports.model_cards import LIMITS
 
-_MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Not known")}
+_MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Unknown")}
 _ICON_PX = 20
 
 
 class VerifyDialog(QDialog):
-    """Looks at a file as soon as it is made."""
+    """Verifies a file and lists the checks with their results."""
 
     def __init__(self, session: Session, path: Path, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"Check of {path.name}")
+        self.setWindowTitle(f"Verify {path.name}")
         self.setMinimumWidth(560)
         self._path = path
-        self.verdict = factory.title("Looking at the file…")
+        self.verdict = factory.title("Verifying…")
         self.checks = QGridLayout()
         self.checks.setColumnStretch(1, 1)
         self.close_button = factory.button("Close", "Close this window.", role="primary")
@@ -34,15 +34,15 @@ class VerifyDialog(QDialog):
         note = factory.caption(LIMITS)
         foot = factory.row(1, self.close_button)
         self.setLayout(factory.column(self.verdict, self.checks, note, 1, foot, margin=3 * factory.GRID))
-        session.inference.verified.connect(self._show_result)
-        session.failed.connect(self._leave)
+        session.inference.verified.connect(self._on_verified)
+        session.failed.connect(self._on_failed)
         session.inference.verify(path)
 
     @Slot(object)
-    def _show_result(self, found: Verified) -> None:
+    def _on_verified(self, found: Verified) -> None:
         if found.path == self._path:
             name = found.path.name
-            self.verdict.setText(f"{name} is as it was" if found.holds else f"{name} is not as it was")
+            self.verdict.setText(f"{name} is unchanged" if found.holds else f"{name} has changed")
             for row, check in enumerate(found.checks):
                 self._add(row, check)
 
@@ -56,6 +56,6 @@ class VerifyDialog(QDialog):
         self.checks.addWidget(factory.text(check.words), row, 1)
 
     @Slot()
-    def _leave(self) -> None:
-        """The window says why the file can't be looked at."""
+    def _on_failed(self) -> None:
+        """Close the dialog: the window shows the error."""
         self.reject()

@@ -28,4 +28,4 @@ def obstacle() -> str:
         return "QT_QPA_PLATFORM hides all windows."
     from studio.app import launch
 
-    return "There is no screen." if not launch.has_screen() else launch.why_not()
+    return "There is no screen." if not launch.has_screen() else launch.startup_problem()

@@ -58,13 +58,13 @@ def test_fault_28_keep_training_keeps_the_window_and_stop_and_save_leaves_a_run_
     assert opened.isVisible() and training.state == "training"
     opened.close()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        answer(opened, "Stop and save")
+        answer(opened, "Save and close")
     assert not opened.isVisible() and saved(training) and training.path is not None
-    opened._offer_run(training.path, Notice("info", "It stopped."))
-    assert "It stopped." in [card.words[0] for card in opened.notices.cards()]
+    opened._offers._on_run_offered(training.path, Notice("info", "It stopped."))
+    assert "It stopped." in [card.texts[0] for card in opened.notices.cards()]
     opened.session.resume_run(training.path)
     wait_for_steps(qtbot, opened.session)
-    assert "It stopped." not in [card.words[0] for card in opened.notices.cards()]
+    assert "It stopped." not in [card.texts[0] for card in opened.notices.cards()]
 
 
 def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window, training: CurrentTraining) -> None:
@@ -123,10 +123,10 @@ def test_a_window_whose_run_can_not_be_saved_stays_open_once(
 ) -> None:
     monkeypatch.setattr("studio.engine.training.maintenance.save", no_space)
     opened.close()
-    answer(opened, "Stop and save")
+    answer(opened, "Save and close")
     wait_idle(qtbot, opened.session)
     assert opened.isVisible()
-    said = [card.words[0] for card in opened.notices.cards()][:2]
+    said = [card.texts[0] for card in opened.notices.cards()][:2]
     assert said == ["Can't use /runs/trial.", "The window stays open: 'discs generator' ended with an error."]
     with qtbot.waitSignal(opened.closed):
         opened.close()
@@ -174,7 +174,7 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     disk.fill()
     qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
     hint = "No space left on device. Training waits and nothing is lost. Fix the cause, then resume."
-    assert [card.words for card in opened.notices.cards()] == [(f"Can't write to {training.path}.", hint)]
+    assert [card.texts for card in opened.notices.cards()] == [(f"Can't write to {training.path}.", hint)]
     assert controls.pause.text().strip() == "Resume"
     qtbot.waitUntil(training.is_live, timeout=LONG_MS)
     chunk = training.chunk
@@ -189,7 +189,7 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     disk.fill()
     for _ in range(2):
         click(controls.stop)
-        qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+        qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
     disk.free()
     click(controls.stop)
     wait_idle(qtbot, opened.session)
@@ -203,27 +203,27 @@ def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
 ) -> None:
     disk.fill()
     opened.close()
-    answer(opened, "Stop and save")
-    qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+    answer(opened, "Save and close")
+    qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
     assert opened.isVisible()
     opened.close()
     answer(opened, "Stay")
     assert opened.isVisible() and training.state == "paused"
     opened.close()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        answer(opened, "Leave without saving")
+        answer(opened, "Close without saving")
 
 
 def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     disk.fill()
-    qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
     (card,) = opened.notices.cards()
     click(next(button for button in card.findChildren(QPushButton) if button.text().strip() == "End without saving"))
     wait_idle(qtbot, opened.session)
     (card,) = opened.notices.cards()
-    assert card.words[1] == "No space left on device. Free some space or choose another folder."
+    assert card.texts[1] == "No space left on device. Free some space or choose another folder."
 
 
 @pytest.mark.slow
@@ -235,7 +235,7 @@ def test_the_question_whether_to_leave_keeps_up_with_the_disk(
     assert "Its work is saved" in asked.informativeText()
     disk.fill()
     with qtbot.waitSignal(asked.destroyed, timeout=LONG_MS):
-        qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+        qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
     assert "leaving now loses" in question(opened).informativeText()
     answer(opened, "Stay")
     disk.free()

@@ -89,11 +89,11 @@ def test_a_runs_end_and_failure_are_told_while_nobody_looks(
 ) -> None:
     ended(training, "finished")
     ended(training, "stopped")
-    assert [title for title, _ in heard.said] == ["'cats generator' is trained"]
+    assert [title for title, _ in heard.said] == ["'cats generator' has finished"]
     heard.said.clear()
     run(training, Blocked("error", "The disk is full."), JobFailed("The device is gone.", "Plug it in."))
     assert heard.said == [
-        ("'cats generator' waits for you", "The disk is full."),
+        ("'cats generator' is paused", "The disk is full."),
         ("'cats generator' ended with an error", "The device is gone."),
     ]
     training.failure = None
@@ -115,7 +115,7 @@ def test_a_queues_end_is_told_in_numbers_and_nothing_is_where_the_user_wants_it_
         ("The queue is empty", "3 runs finished."),
         ("The queue is empty", "1 run finished, 2 runs ended with an error."),
     ]
-    Settings().notify(False)
+    Settings().set_notifies(False)
     announcer.on_queue_emptied(1, 0)
     assert len(heard.said) == 2
 
@@ -156,7 +156,7 @@ def test_sleep_is_held_off_while_a_run_trains_but_not_while_it_is_paused(
     for state in ("starting", "training", "paused", "training", "stopping", "idle"):
         training._set_state(state)
     assert done == ["acquire", "acquire", "release", "acquire", "acquire", "release"]
-    guard.end()
+    guard.release()
     assert done[-1] == "release"
 
 

@@ -134,7 +134,7 @@ def test_fault_28_and_36_ctrl_c_and_sigterm_save_a_training_and_end(sprite_folde
 
 
 def test_what_qt_says_is_logged_and_said(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    before = qInstallMessageHandler(launch._keep_message)
+    before = qInstallMessageHandler(launch._log_message)
     qWarning("an odd font")
     qInstallMessageHandler(before)
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("WARNING", "Qt: an odd font")]
@@ -201,7 +201,7 @@ def test_what_an_import_brings_is_not_walked(monkeypatch: pytest.MonkeyPatch, au
     collector.collect_due()
     assert walked == [1]
     before = gc.get_freeze_count()
-    collector.settle(for_good=True)
+    collector.stop_skipping(freeze=True)
     assert gc.get_freeze_count() - before >= len(brought)
     collector.collect_due()
     assert walked == [1, 2]

@@ -39,7 +39,7 @@ def bar(qtbot: QtBot) -> NoticeBar:
 
 
 def titles(bar: NoticeBar) -> list[str]:
-    return [card.words[0] for card in bar.cards()]
+    return [card.texts[0] for card in bar.cards()]
 
 
 def test_a_failure_is_a_sentence_and_a_hint_with_details_on_demand(bar: NoticeBar) -> None:
@@ -87,7 +87,7 @@ def test_the_line_shows_the_newest_message_and_the_list_all_of_them(bar: NoticeB
     assert not button(bar, "More").isVisible()  # there is nothing more to read
     bar.add("info", "Saved.")
     shown = bar.shown()
-    assert shown is not None and shown.words == ("Saved.", "")
+    assert shown is not None and shown.texts == ("Saved.", "")
     click(button(bar, "2 messages"))
     panel = panel_of(bar)
     qapp.processEvents()
@@ -113,21 +113,21 @@ def test_a_message_passes_once_it_could_be_read_and_not_while_it_is(qtbot: QtBot
     short, long = bar.add("info", "Saved."), bar.add("info", "Saved.", "As one file for each of the sprites on show.")
     qtbot.waitUntil(bar.isActiveWindow)
     point(bar, there=False)
-    assert long.time.interval() > short.time.interval() >= 4000  # ms
-    assert long.time.isActive() and not short.time.isActive()  # that one can't be seen
+    assert long.timer.interval() > short.timer.interval() >= 4000  # ms
+    assert long.timer.isActive() and not short.timer.isActive()  # that one can't be seen
     point(bar, there=True)
-    assert not long.time.isActive()
+    assert not long.timer.isActive()
     point(bar, there=False)
-    assert long.time.isActive()
+    assert long.timer.isActive()
     click(button(bar, "2 messages"))
-    assert not long.time.isActive()
+    assert not long.timer.isActive()
     panel_of(bar).hide()
     point(bar, there=False)
-    assert long.time.isActive()
-    long.time.timeout.emit()
-    assert bar.cards() == [short] and short.time.isActive()
+    assert long.timer.isActive()
+    long.timer.timeout.emit()
+    assert bar.cards() == [short] and short.timer.isActive()
     bar.add("error", "Fault.")
-    assert not short.time.isActive() and not bar.cards()[-1].time.isActive()  # an error stays
+    assert not short.timer.isActive() and not bar.cards()[-1].timer.isActive()  # an error stays
 
 
 def test_no_message_moves_the_page(window: Window, qapp: QApplication) -> None:
@@ -186,7 +186,7 @@ def test_what_nobody_caught_is_shown_from_every_thread(
         qtbot.waitUntil(lambda: len(bar.cards()) == 2)
     finally:
         errors.uninstall()
-    assert [card.words[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
+    assert [card.texts[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
     assert (sys.excepthook, threading.excepthook) == before
     assert [line for line in caplog.messages if "Uncaught" in line] == ["Uncaught exception"] * 2
 

@@ -52,11 +52,11 @@ def test_a_saved_sprite_is_verified_and_a_changed_one_is_told(
     path = save_new(qtbot, window, own_run, tmp_path)
     dialog, found = verified(qtbot, window, path, monkeypatch)
     assert [check.holds for check in found.checks] == [True] * 4  # the run is found among those of the studio
-    assert dialog.verdict.text() == f"{path.name} is as it was" and dialog.checks.rowCount() >= 4
+    assert dialog.verdict.text() == f"{path.name} is unchanged" and dialog.checks.rowCount() >= 4
     click(dialog.close_button)
     path.write_bytes(path.read_bytes() + b"\0")
     dialog, found = verified(qtbot, window, path, monkeypatch)
-    assert dialog.verdict.text() == f"{path.name} is not as it was" and not found.holds
+    assert dialog.verdict.text() == f"{path.name} has changed" and not found.holds
     click(dialog.close_button)
 
 

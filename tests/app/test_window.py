@@ -33,7 +33,7 @@ def settled(qtbot: QtBot, window: Window) -> Iterator[Window]:
 
 
 def titles(window: Window) -> list[str]:
-    return [card.words[0] for card in window.notices.cards()]
+    return [card.texts[0] for card in window.notices.cards()]
 
 
 def test_the_window_fits_its_screen_at_the_first_start_and_when_its_size_comes_back(
@@ -131,7 +131,7 @@ def test_the_long_name_of_a_folder_widens_neither_the_sprites_page_nor_the_train
 def test_a_title_with_enough_room_is_shown_whole(qtbot: QtBot, words: str) -> None:
     line = NoticeLabel()
     qtbot.addWidget(line)
-    line.say(words, "")
+    line.set_message(words, "")
     line.resize(2000, line.sizeHint().height())
     shown = QFontMetrics(line._bold()).elidedText(words, Qt.TextElideMode.ElideMiddle, line.title_px())
     assert shown == words

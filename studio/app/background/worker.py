@@ -315,7 +315,7 @@ def _joined(events: list[Event]) -> Event:
 
 def failure(error: Exception) -> JobFailed:
     """The event for an error, with the traceback of one that neither the studio nor a plug-in foresaw."""
-    title, hint = formatting.describe_error(error, otherwise="Something went wrong inside the studio.")
+    title, hint = formatting.describe_error(error, otherwise="Unexpected error in the studio.")
     foreseen = isinstance(error, StudioError)
     return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
 

@@ -41,7 +41,7 @@ class Page(QWidget):
         try:
             plot.save(path)
         except (StudioError, OSError) as error:
-            self.session.report(error)
+            self.session.show_error(error)
         else:
             self.session.notify_saved([path])
 

@@ -126,8 +126,8 @@ def state(training: CurrentTraining) -> str:
     if training.watched is not None:
         return _watched(training.watched, training.state, verdict)
     paused = "You can generate now or resume."
-    if training.halted:
-        paused = f"{training.halted.title} {training.halted.hint.partition('. ')[0]}"
+    if training.blocked:
+        paused = f"{training.blocked.title} {training.blocked.hint.partition('. ')[0]}"
     text: dict[State, str] = {
         "starting": "Starting…",
         "training": f"Training{verdict}",

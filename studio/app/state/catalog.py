@@ -1,4 +1,4 @@
-"""What there is to train with: recipes, export formats, experiments and devices."""
+"""The installed recipes, export formats and experiments, and the devices of this machine."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class EngineCatalog(QObject):
-    """Brings torch in beside the window, finds the devices, and measures them.
+    """Loads torch and the plug-ins in the background, finds the devices and measures their speed.
 
     plots_ready: pyqtgraph is imported. ready: recipes, exports and experiments are known. devices_found: `devices` is
-    filled. measured: (DeviceMeasured). measuring_changed: a measurement began, went on or ended.
+    filled. measured: (DeviceMeasured). measuring_changed: a measurement started, progressed or ended.
     """
 
     plots_ready = Signal()
@@ -46,7 +46,7 @@ class EngineCatalog(QObject):
         self.experiments: Mapping[str, Experiment] = {}
         self.devices: tuple[Device, ...] = ()
         self.fastest = ""
-        self.progress = ""  # of the measurement
+        self.progress = ""  # of the measurement, as text
 
     def open(self) -> None:
         """Load torch, the devices and the plug-ins in jobs. Call this after the first paint."""
@@ -57,19 +57,19 @@ class EngineCatalog(QObject):
         start(jobs.find_plugins, self._on_plugins_found)
 
     def device(self, device_id: str) -> Device | None:
-        """The device of that id that works."""
+        """Return the working device with this id; None without one."""
         return next((device for device in self.devices if device.id == device_id and not device.problem), None)
 
     def drawing_recipe(self) -> Recipe | None:
-        """The recipe that draws sprites; None until the engine is there."""
+        """Return the recipe that generates sprites; None until the recipes are loaded."""
         return next((recipe for recipe in self.recipes.values() if recipe.makes == "sprites"), None)
 
     def is_measuring(self) -> bool:
-        """Whether a measurement is under way."""
+        """Return whether a measurement is running."""
         return self._measuring is not None
 
     def measure(self, recipe: Recipe, config: TrainingConfig, sprites: Sprites) -> None:
-        """Time training steps of this recipe with these settings on every device that works."""
+        """Measure the time of training steps with these settings on each working device."""
         if self._measuring is None:
             working = [device for device in self.devices if not device.problem]
             events = jobs.measure(recipe, config, sprites, working)
@@ -77,7 +77,7 @@ class EngineCatalog(QObject):
             self.measuring_changed.emit()
 
     def cancel_measuring(self) -> None:
-        """End the measurement; what was measured stays."""
+        """Cancel the measurement and keep its results so far."""
         if self._measuring is not None:
             self._job_queue.cancel(self._measuring)
 

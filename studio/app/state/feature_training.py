@@ -1,4 +1,4 @@
-"""The features of the open sprites, trained ahead, so that a training finds them."""
+"""Trains the feature network of the open sprites in advance, so that a training need not."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 else:
     outliers = LateModule("studio.engine.quality.outliers")
 
-_TITLE = "Getting to know the sprites"
+_TITLE = "Analysing sprites"
 _ABOUT = (
-    "A small network learns to tell your sprites apart: by it the Doctor finds those that look like no others, and a "
-    "training is judged. Where it is cancelled, the next training does it."
+    "Trains a small network that compares sprites. The Doctor uses it to find unusual sprites, and trainings use it to "
+    "measure quality. If you cancel, the next training does this."
 )
 
 
 class FeatureTraining(QObject):
-    """Trains the network by whose features sprites are compared, while the engine has nothing else to do.
+    """Trains the network that computes quality features, while no training or experiment runs.
 
-    That takes seconds, once for each set of sprites; the outliers that it finds go to the doctor. A training would do
-    it in between, where it takes minutes; so this begins at once, and ends when a training or an
-    experiment begins, or when the user says so: then it is not begun again for these sprites.
+    This takes seconds, once for each set of sprites; inside a training it would take minutes. The doctor receives the
+    outliers. The job ends when a training or an experiment starts, or when the user cancels it; after a cancellation it
+    is not started again for the same sprites.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class FeatureTraining(QObject):
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
         self._catalog, self._devices, self._training, self._lab = catalog, devices, training, lab
         self._job: Job | None = None
-        self._seen: Sprites | None = None  # whose features were trained last, or are not to be
+        self._seen: Sprites | None = None  # sprites whose features are trained, or were cancelled
         open_sprites.imported.connect(self._refresh)
         catalog.ready.connect(self._refresh)
         catalog.devices_found.connect(self._refresh)
@@ -55,7 +55,7 @@ class FeatureTraining(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        """Begin when all is there and nothing trains; end when something does, or for other sprites."""
+        """Start the job if sprites, recipe and device are known and nothing trains; else cancel it."""
         sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._devices.device
         if self._job is not None:
             self._seen = None

@@ -1,4 +1,4 @@
-"""The experiments of the Lab page: one at a time, on the open sprites or a run, and what was found out before."""
+"""The experiments of the Lab page and their saved results."""
 
 from __future__ import annotations
 
@@ -36,12 +36,11 @@ _log = logging.getLogger(__name__)
 
 
 class Lab(QObject):
-    """Runs experiments with what a training would take: sprites, recipe, settings and device; or on a run.
+    """Runs one experiment at a time: on the sprites and settings that Start would train with, or on a run.
 
-    A training is paused for an experiment and goes on after it.
-
-    changed: an experiment began or ended. progressed: the running one went on. outcome_changed: it has found out more.
-    listed: `results` are others. done: (Result). saved: (list of Path).
+    A training in this window pauses during the experiment.
+    changed: an experiment started or ended. progressed: the experiment reported progress. outcome_changed: it has new
+    intermediate results. listed: `results` changed. done: (Result). saved: (list of Path).
     """
 
     changed = Signal()
@@ -59,38 +58,42 @@ class Lab(QObject):
         self._runs, self._devices = runs, devices
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
-        self._training_goes_on = False  # once the experiment has ended
+        self._resumes_training = False  # after the experiment
         self.running: Experiment | None = None
         self.progress: Progress | None = None
-        self.outcome = Outcome()  # of the running one, up to now
-        self.results: list[Result] = []  # the newest first
+        self.outcome = Outcome()  # intermediate results of the running experiment
+        self.results: list[Result] = []  # newest first
         training.state_changed.connect(self._on_training_changed)
 
     def problem(self, experiment: Experiment, source: SavedModel | None = None) -> str:
-        """Why this experiment can't be started, in a sentence; empty when it can. source: what it is to look into."""
+        """Return why this experiment can't start; empty if it can. source: the model to examine."""
         if self.running is not None:
-            return f"'{self.running.title}' is under way."
+            return f"'{self.running.title}' is running."
         device = self._devices.device
-        if problem := self._setup.problem() if experiment.subject == "sprites" else self._lacks(experiment, source):
+        if (
+            problem := self._setup.problem()
+            if experiment.subject == "sprites"
+            else self._model_problem(experiment, source)
+        ):
             return problem
-        return experiment.obstacle(device) if device is not None else "Devices are still being looked for."
+        return experiment.obstacle(device) if device is not None else "Searching for devices…"
 
     def start(self, experiment: Experiment, source: SavedModel | None = None) -> None:
-        """Run it, unless there is a `problem`. source: the run and the checkpoint that it is to look into."""
+        """Start an experiment, unless there is a `problem`. source: the model to examine."""
         if self.problem(experiment, source):
             return
         operation = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
         if self._training.runs_in_window() and self._training.state in ("starting", "training"):
-            self._training_goes_on = True
+            self._resumes_training = True
             self._training.pause()
         self.running, self.progress, self.outcome = experiment, None, Outcome()
         self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", operation, self._on_event)
         self.changed.emit()
 
-    def _lacks(self, experiment: Experiment, source: SavedModel | None) -> str:
-        """What is missing, or doesn't fit, of the run that is to be looked into."""
+    def _model_problem(self, experiment: Experiment, source: SavedModel | None) -> str:
+        """Return why an experiment can't examine a model; empty if it can."""
         if source is None:
-            return "Train a model first: there is no run to look into yet."
+            return "Train a model first."
         run = self._runs.at(source.path)
         recipe = self._catalog.recipes.get(run.record.recipe) if run is not None and run.record is not None else None
         return "The run can't be read." if recipe is None else experiment.unsupported_reason(recipe)
@@ -112,12 +115,12 @@ class Lab(QObject):
         return lambda: running.look_inside(experiment, source.path, source.checkpoint, device, experiment.seconds)
 
     def cancel(self) -> None:
-        """End the running experiment; nothing of it is kept."""
+        """Cancel the running experiment and discard its results."""
         if self._job is not None:
             self._job_queue.cancel(self._job)
 
     def list_results(self) -> None:
-        """Read the saved results of this window and of the command line."""
+        """Load the saved results, including those of the command line."""
         self._job_queue.run("files", "Loading results", results.kept, self._on_results_read, background=True)
 
     def save_report(self, path: Path, chosen: list[Result]) -> None:
@@ -127,19 +130,21 @@ class Lab(QObject):
         )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
-        """What to do with a result ('Use 128 as batch size'), and why that can't be done now; both may be empty."""
+        """Return a button text ('Use 128 as batch size') and why the button is disabled; both may be empty."""
         recipe, config = self._setup.recipe, self._setup.config
-        words = " and ".join(f"{_in_words(value)} as {name}" for name, value in _named(result, self._catalog).items())
+        words = " and ".join(
+            f"{_format_value(value)} as {name}" for name, value in _labelled_suggestions(result, self._catalog).items()
+        )
         if not words:
             return "", ""
         if recipe is None or config is None or recipe.name != result.recipe:
-            return f"Use {words}", f"It was found for the recipe '{result.recipe}': choose that on the Train page."
+            return f"Use {words}", f"Choose the recipe '{result.recipe}' on the Train page first."
         if all(getattr(config, name) == value for name, value in result.outcome.suggests.items()):
-            return f"Use {words}", "The settings have it already."
+            return f"Use {words}", "The settings have this value already."
         return f"Use {words}", ""
 
     def use(self, result: Result) -> None:
-        """Change the settings as a result suggests."""
+        """Apply the settings that a result suggests."""
         config = self._setup.config
         if config is not None and not self.suggestion(result)[1]:
             self._setup.set_config(config.replace(**result.outcome.suggests))
@@ -157,8 +162,8 @@ class Lab(QObject):
             self.done.emit(event.result)
         elif isinstance(event, JobEnded):
             self._job = self.running = self.progress = None
-            goes_on, self._training_goes_on = self._training_goes_on, False
-            if goes_on:
+            resumes, self._resumes_training = self._resumes_training, False
+            if resumes:
                 self._training.resume()
             self.changed.emit()
 
@@ -175,20 +180,20 @@ class Lab(QObject):
 
     @Slot()
     def _on_training_changed(self) -> None:
-        """A training that goes on would be measured with the experiment, and slowed by it."""
-        goes_on = self._training.owns_run() and self._training.state in ("starting", "training")
-        if self.running is not None and goes_on:
-            self._training_goes_on = False
+        """Cancel the experiment if a training continues: both would slow each other and spoil the measurement."""
+        is_training = self._training.owns_run() and self._training.state in ("starting", "training")
+        if self.running is not None and is_training:
+            self._resumes_training = False
             self.cancel()
 
 
-def _named(result: Result, catalog: EngineCatalog) -> dict[str, Value]:
-    """What a result suggests, by the settings' names for people."""
+def _labelled_suggestions(result: Result, catalog: EngineCatalog) -> dict[str, Value]:
+    """Return the suggested settings by their labels."""
     recipe = catalog.recipes.get(result.recipe)
     labels = {item.name: item.label for item in settings_of(recipe.Config)} if recipe is not None else {}
     named = {labels.get(name, name.replace("_", " ")): value for name, value in result.outcome.suggests.items()}
     return {name if name[:2].isupper() else f"{name[:1].lower()}{name[1:]}": value for name, value in named.items()}
 
 
-def _in_words(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,4 +1,4 @@
-"""Everything that the window knows: one owner, in parts that each look after one thing."""
+"""The owner of all state of the window."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.files.source_files import is_archive
 from studio.engine.runs.listing import resume_hint
 
-_LONGEST_FAREWELL_MS = 10_000
+_SHUT_DOWN_TIMEOUT_MS = 10_000
 _DEMO_MINUTES = 3.0
 
 
 class Session(QObject):
-    """The state of the application and what can be done with it; pages read the one and call the other.
+    """All state of the application. Pages read its parts and call their methods.
 
-    noticed: (Notice) and failed: (JobFailed), messages of all parts and jobs for the window to show.
-    run_offered: (Path, Notice) an interrupted run, and where Resume would continue. queue_offered: (str) a sentence
-    about runs that wait in the queue since an earlier session.
+    noticed: (Notice) and failed: (JobFailed) messages of all parts and jobs. run_offered: (Path, Notice) an interrupted
+    run that can be resumed. queue_offered: (str) a message about runs that wait in the queue since the last session.
     """
 
     noticed = Signal(object)
@@ -80,7 +79,7 @@ class Session(QObject):
         self.drag_files = DragFiles(settings)
         self._offered = False
         self._queue_offered = False
-        self._demo_due = False
+        self._trains_demo = False
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
         self.inference.saved.connect(self.notify_saved)
@@ -103,15 +102,15 @@ class Session(QObject):
         self.lab.changed.connect(self._cancel_measuring)
 
     def open(self, *, demo: bool = False) -> None:
-        """Begin everything that goes on beside the window, which is on the screen by now."""
+        """Start the background jobs. Call this after the first paint."""
         self.catalog.open()
         self.runs.list_runs()
         if demo:
-            self._demo_due = True
+            self._trains_demo = True
             self.open_sprites.open_demo()
 
     def notify(self, title: str, hint: str = "", *, holds: Callable[[], bool] | None = None) -> None:
-        """Show an info message. holds: the window removes the message once this returns False."""
+        """Show an info message. holds: the window removes the message when this returns False."""
         self.noticed.emit(
             Notice("info", title, hint) if holds is None else StateNotice("info", title, hint, holds=holds)
         )
@@ -125,8 +124,8 @@ class Session(QObject):
             str(first.parent),
         )
 
-    def report(self, error: StudioError | OSError) -> None:
-        """Tell the user of an error on the one road that all of them take."""
+    def show_error(self, error: StudioError | OSError) -> None:
+        """Show an error message."""
         if isinstance(error, StudioError):
             self.failed.emit(JobFailed(error.title, error.hint))
         else:
@@ -134,50 +133,49 @@ class Session(QObject):
             self.failed.emit(JobFailed(title, error.strerror or str(error)))
 
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
-        """Go on with a run, for so many minutes more if any, and show its settings; say why when it can't be."""
+        """Resume a run, with `more_min` additional minutes, and show its settings; show why if that fails."""
         run = self.runs.at(path)
         if not self.training.owns_run():
             self.training.withdraw_messages()
-        if self._go_on(path, more_min, by_all_cards=True) and run is not None and run.record is not None:
+        if self._resume_on_device(path, more_min, all_gpus=True) and run is not None and run.record is not None:
             self.setup.show_run(run.record)
 
     def watch(self, path: Path) -> None:
-        """Show a run that others train; says why when that can't be. One that is on show already stays so."""
+        """Follow a run that another process trains; show why if that fails."""
         if self.training.is_busy() and self.training.path == path:
             return
         if self.training.owns_run():
-            title = "This window trains a run: watch others when the training has ended."
-            self.notify(title, holds=self.training.owns_run)
+            title, hint = "This window is training.", "Wait until the training has ended, then watch other runs."
+            self.notify(title, hint, holds=self.training.owns_run)
             return
         self.training.watch(path)
 
-    def _go_on(self, path: Path, more_min: float = 0.0, *, by_all_cards: bool = False) -> bool:
-        """Train a run on its own device, or on the fastest where that one is gone; says why when that can't be.
+    def _resume_on_device(self, path: Path, more_min: float = 0.0, *, all_gpus: bool = False) -> bool:
+        """Resume a run on its own device, or on the fastest if that is missing; show why if that fails.
 
-        by_all_cards: where the user wants those and the device is one.
+        all_gpus: train on all GPUs if the user has chosen so and the device is a GPU.
         """
         if self.training.owns_run():
             same = self.training.path == path
-            title = "This run is being trained already." if same else "Another run is being trained: stop it first."
-            hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
+            title = "This run is training already." if same else "Another run is training. Stop it first."
+            hint = "" if same else f"Then resume '{self.runs.title_of(path)}' on the Runs page."
             self.notify(title, hint, holds=self.training.owns_run)
             return False
         run = self.runs.at(path)
         wanted = run.record.device if run is not None and run.record is not None else ""
         device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
         if device is None:
-            title = "The devices are still being looked for."
-            self.notify(title, "Try again shortly.", holds=lambda: not self.catalog.devices)
+            self.notify("Searching for devices…", "Try again shortly.", holds=lambda: not self.catalog.devices)
             return False
         if run is not None and run.record is not None and device.id != wanted:
-            self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
-        processes = self.device_choice.processes(device) if by_all_cards else 1
+            self.notify(f"{run.record.device_name} is not available; the run resumes on {device.name}.")
+        processes = self.device_choice.processes(device) if all_gpus else 1
         self.training.resume_run(path, device, more_min, processes)
         return True
 
     @Slot()
     def queue_training(self) -> None:
-        """Put what Start would train into the queue, unless there is a `problem`."""
+        """Queue the training that Start would begin, unless the setup has a `problem`."""
         request = self.setup.request()
         if request is not None:
             self.setup.store()
@@ -185,11 +183,11 @@ class Session(QObject):
             self.queue.add(request)
 
     def close(self) -> bool:
-        """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
+        """Store the settings and end both threads. Return False if a thread is still busy after a timeout."""
         self.settings.sync()
         self.editing.release()
         self.drag_files.close()
-        return self.job_queue.shut_down(_LONGEST_FAREWELL_MS)
+        return self.job_queue.shut_down(_SHUT_DOWN_TIMEOUT_MS)
 
     @Slot(object)
     def _on_training_event(self, event: Event) -> None:
@@ -198,7 +196,7 @@ class Session(QObject):
 
     @Slot()
     def _cancel_measuring(self) -> None:
-        """A training would wait for a measurement to end, which is of no use to it any more; so would an experiment."""
+        """Cancel a measurement of devices when a training or an experiment starts, which would wait for it."""
         if self.training.owns_run() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
@@ -210,11 +208,11 @@ class Session(QObject):
 
     @Slot()
     def _start_demo_training(self) -> None:
-        """Start the demo's training as soon as there are sprites, recipes and a device."""
+        """Start the demo training as soon as sprites, recipes and a device are loaded."""
         sprites, device = self.open_sprites.sprites, self.catalog.device(self.catalog.fastest)
         recipe = self.catalog.drawing_recipe()
-        if self._demo_due and sprites is not None and device is not None and recipe is not None:
-            self._demo_due = False
+        if self._trains_demo and sprites is not None and device is not None and recipe is not None:
+            self._trains_demo = False
             self.training.start(TrainingRequest(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device))
 
     @Slot()
@@ -229,7 +227,7 @@ class Session(QObject):
 
     @Slot()
     def _offer_queue(self) -> None:
-        """Say once that runs wait: the queue is begun by nobody but the user."""
+        """Offer once to start the queue: only the user starts it."""
         waiting = sum(run.standing != "training" for run in self.queue.runs)
         if self._queue_offered or not self.catalog.devices or not waiting:
             return
@@ -241,5 +239,5 @@ class Session(QObject):
 
     @Slot(object)
     def _on_run_due(self, path: Path) -> None:
-        """The settings on show stay: the user may be at those of another run."""
-        self._go_on(path)
+        """Resume a queued run; the settings on show stay, because the user may edit another run's."""
+        self._resume_on_device(path)

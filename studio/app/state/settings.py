@@ -1,4 +1,4 @@
-"""What the window remembers from one time to the next."""
+"""The settings that the window stores between sessions."""
 
 from __future__ import annotations
 
@@ -18,78 +18,78 @@ _RECENT = 8
 
 
 class Settings:
-    """An ini file in the studio's own folder. A value that is missing or damaged is as if it had never been kept."""
+    """The window's ini file in the studio folder. A missing or damaged value reads as its default."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._file = QSettings(str(path or paths.home() / "window.ini"), QSettings.Format.IniFormat)
-        self._stored: dict[str, QByteArray | str] = {}  # values that this window stored
+        self._stored: dict[str, QByteArray | str] = {}  # values that this window wrote
 
     def layout(self, name: str) -> QByteArray:
-        """The geometry of a window or a splitter; empty when unknown."""
+        """Return the stored geometry of a window or splitter; empty if unknown."""
         value = self._file.value(f"layout/{name}")
         return value if isinstance(value, QByteArray) else QByteArray()
 
     def set_layout(self, name: str, state: QByteArray) -> None:
-        """Remember the geometry of a window or a splitter."""
+        """Store the geometry of a window or splitter."""
         self._store(f"layout/{name}", state)
 
     def text(self, name: str, default: str = "") -> str:
-        """A remembered word."""
+        """Return a stored text."""
         value = self._file.value(name, default)
         return value if isinstance(value, str) else default
 
     def set_text(self, name: str, value: str) -> None:
-        """Remember a word."""
+        """Store a text."""
         self._store(name, value)
 
     def saves_details(self) -> bool:
-        """Whether saved pictures say which model and seed made them, and from what it learnt."""
+        """Return whether saved images contain generation details: the model, the seed and the training data."""
         return self.text("tells_source", "yes") == "yes"
 
-    def set_saves_details(self, tells: bool) -> None:
-        """Remember whether they are to say it."""
-        self.set_text("tells_source", "yes" if tells else "no")
+    def set_saves_details(self, saves: bool) -> None:
+        """Store whether saved images contain generation details."""
+        self.set_text("tells_source", "yes" if saves else "no")
 
     def notifies(self) -> bool:
-        """Whether the system is to notify of a run's end while another program is in front."""
+        """Return whether to show a desktop notification when a run ends while another program is in front."""
         return self.text("notifies", "yes") == "yes"
 
-    def notify(self, notifies: bool) -> None:
-        """Remember whether it is to do that."""
+    def set_notifies(self, notifies: bool) -> None:
+        """Store whether to show desktop notifications."""
         self.set_text("notifies", "yes" if notifies else "no")
 
     def scheme(self) -> Scheme:
-        """Light, dark, or as the system has it."""
-        kept = self.text("scheme")
-        return cast(Scheme, kept) if kept in ("light", "dark") else "system"
+        """Return the chosen theme: light, dark, or the system's."""
+        scheme = self.text("scheme")
+        return cast(Scheme, scheme) if scheme in ("light", "dark") else "system"
 
     def values(self, name: str) -> dict[str, Value]:
-        """Remembered settings of a form, as JSON gave them; they may be out of date."""
+        """Return the stored values of a form; they may be out of date."""
         try:
             return records.parse(self.text(f"forms/{name}", "{}"), dict[str, Value])
         except ValueError:
             return {}
 
     def set_values(self, name: str, values: Mapping[str, Value]) -> None:
-        """Remember the settings of a form."""
+        """Store the values of a form."""
         self.set_text(f"forms/{name}", json.dumps(dict(values)))
 
     def recent(self) -> list[str]:
-        """Folders and archives that were opened, the newest first; those that are gone are left out."""
+        """Return the recently opened folders and archives that still exist, newest first."""
         try:
-            kept = records.parse(self.text("recent", "[]"), list[str])
+            recent = records.parse(self.text("recent", "[]"), list[str])
         except ValueError:
             return []
-        return [path for path in kept if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises where it may not look
+        return [path for path in recent if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises PermissionError
 
     def add_recent(self, path: Path) -> None:
-        """Put a folder or an archive at the head of the recent ones."""
-        self.sync()  # first read what other windows stored
+        """Add a folder or archive to the recent ones."""
+        self.sync()  # read the values of other windows first
         others = [other for other in self.recent() if other != str(path)]
         self.set_text("recent", json.dumps([str(path), *others][:_RECENT]))
 
     def sync(self) -> None:
-        """Write the file now, and read the values that other windows stored."""
+        """Write the file now and read the values that other windows stored."""
         self._file.sync()
 
     def _store(self, name: str, value: QByteArray | str) -> None:

@@ -91,8 +91,8 @@ def test_help_menu_opens_folders(window: Window, monkeypatch: pytest.MonkeyPatch
         "studio.app.actions.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
     )
     actions = {action.text(): action for menu in window.menuBar().findChildren(QMenu) for action in menu.actions()}
-    actions["Open the runs' folder"].trigger()
-    actions["Open the folder of logs"].trigger()
+    actions["Show runs folder"].trigger()
+    actions["Show logs"].trigger()
     assert opened == [paths.runs(), paths.logs()]
     assert all(path.is_dir() for path in opened)
 

@@ -106,7 +106,7 @@ class GeneratePage(Page):
         self.results.between_requested.connect(self.drawing.draw_between)
         self.results.like_requested.connect(self.drawing.draw_like)
         self.results.roll_requested.connect(self.drawing.draw_again)
-        self.results.failed.connect(self.session.report)
+        self.results.failed.connect(self.session.show_error)
         self.results.grid.selection_changed.connect(self._on_selection_changed)
         self.results.undo_changed.connect(self._on_rejected)
         self.editing.draw_requested.connect(self.drawing.draw_from_sprite)

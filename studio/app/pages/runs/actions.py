@@ -204,7 +204,7 @@ class RunActions(QWidget):
         try:
             choose()
         except UsageError as error:
-            self._session.report(error)
+            self._session.show_error(error)
         else:
             self.train_requested.emit()
 

@@ -86,7 +86,7 @@ class SliceView(QWidget):
     def close_view(self) -> None:
         """Release the sheet."""
         self.is_open = False
-        self._reader.forget()
+        self._reader.close()
         self.canvas.show_sheet(None)
         self.canvas.show_cells(None)
 
@@ -139,8 +139,8 @@ class SliceView(QWidget):
         self.next.clicked.connect(self._on_next_sheet)
         self.canvas.grid_moved.connect(self.form.set_moved_grid)
         self.form.changed.connect(self._on_form_changed)
-        self._reader.seen.connect(self._on_sheet_read)
-        self._reader.packed.connect(self._refresh)
+        self._reader.loaded.connect(self._on_sheet_read)
+        self._reader.boxes_changed.connect(self._refresh)
         self._reader.failed.connect(self._on_read_failed)
 
     def _read(self) -> None:
@@ -213,7 +213,7 @@ class SliceView(QWidget):
         self.form.show_proposal(sheet.proposed)
         if options.sheets == "packed" and own is None:
             boxes = self._reader.boxes(options.gap)
-            self._outcome = boxes_outcome(boxes, self._reader.trouble)
+            self._outcome = boxes_outcome(boxes, self._reader.error)
             self.canvas.show_boxes(boxes)
         else:
             grid = self._grid(sheet)

@@ -1,4 +1,4 @@
-"""The sprites in the editor, one after another, and the file that remembers the last sprite."""
+"""The sprite in the editor, its undo history, and the file that stores it between sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from studio.core import file_systems, files, paths
 from studio.data.importing.single_sprite import load_image
 from studio.data.pixels.editing import EditedSprite, EditHistory, NamedSprite, SavedEdit
 
-_MOST_WINDOWS = 9  # further windows do not remember their editor
+_MOST_WINDOWS = 9  # further windows do not store their editor
 
 
 class SpriteEditing(QObject):
@@ -38,17 +38,17 @@ class SpriteEditing(QObject):
         self._file = EditFile()
         self.history = EditHistory(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
-        self._saved: EditedSprite | None = None  # as it was opened or saved last
+        self._saved: EditedSprite | None = None  # the sprite as it was opened or last saved
         self._offer: UndoOffered | None = None
 
     @property
     def current(self) -> SavedEdit | None:
-        """What is in the editor."""
+        """The sprite in the editor; None if the editor is empty."""
         return self.history.now if self.history is not None and not self._is_closed else None
 
     @Slot(object)
     def open(self, sprite: NamedSprite) -> None:
-        """Edit a square sprite."""
+        """Open a square sprite in the editor."""
         opened, offer = SavedEdit(EditedSprite.of(sprite.rgba), *sprite[1:]), self._unsaved()
         if self.history is None:
             self.history = EditHistory(opened)
@@ -56,26 +56,26 @@ class SpriteEditing(QObject):
             self.history.open(opened)
         self._is_closed = False
         self._saved = opened.edit
-        self._step(offer)
+        self._announce_step(offer)
 
     @Slot()
     def add_step(self) -> None:
-        """The history has a new step."""
-        self._step()
+        """Announce a new step of the history."""
+        self._announce_step()
 
     def mark_saved(self) -> None:
-        """What is in the editor is in a file, too."""
+        """Mark the sprite in the editor as saved."""
         self._saved = self.current.edit if self.current is not None else None
 
     @Slot()
     def close(self) -> None:
-        """Edit no sprite; `undo` comes back to the one that was edited."""
+        """Close the sprite; `undo` opens it again."""
         offer, self._is_closed = self._unsaved(), True
-        self._step(offer)
+        self._announce_step(offer)
         self.closed.emit()
 
     def undo_title(self) -> str:
-        """What `undo` takes back; empty for nothing."""
+        """Return what `undo` would undo; empty for nothing."""
         if self.history is None:
             return ""
         now, before = self.history.now, self.history.undo_state()
@@ -84,40 +84,40 @@ class SpriteEditing(QObject):
         return _title(before, now) if before is not None else ""
 
     def redo_title(self) -> str:
-        """What `redo` does again; empty for nothing."""
+        """Return what `redo` would redo; empty for nothing."""
         after = self.history.redo_state() if self.history is not None and not self._is_closed else None
         return _title(self.history.now, after) if self.history is not None and after is not None else ""
 
     @Slot()
     def undo(self) -> None:
-        """Take a step back; the first is to edit again after `close`."""
+        """Undo the last step; after `close`, open the sprite again."""
         if self._is_closed:
             self._is_closed = False
         elif self.history is not None:
             self.history.undo()
-        self._step()
+        self._announce_step()
 
     @Slot()
     def redo(self) -> None:
-        """Take the step that was taken back last."""
+        """Redo the step that was undone last."""
         if self.history is not None and not self._is_closed:
             self.history.redo()
-        self._step()
+        self._announce_step()
 
     def read_file(self, path: Path) -> None:
-        """Read a picture, to be edited."""
+        """Read an image file; `read` follows."""
         self._job_queue.run("files", f"Opening {path.name}", lambda: load_image(path), partial(self.read.emit, path))
 
     def store(self) -> None:
-        """Remember the sprite in the editor for the next start. Raises OSError."""
+        """Store the sprite in the editor for the next session. Raises OSError."""
         self._file.store(self.current)
 
     def release(self) -> None:
         """Release this window's file for other windows."""
         self._file.release()
 
-    def _step(self, offer: UndoOffered | None = None) -> None:
-        """Say what changed; an offer to undo is good for the last step alone."""
+    def _announce_step(self, offer: UndoOffered | None = None) -> None:
+        """Announce a step. An offer to undo expires with the next step."""
         before, self._offer = self._offer, offer
         if before is not None:
             self.withdrawn.emit(before)
@@ -126,18 +126,18 @@ class SpriteEditing(QObject):
             self.undo_offered.emit(offer)
 
     def _unsaved(self) -> UndoOffered | None:
-        """An offer to come back to what is in the editor; None where nothing of it would be lost."""
+        """Return an offer to restore the sprite in the editor; None without unsaved changes."""
         current = self.current
         if current is None or (self._saved is not None and current.edit.equals(self._saved)):
             return None
-        hint = "Undo or Ctrl+Z brings it back as you left it."
-        return UndoOffered("info", f"{current.name} was put away; it is not saved.", hint)
+        hint = "Undo (Ctrl+Z) opens it again."
+        return UndoOffered("info", f"Closed {current.name} without saving.", hint)
 
 
 class EditFile:
-    """The file that remembers the sprite in a window's editor. Each open window locks a file of its own.
+    """The file that stores the sprite in a window's editor. Each open window locks its own file.
 
-    A new window takes the first unlocked file with a sprite, else the first unlocked name. stored: the file's sprite.
+    A new window locks the first free file with a sprite, else the first free name. stored: the sprite in the file.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class EditFile:
         stored: SavedEdit | None = None
         for number in range(1, _MOST_WINDOWS + 1):
             path = paths.home() / (f"edit {number}.json" if number > 1 else "edit.json")
-            lock = _take_lock(path) if path.exists() or self._lock is None else None
+            lock = _lock_file(path) if path.exists() or self._lock is None else None
             if lock is not None:
                 self.release()
                 self._path, self._lock, stored = path, lock, _read(path)
@@ -155,7 +155,7 @@ class EditFile:
         self.stored = stored
 
     def store(self, edit: SavedEdit | None) -> None:
-        """Write this sprite, or remove the file for None; do nothing without a change. Raises OSError."""
+        """Write a sprite if it has changed; remove the file for None. Raises OSError."""
         if edit is self.stored:
             return
         if self._path is None:
@@ -173,7 +173,7 @@ class EditFile:
         self._lock = self._path = None
 
 
-def _take_lock(path: Path) -> BaseFileLock | None:
+def _lock_file(path: Path) -> BaseFileLock | None:
     """Lock the file of an editor; return None if another window holds the lock or the folder is read-only."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,5 +191,5 @@ def _read(path: Path) -> SavedEdit | None:
 
 
 def _title(before: SavedEdit, after: SavedEdit) -> str:
-    """What the step from one to the other is."""
+    """Return the name of the step between two states of the history."""
     return f"edit {after.name}" if after.is_same_sprite(before) else f"open {after.name}"

@@ -1,4 +1,4 @@
-"""Using models: generating, predicting, exporting, and saving what came of it."""
+"""Requests to a model: generate, predict, export, distil; and saving the results."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ else:
 
 
 class Inference(QObject):
-    """Runs one request to a model at a time. busy_changed: a request started or ended. progressed: (Progress).
+    """Runs one request to a model at a time; a new request cancels the running one.
 
+    busy_changed: a request started or ended. progressed: (Progress). failed: (JobFailed) the request failed.
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
-    saved: (list of Path). failed: (JobFailed) the last request failed.
-    checkpoints_listed: (RunCheckpoints). distilled: (Distilled). neighbours_found: (NearestSprites).
-    verified: (Verified).
+    saved: (list of Path). checkpoints_listed: (RunCheckpoints). distilled: (Distilled). verified: (Verified).
+    neighbours_found: (NearestSprites).
     """
 
     busy_changed = Signal()
@@ -85,7 +85,7 @@ class Inference(QObject):
         self._predicted: Sprites | None = None  # the sprites of the last prediction
 
     def is_busy(self) -> bool:
-        """Whether an answer is awaited."""
+        """Return whether a request is running."""
         return self._job is not None
 
     def generate(
@@ -96,14 +96,14 @@ class Inference(QObject):
         colours: ColourMode | None = None,
         request: EditRequest | None = None,
     ) -> None:
-        """Make new sprites, in the colours that the settings say or in others, from noise or what the request says."""
+        """Generate sprites. colours: overrides the colours of the settings. request: edits sprites instead of noise."""
         chosen = colours or ColourMode(settings.true_pixels)
         self._begin(
             "engine", "Generating", lambda: model_jobs.generate(self._cache, source, device, settings, chosen, request)
         )
 
     def recolour(self, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> None:
-        """Bring sprites into other colours: those that were made lately with these very labels, else the last ones."""
+        """Recolour the recent sprites with this array of labels; without labels, the latest sprites."""
         self._job_queue.abandon(self._recolouring)
         self._recolouring = self._job_queue.start(
             "engine",
@@ -113,7 +113,7 @@ class Inference(QObject):
         )
 
     def find_neighbours(self, run: Path, sprite: Rgba) -> None:
-        """Look for what is nearest to uint8 [S, S, 4] among the sprites that a run learns from."""
+        """Find the training sprites of a run nearest to `sprite`, uint8 [S, S, 4]; cancel the previous search."""
         self._job_queue.abandon(self._neighbour_search)
         self._neighbour_search = self._job_queue.run(
             "engine",
@@ -125,7 +125,7 @@ class Inference(QObject):
     def predict(
         self, source: SavedModel | Control, device: Device, files: Sequence[Path], options: ImportOptions
     ) -> None:
-        """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
+        """Import sprites from files and predict with a model. options: set its canvas to the model's size."""
         on_event = partial(self._on_import_event, source, device)
         self._begin("files", "Reading sprites", lambda: _import_for_model(files, options), on_event)
 
@@ -140,7 +140,7 @@ class Inference(QObject):
     def export(
         self, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
     ) -> None:
-        """Write a model in a format with its settings, and read it back."""
+        """Export a model and verify the written file. config: the settings of the format."""
 
         def use(model: TrainedModel) -> Events:
             return exporting.export(model, format_name, target, config)
@@ -187,7 +187,7 @@ class Inference(QObject):
         )
 
     def cancel(self) -> None:
-        """Give up on the answer."""
+        """Cancel the running request."""
         if self._job is not None:
             self._job_queue.cancel(self._job)
 

@@ -1,4 +1,4 @@
-"""The sprites that the user kept: one file, shared by all windows."""
+"""The collection of sprites that the user kept; one file for all windows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from studio.core import file_systems, files, paths
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import EditedSprite, NamedSprite, SavedEdit
 
-_MOST = 1000  # the oldest go
-_WAIT_S = 1.0  # at most, while another window writes the file
+_MAX_SPRITES = 1000  # the oldest are removed
+_LOCK_TIMEOUT_S = 1.0  # while another window writes the file
 _Stamp = tuple[int, int, int]  # of a file: time of the last change in ns, size in bytes, inode
 _Key = bytes  # digest of a square sprite's pixels
 
@@ -41,11 +41,11 @@ class KeptSprites(QObject):
         self._is_stored = True
 
     def of_size(self, size: int) -> list[SavedEdit]:
-        """Those that are so many pixels wide and high."""
+        """Return the kept sprites of `size` x `size` pixels."""
         return [kept for kept in self._kept if len(kept.edit.sprite) == size]
 
     def add(self, sprites: Iterable[NamedSprite]) -> None:
-        """Keep square sprites."""
+        """Add square sprites that are not kept yet."""
         known = {_pixels(kept.edit.sprite) for kept in self._kept}
         new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
         if new:
@@ -53,35 +53,35 @@ class KeptSprites(QObject):
             self._set([*self._kept, *added])
 
     def remove(self, kept: list[SavedEdit]) -> None:
-        """Keep these no longer."""
+        """Remove sprites."""
         self._set([each for each in self._kept if each not in kept])
 
     def indexed(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
-        """Each of these with its place among all, for `restore`."""
-        return tuple((place, each) for place, each in enumerate(self._kept) if each in kept)
+        """Return each of these sprites with its index in the collection, as `restore` takes them."""
+        return tuple((index, each) for index, each in enumerate(self._kept) if each in kept)
 
     def restore(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:
-        """Keep these again, in their places, the lowest first."""
+        """Insert removed sprites at their former indices, which must ascend."""
         kept = list(self._kept)
-        for place, each in removed:
-            kept.insert(place, each)
+        for index, each in removed:
+            kept.insert(index, each)
         self._set(kept)
 
     def indices_of(self, sprites: Rgba) -> list[int]:
-        """Which of these, uint8 [N, S, S, 4], are kept."""
+        """Return the indices of the kept sprites in `sprites`, uint8 [N, S, S, 4]."""
         kept = {_pixels(each.edit.sprite) for each in self.of_size(sprites.shape[1])}
         return [number for number, sprite in enumerate(sprites) if _pixels(sprite) in kept] if kept else []
 
     def count_of_other_sizes(self, size: int) -> int:
-        """How many are not so many pixels wide and high."""
+        """Return the number of kept sprites of other sizes than `size` x `size`."""
         return len(self._kept) - len(self.of_size(size))
 
     def store(self) -> None:
-        """Write the changes since the last call to the file; do nothing without a change. Raises OSError."""
+        """Write the changes since the last call, if any. Raises OSError."""
         if self._is_stored:
             return
         paths.home().mkdir(parents=True, exist_ok=True)
-        lock = file_systems.acquire_lock(self._lock, _WAIT_S)
+        lock = file_systems.acquire_lock(self._lock, _LOCK_TIMEOUT_S)
         if lock is None:
             raise OSError(errno.EAGAIN, "Another window is writing the kept sprites", str(self._path))
         try:
@@ -91,7 +91,7 @@ class KeptSprites(QObject):
             lock.release()
 
     def _set(self, kept: list[SavedEdit]) -> None:
-        self._kept = kept[-_MOST:]
+        self._kept = kept[-_MAX_SPRITES:]
         self._is_stored = False
         self.changed.emit()
 
@@ -115,11 +115,11 @@ class KeptSprites(QObject):
             self._set(merged)
 
     def _merged(self, others: list[SavedEdit], now: set[_Key]) -> list[SavedEdit]:
-        """Return the sprites in the file without the ones this window removed, then the ones this window added."""
+        """Merge the file's sprites with this window's removals and additions."""
         stored, known = set(self._stored), {_key(kept) for kept in others}
-        standing = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
+        remaining = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
         added = [kept for kept in self._kept if (key := _key(kept)) not in stored and key not in known]
-        return [*standing, *added][-_MOST:]
+        return [*remaining, *added][-_MAX_SPRITES:]
 
     def _file_stamp(self) -> _Stamp | None:
         """Return the file's stamp, which changes with every write; None without a file. Raises OSError."""

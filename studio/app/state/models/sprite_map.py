@@ -1,4 +1,4 @@
-"""The map of the sprites of a run, and the way between two of them."""
+"""The map of a run's sprites, and sprites decoded from points between them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ else:
 
 
 class SpriteMap(QObject):
-    """Makes a map at a time, and keeps it.
+    """Computes a map of a run's sprites and decodes codes of its model.
 
-    changed: a map began or ended to be made. progressed: it went on. made: `shown` is another one. decoded: (Rgba), the
-    sprite [S, S, 4] of the code that was asked for last, or shortly before.
+    changed: a computation started or ended. progressed: (Progress). made: `shown` changed. decoded: (Rgba) the sprite,
+    uint8 [S, S, 4], of a recently requested code.
     """
 
     changed = Signal()
@@ -41,19 +41,19 @@ class SpriteMap(QObject):
         self._cache = ModelCache()
         self._making: Job | None = None
         self._decoding: Job | None = None
-        self._wanted: NDArray[np.float32] | None = None  # the newest code, to be decoded once the running job has ended
-        self._asked: tuple[SavedModel, Device] | None = None  # of what a map is made
-        self._source: tuple[SavedModel, Device] | None = None  # of what `shown` was made
+        self._wanted: NDArray[np.float32] | None = None  # the latest code, decoded after the running job
+        self._requested: tuple[SavedModel, Device] | None = None  # source of the map in progress
+        self._source: tuple[SavedModel, Device] | None = None  # source of `shown`
         self.shown: MapReady | None = None
 
     def is_busy(self) -> bool:
-        """Whether a map is being made."""
+        """Return whether a map is being computed."""
         return self._making is not None
 
     def make(self, source: SavedModel, device: Device) -> None:
-        """Make the map of a run's sprites by its model at a checkpoint."""
+        """Compute the map of a run's sprites with a checkpoint."""
         self._job_queue.abandon(self._making)
-        self._asked = (source, device)
+        self._requested = (source, device)
 
         def make_map(model: TrainedModel) -> Events:
             return embedding_map.make_map(model, source.path)
@@ -63,12 +63,12 @@ class SpriteMap(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Give up on the map that is being made; the one before stays."""
+        """Cancel the computation; the previous map stays."""
         if self._making is not None:
             self._job_queue.cancel(self._making)
 
     def decode(self, code: NDArray[np.float32]) -> None:
-        """Draw the sprite of a code float32 [D]. Of those that come while one is drawn, only the last is."""
+        """Decode a code, float32 [D]. During a running job only the latest code waits."""
         self._wanted = code
         if self._decoding is None:
             self._decode_next()
@@ -88,9 +88,9 @@ class SpriteMap(QObject):
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, MapReady):
-            self._job_queue.abandon(self._decoding)  # a code of another model means nothing to this one
+            self._job_queue.abandon(self._decoding)  # codes of another model are meaningless here
             self._decoding = self._wanted = None
-            self.shown, self._source = event, self._asked
+            self.shown, self._source = event, self._requested
             self.made.emit()
         elif isinstance(event, JobEnded):
             self._making = None

@@ -1,4 +1,4 @@
-"""What runs take on the disk, and what of them can go."""
+"""The disk space of the runs, and files that can be deleted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ else:
 
 
 class RunSpace(QObject):
-    """measured: `uses` is new. found: (SpaceFound). freed: (SpaceFreed). ended: a search or a removal is over."""
+    """Measures and frees disk space.
+
+    measured: `uses` changed. found: (SpaceFound). freed: (SpaceFreed). ended: a search or a removal ended.
+    """
 
     measured = Signal()
     found = Signal(object)
@@ -43,11 +46,11 @@ class RunSpace(QObject):
         self._job_queue, self._runs = job_queue, runs
         self._measuring: Job | None = None
         self._working: Job | None = None
-        self._known: dict[Path, RunSummary] = {}  # as each run was when it was measured
+        self._known: dict[Path, RunSummary] = {}  # each run at its last measurement
         self.uses: dict[Path, DiskUse] = {}
 
     def measure(self) -> None:
-        """Measure the runs that are new or have trained since; what is on show until then stays."""
+        """Measure the runs that are new or have changed since the last measurement."""
         listed = {run.path: run for run in self._runs.runs}
         self._known = {path: run for path, run in self._known.items() if path in listed}
         missing = [path for path, run in listed.items() if self._has_grown(run)]
@@ -58,24 +61,24 @@ class RunSpace(QObject):
             )
 
     def measure_again(self) -> None:
-        """Measure all runs: the command line, or an export, may have put something into them."""
+        """Measure all runs: exports and the command line may have added files."""
         self._known = {}
         self.measure()
 
     def total_bytes(self) -> int:
-        """What the listed runs that were measured take together."""
+        """Return the total size of all measured runs in bytes."""
         return total_bytes(self.uses[run.path] for run in self._runs.runs if run.path in self.uses)
 
     def is_busy(self) -> bool:
-        """Whether something is being looked for or removed."""
+        """Return whether a search or a removal is running."""
         return self._working is not None
 
     def find(self, paths: Sequence[Path], *, with_cache: bool) -> None:
-        """Look for what can go of these runs, and of the studio's own."""
+        """Find the files of these runs that can be deleted. with_cache: the import cache, too."""
         self._run("Searching for files to delete", lambda: free_space.find_space(paths, with_cache=with_cache))
 
     def free(self, items: Sequence[Removable]) -> None:
-        """Remove what was found."""
+        """Delete found files."""
         self._run("Freeing space", lambda: free_space.free_space(items))
 
     def _has_grown(self, run: RunSummary) -> bool:
@@ -93,7 +96,7 @@ class RunSpace(QObject):
             self.measured.emit()
         elif isinstance(event, JobEnded):
             self._measuring = None
-            self.measure()  # what came in the meantime
+            self.measure()  # runs that were added meanwhile
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SpaceFound):
@@ -104,5 +107,5 @@ class RunSpace(QObject):
         elif isinstance(event, JobEnded):
             self._working = None
             self.ended.emit()
-            if event.outcome != "done":  # some of it may have gone
+            if event.outcome != "done":  # some files may be deleted already
                 self.measure_again()

@@ -1,4 +1,4 @@
-"""All runs that were ever made."""
+"""The list of all runs."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ T = TypeVar("T")
 
 
 class RunList(QObject):
-    """Lists runs, reads their curves and samples, notes what is said of them, moves them to the trash and back.
+    """Lists the runs, loads their curves and samples, changes their notes, and moves them to the trash and back.
 
-    listed: `runs` is new, and so is `queued`. read: (HistoryRead). saved: (list of Path). restored: (list of Path)
-    they are back from the trash; `listed` follows. noticed and withdrawn: (UndoOffered) there is something to undo, and
-    no longer.
+    listed: `runs` and `queued` changed. read: (HistoryRead). saved: (list of Path). restored: (list of Path) runs came
+    back from the trash; `listed` follows. noticed: (Notice or UndoOffered). withdrawn: (UndoOffered) the offer expired.
     """
 
     listed = Signal()
@@ -55,47 +54,47 @@ class RunList(QObject):
         super().__init__(parent)
         self._job_queue = job_queue
         self._listing: Job | None = None
-        self._again = False
-        self._reader = RunReader()  # used in the files' thread alone
+        self._list_again = False
+        self._reader = RunReader()  # used on the files thread only
         self.runs: tuple[RunSummary, ...] = ()
-        self.are_known = False  # until they were listed once
-        self.queued: tuple[RunSummary, ...] = ()  # those of them that are in the queue, in its order
-        self._trashed: list[list[TrashedRun]] = []  # what can be undone, the newest last
+        self.are_known = False  # whether `runs` was filled once
+        self.queued: tuple[RunSummary, ...] = ()  # the queued runs, in the order of the queue
+        self._trashed: list[list[TrashedRun]] = []  # groups of runs that `undo` restores, newest last
         self._offer: UndoOffered | None = None
 
     def list_runs(self) -> None:
-        """Look at the runs' folders again."""
+        """List the runs again."""
         if self._listing is not None:
-            self._again = True
+            self._list_again = True
         else:
             self._listing = self._run_first(
                 "Listing runs", _list_runs, self._on_listed, self._on_list_event, cancellable=False
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
-        """Read curves and samples; `read` comes for each run."""
+        """Load curves and samples; `read` follows for each run."""
         events = partial(jobs.read_runs, self._reader, paths)
         self._job_queue.prioritize(self._job_queue.start("files", "Loading runs", events, self._on_read_event))
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:
-        """Write a page of HTML about these runs."""
+        """Write an HTML report about these runs."""
         runs = listing.runs_by_name(paths)
         self._job_queue.start(
             "files", "Writing report", lambda: report.report(runs, target, replace=True), self._on_report_event
         )
 
     def save_event_logs(self, paths: Sequence[Path], folder: Path) -> None:
-        """Write the history of these runs for TensorBoard."""
+        """Write TensorBoard logs of these runs into `folder`."""
         self._job_queue.run(
             "files", "Exporting to TensorBoard", lambda: jobs.save_event_logs(paths, folder), self.saved.emit
         )
 
     def at(self, path: Path) -> RunSummary | None:
-        """The run in this folder, if it is listed."""
+        """Return the listed run in this folder; None without one."""
         return next((run for run in self.runs if run.path == path), None)
 
     def title_of(self, path: Path) -> str:
-        """What a run is called."""
+        """Return the display name of a run."""
         run = self.at(path)
         return path.name if run is None else run.title
 
@@ -108,17 +107,17 @@ class RunList(QObject):
         starred: bool | None = None,
         tags: Sequence[str] | None = None,
     ) -> None:
-        """Say this of a run, before whatever else is done with files; what is None stays."""
+        """Change the notes of a run; None leaves a field unchanged."""
         change = partial(change_notes, path, name=name, note=note, starred=starred, tags=tags)
         self._run_first(
             f"Saving notes of {path.name}", change, partial(self._on_notes_changed, path), cancellable=False
         )
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
-        """Say this of a run before the window closes, which ends all jobs."""
+        """Change the notes of a run without a job, because the window closes."""
         try:
             self._on_notes_changed(path, change_notes(path, note=note, tags=tags))
-        except StudioError as error:  # nobody is there any more to be told
+        except StudioError as error:  # the window is closed: log instead of showing
             _log.warning("%s", error)
 
     def trash_runs(self, paths: Sequence[Path]) -> None:
@@ -127,14 +126,14 @@ class RunList(QObject):
         self._run_first(title, lambda: trash.trash_runs(paths), self._on_trashed, cancellable=False)
 
     def can_undo(self) -> bool:
-        """Whether there are runs to be taken back from the trash."""
+        """Return whether `undo` can restore runs."""
         return bool(self._trashed)
 
     @Slot()
     def undo(self) -> None:
-        """Take the runs back that were moved to the trash last."""
+        """Restore the runs that were last moved to the trash."""
         if self._trashed:
-            self._withdraw()
+            self._withdraw_offer()
             runs = self._trashed.pop()
             self._run_first("Restoring runs", lambda: trash.restore_runs(runs), self._on_restored, cancellable=False)
 
@@ -143,12 +142,12 @@ class RunList(QObject):
         return [run for run in self.runs if run.record is not None and run.record.recipe == recipe and run.saved_step]
 
     def interrupted(self) -> RunSummary | None:
-        """The newest run that ended without being stopped; those in the queue go on with the queue."""
+        """Return the newest interrupted run that is not queued; None without one."""
         return next((run for run in self.runs if run.standing == "interrupted" and run not in self.queued), None)
 
     def is_outdated(self) -> bool:
-        """Whether the runs were asked for again while they were being listed."""
-        return self._again
+        """Return whether another listing follows the running one."""
+        return self._list_again
 
     def _run_first(
         self,
@@ -171,8 +170,8 @@ class RunList(QObject):
     def _on_list_event(self, event: Event) -> None:
         if isinstance(event, JobEnded):
             self._listing = None
-            if self._again:
-                self._again = False
+            if self._list_again:
+                self._list_again = False
                 self.list_runs()
 
     def _on_read_event(self, event: Event) -> None:
@@ -184,7 +183,7 @@ class RunList(QObject):
             self.saved.emit([event.path])
 
     def _on_notes_changed(self, path: Path, notes: RunNotes) -> None:
-        """Change the notes in the list without reading the runs again."""
+        """Change the notes in the list without listing the runs again."""
         self.runs = tuple(dataclasses.replace(run, notes=notes) if run.path == path else run for run in self.runs)
         self.listed.emit()
 
@@ -199,20 +198,18 @@ class RunList(QObject):
             self.list_runs()
 
     def _offer_undo(self, trashed: list[TrashedRun]) -> None:
-        self._withdraw()
-        is_one = len(trashed) == 1
-        what = f"'{self.title_of(trashed[0].path)}' is" if is_one else f"{count(len(trashed), 'run')} are"
-        again = "it" if is_one else "them"
+        self._withdraw_offer()
+        runs = f"'{self.title_of(trashed[0].path)}'" if len(trashed) == 1 else count(len(trashed), "run")
+        title = f"Moved {runs} to the trash."
         if any(run.trash_path is None for run in trashed):
-            self.noticed.emit(Notice("info", f"{what} in the trash.", f"The system's trash gives {again} back."))
+            self.noticed.emit(Notice("info", title, "Restore from the system's trash if needed."))
             return
         self._trashed.append(trashed)
-        hint = f"Undo or Ctrl+Z takes {again} back; later, the system's trash does."
-        self._offer = UndoOffered("info", f"{what} in the trash.", hint)
+        self._offer = UndoOffered("info", title, "Undo (Ctrl+Z) restores them.")
         self.noticed.emit(self._offer)
 
-    def _withdraw(self) -> None:
-        """An offer to undo is good for the newest alone."""
+    def _withdraw_offer(self) -> None:
+        """Withdraw the offer to undo: it is valid only for the latest group of runs."""
         if self._offer is not None:
             self.withdrawn.emit(self._offer)
             self._offer = None

@@ -1,4 +1,4 @@
-"""Files of sprites on their way into other programs: there as long as the session is."""
+"""Temporary files of sprites that are dragged or copied into other programs."""
 
 from __future__ import annotations
 
@@ -10,41 +10,42 @@ from studio.app.state.settings import Settings
 from studio.core import files, pictures
 from studio.exports import sheets
 
-_MOST_FILES = 64  # a drag waits until they are written; more are carried as one sheet
+_MAX_FILES = 64  # a drag waits until they are written; more sprites become one sheet
 
 
 class DragFiles:
-    """PNG files in a temporary folder, which is made when it is needed."""
+    """PNG files in a temporary folder that exists until `close`."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._times = 0
+        self._count = 0
 
     def write(self, picked: SpriteSelection) -> list[Path]:
-        """A file of each sprite, or one sheet of very many, in a folder of their own: what was carried before may still
-        be read. Nothing waits for the disk. Raises OSError.
+        """Write a PNG file for each sprite, or one sheet of many, into a new folder and return the files.
+
+        Earlier files stay, since another program may still read them. Raises OSError.
         """
         from studio.exports.png import encode_png
 
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="sprites-", ignore_cleanup_errors=True)
-        self._times += 1
-        folder, written = Path(self._folder.name) / str(self._times), list[Path]()
+        self._count += 1
+        folder, written = Path(self._folder.name) / str(self._count), list[Path]()
         folder.mkdir()
         if not self._settings.saves_details():
             picked = picked.without_details()
-        texts = [picked.texts_of(slice(place, place + 1)) for place in range(len(picked.sprites))]
-        carried = list(zip(picked.sprites, picked.names, texts, strict=True))
-        if len(carried) > _MOST_FILES:
-            carried = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites", picked.texts_of(slice(None)))]
-        for pixels, name, said in carried:
+        texts = [picked.texts_of(slice(index, index + 1)) for index in range(len(picked.sprites))]
+        items = list(zip(picked.sprites, picked.names, texts, strict=True))
+        if len(items) > _MAX_FILES:
+            items = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites", picked.texts_of(slice(None)))]
+        for pixels, name, details in items:
             written.append(files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png"))
-            written[-1].write_bytes(encode_png(pixels, said))
+            written[-1].write_bytes(encode_png(pixels, details))
         return written
 
     def close(self) -> None:
-        """Remove them all."""
+        """Delete all files."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None

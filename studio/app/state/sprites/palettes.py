@@ -1,4 +1,4 @@
-"""Palettes from files and into them, and the sprites that use a colour."""
+"""Palette files, and the search for sprites that use a colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sheets that are looked at before they are cut."""
+"""Loads sprite sheets for the preview of slicing."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ T = TypeVar("T")
 
 
 class SheetLoader(QObject):
-    """Reads one sheet at a time and finds its packed sprites, each beside the window.
+    """Loads one sheet at a time and finds the sprites of an irregular sheet, in jobs.
 
-    seen: `sheet` has been read. unseen: (title, hint) why it can't be. packed: `boxes` has an answer, or `trouble` says
-    why there is none.
+    loaded: `sheet` is set. failed: (title, hint) the sheet can't be loaded. boxes_changed: `boxes` has a result, or
+    `error` says why not.
     """
 
-    seen = Signal()
-    packed = Signal()
+    loaded = Signal()
+    boxes_changed = Signal()
     failed = Signal(str, str)
 
     def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
         self._job: Job | None = None
-        self._gap = -1  # that was asked for last
-        self._boxes: dict[int, NDArray[np.int64]] = {}  # of this sheet, by gap
+        self._gap = -1  # of the running or last search
+        self._boxes: dict[int, NDArray[np.int64]] = {}  # results for this sheet, by gap
         self.sheet: SheetPreview | None = None
-        self.trouble = ""
+        self.error = ""
 
     def read(self, paths: Sequence[Path], name: str, grid: SheetGrid | None) -> None:
-        """Read the sheet of that name; there is none until it is there. grid: recognised in it already."""
-        self.forget()
+        """Load the sheet with this name from an import of `paths`. grid: the grid that the import detected."""
+        self.close()
         self._run(f"Opening {name}", lambda: sheet_preview.load_sheet_preview(paths, name, grid), self._on_sheet_read)
 
     def boxes(self, gap: int) -> NDArray[np.int64] | None:
-        """The boxes of packed sprites: int [n, 4], left, top, right and bottom. None: they are being looked for."""
+        """Return the sprites' boxes, int [n, 4]: left, top, and exclusive right and bottom; None during the search."""
         if self.sheet is not None and gap not in self._boxes and gap != self._gap:
             self._gap = gap
             sheet = self.sheet
-            self._run("Looking for sprites", lambda: sheet_preview.find_packed(sheet, gap), self._on_boxes_found)
+            self._run("Finding sprites", lambda: sheet_preview.find_packed(sheet, gap), self._on_boxes_found)
         return self._boxes.get(gap)
 
-    def forget(self) -> None:
-        """Let go of the sheet and of what is being done with it."""
+    def close(self) -> None:
+        """Close the sheet and cancel its job."""
         self._job_queue.abandon(self._job)
         self._job, self.sheet, self._gap = None, None, -1
         self._boxes = {}
@@ -66,7 +66,7 @@ class SheetLoader(QObject):
         self, title: str, find: Callable[[], Generator[Event, None, T]], on_found: Callable[[T | BadInputError], None]
     ) -> None:
         self._job_queue.abandon(self._job)
-        self.trouble = ""
+        self.error = ""
         self._job = self._job_queue.run("files", title, lambda: _result_or_error(find()), on_found, self._on_event)
         self._job_queue.prioritize(self._job)  # ahead of a long import: the user waits for the sheet
 
@@ -75,14 +75,14 @@ class SheetLoader(QObject):
             self._fail(read.title, read.hint)
         else:
             self.sheet = read
-            self.seen.emit()
+            self.loaded.emit()
 
     def _on_boxes_found(self, boxes: NDArray[np.int64] | BadInputError) -> None:
         if isinstance(boxes, BadInputError):
             self._fail(boxes.title, boxes.hint)
         else:
             self._boxes[self._gap] = boxes
-            self.packed.emit()
+            self.boxes_changed.emit()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, JobFailed):
@@ -95,17 +95,17 @@ class SheetLoader(QObject):
     def _on_cancelled(self) -> None:
         """Report the cancelled job; a later call of `boxes` searches again."""
         if self.sheet is None:
-            self._fail("Opening the sheet was cancelled.", "Go back and open it again to see it.")
+            self._fail("Opening was cancelled.", "Go back and open the sheet again.")
         else:
-            self._fail("Looking for the sprites was cancelled: change a setting to look again.")
+            self._fail("Search cancelled. Change a setting to search again.")
             self._gap = -1
 
     def _fail(self, title: str, hint: str = "") -> None:
         if self.sheet is None:
             self.failed.emit(title, hint)
         else:
-            self.trouble = f"{title} {hint}".strip()
-            self.packed.emit()
+            self.error = f"{title} {hint}".strip()
+            self.boxes_changed.emit()
 
 
 def _result_or_error(events: Generator[Event, None, T]) -> Generator[Event, None, T | BadInputError]:

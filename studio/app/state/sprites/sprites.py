@@ -1,4 +1,4 @@
-"""The sprites that are open, and what deserves a look among them."""
+"""The open sprites and the doctor's findings about them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ else:
 
 @dataclass(frozen=True)
 class OptionsChange:
-    """A change of the options that can be taken back: what it is called, and the options before and after it."""
+    """A change of the import options that can be undone."""
 
     title: str
     before: ImportOptions
@@ -47,7 +47,10 @@ class OptionsChange:
 
 @dataclass(frozen=True)
 class ImportState:
-    """What is opened and how. past: the choices that hold, the last one last. future: those taken back, next first."""
+    """The paths and options of an import, with the undo history of the options.
+
+    past: changes that can be undone, latest last. future: undone changes, next first.
+    """
 
     paths: tuple[Path, ...] = ()
     options: ImportOptions = field(default_factory=ImportOptions)
@@ -56,11 +59,11 @@ class ImportState:
 
 
 class OpenSprites(QObject):
-    """Imports files and folders, and holds the sprites that the last import brought.
+    """Imports files and folders, and holds the imported sprites.
 
-    started: other files are being read. progressed: (Progress). imported: (SpritesImported).
-    colours_counted: (ColourCounts). only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
-    ended: the import is over, in whatever way.
+    started: an import of other files started. progressed: (Progress). imported: (SpritesImported). ended: an import
+    ended, failed or was cancelled. colours_counted: (ColourCounts). only_sheets: (OnlySheets) the files contain only
+    sheets; the open sprites stay.
     """
 
     started = Signal()
@@ -75,90 +78,90 @@ class OpenSprites(QObject):
         self._job_queue = job_queue
         self._settings = settings
         self._job: Job | None = None
-        self._counting: Job | None = None  # of the colours
-        self._asked: ImportState | None = None  # that of the job
-        self.opened = ImportState()  # that of `result`
+        self._counting: Job | None = None  # counts the colours
+        self._requested: ImportState | None = None  # of the running import
+        self.opened = ImportState()  # of `result`
         self.result: SpritesImported | None = None
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files and folders that are open."""
+        """The open files and folders."""
         return self.opened.paths
 
     @property
     def options(self) -> ImportOptions:
-        """How they were read and mended."""
+        """The import options of the open sprites."""
         return self.opened.options
 
     @property
     def latest(self) -> ImportState:
-        """What is being opened, else what is open: a choice that is made now changes that."""
-        return self._asked or self.opened
+        """The state of the running import, else of the open sprites: new changes of options build on it."""
+        return self._requested or self.opened
 
     @property
     def sprites(self) -> Sprites | None:
-        """The sprites that are open."""
+        """The open sprites; None without any."""
         return self.result.sprites if self.result else None
 
     @property
     def rights(self) -> Rights:
-        """What the user says of the rights in what is open."""
+        """The licence and credits of the open sprites."""
         known = Rights.for_sources(self.paths)
         try:
             return known.replace(**self._settings.values(self._rights_key()))
-        except (UsageError, TypeError):  # the file was changed by hand
+        except (UsageError, TypeError):  # the settings file was edited by hand
             return known
 
     def set_rights(self, rights: Rights) -> None:
-        """Remember what the user says, also for when the same files are opened again."""
+        """Store the licence and credits of the open paths for this and later sessions."""
         self._settings.set_values(self._rights_key(), rights.to_json())
 
     def _rights_key(self) -> str:
         return f"rights-{hashlib.sha256(repr(self.paths).encode('utf-8', 'replace')).hexdigest()[:16]}"
 
     def is_busy(self) -> bool:
-        """Whether an import is under way."""
+        """Return whether an import is running."""
         return self._job is not None
 
     def open_paths(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
-        """Import files and folders; what was open stays until the new sprites are there."""
-        self._begin(ImportState(tuple(paths), options or ImportOptions()))
+        """Import files and folders; the open sprites stay until the import is done."""
+        self._start_import(ImportState(tuple(paths), options or ImportOptions()))
         self.started.emit()
 
     def open_demo(self) -> None:
-        """Import the sprites that come with the studio."""
+        """Import the bundled demo sprites."""
         self.open_paths([paths.demo_sprites()])
 
     def change_options(self, options: ImportOptions, title: str = "Change of settings") -> None:
-        """Import the same files anew, in another way, which `undo` takes back."""
+        """Import the same files with other options; `undo` reverts the change."""
         now = self.latest
         if now.paths and options != now.options:
-            self._begin(ImportState(now.paths, options, (*now.past, OptionsChange(title, now.options, options))))
+            self._start_import(ImportState(now.paths, options, (*now.past, OptionsChange(title, now.options, options))))
 
     def undo(self) -> None:
-        """Take the last choice back."""
+        """Undo the last change of options."""
         now = self.latest
         if now.past:
-            self._begin(ImportState(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
+            self._start_import(ImportState(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
 
     def redo(self) -> None:
-        """Make the choice that was taken back last once more."""
+        """Redo the last undone change of options."""
         now = self.latest
         if now.future:
-            self._begin(ImportState(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
+            self._start_import(ImportState(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
 
     def cancel(self) -> None:
-        """End the import that is under way; what was open stays."""
+        """Cancel the running import; the open sprites stay."""
         if self._job is not None:
             self._job_queue.abandon(self._job)
-            self._job = self._asked = None
+            self._job = self._requested = None
             self.ended.emit()
 
-    def _begin(self, asked: ImportState) -> None:
+    def _start_import(self, requested: ImportState) -> None:
         self.cancel()
-        self._asked, paths = asked, asked.paths
+        self._requested, paths = requested, requested.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        events = _import_or_find_sheets(paths, asked.options)
+        events = _import_or_find_sheets(paths, requested.options)
         self._job = self._job_queue.start("files", title, events, self._on_event, kind="Opening")
 
     def _on_event(self, event: Event) -> None:
@@ -175,7 +178,7 @@ class OpenSprites(QObject):
         elif isinstance(event, OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
-            self._job = self._asked = None
+            self._job = self._requested = None
             self.ended.emit()
 
     def _on_colours_counted(self, use: ColourCounts) -> None:
@@ -194,7 +197,7 @@ def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> E
 
 
 class SpriteDoctor(QObject):
-    """Examines what was imported, and mends it by changing the import's options. changed: `findings` are new."""
+    """Checks imported sprites for problems, and fixes them by other import options. changed: `findings` changed."""
 
     changed = Signal()
 
@@ -202,33 +205,33 @@ class SpriteDoctor(QObject):
         super().__init__(parent)
         self._job_queue, self._open_sprites = job_queue, open_sprites
         self._job: Job | None = None
-        self._examined: list[SpritesChecked] = []
+        self._checked: list[SpritesChecked] = []
         self.findings: tuple[Finding, ...] = ()
         open_sprites.imported.connect(self._on_imported)
 
     @property
     def is_checking(self) -> bool:
-        """Whether more may be found in a moment."""
+        """Whether checks are still running."""
         return self._job is not None
 
     def add(self, examined: SpritesChecked) -> None:
-        """Take in what was found elsewhere, if it is about the open sprites."""
+        """Add the results of a check, if it checked the open sprites."""
         if examined.sprites is self._open_sprites.sprites:
-            self._examined.append(examined)
+            self._checked.append(examined)
             self._refresh()
 
     def apply(self, fix: Fix) -> None:
-        """Change the import as a fix says."""
+        """Apply a fix to the import options."""
         self._open_sprites.change_options(self._open_sprites.latest.options.replace(**fix.changes), fix.title)
 
     def exclude(self, names: list[str]) -> None:
-        """Leave sprites out of the import."""
+        """Exclude sprites from the import."""
         self.apply(exclude_fix(names, self._open_sprites.latest.options))
 
     @Slot()
     def _on_imported(self) -> None:
         self._job_queue.abandon(self._job)
-        self._examined = []
+        self._checked = []
         sprites = self._open_sprites.sprites
         assert sprites is not None
         options = self._open_sprites.options
@@ -251,5 +254,5 @@ class SpriteDoctor(QObject):
     def _refresh(self) -> None:
         found = self._open_sprites.result
         assert found is not None
-        self.findings = list_findings(found, self._open_sprites.options, self._examined)
+        self.findings = list_findings(found, self._open_sprites.options, self._checked)
         self.changed.emit()

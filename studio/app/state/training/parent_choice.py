@@ -1,4 +1,4 @@
-"""What a training starts from, as it is chosen for each recipe."""
+"""The model that a new training starts from, chosen for each recipe."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 
 
 class ParentChoice:
-    """By recipe: nothing, the starter, or a run. Needs torch, which comes with the recipes."""
+    """The parent model of each recipe: none, the starter model or a run. Its methods need torch."""
 
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
         self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
         self._chosen: dict[str, ParentSource] = {}
-        self._shown_runs: dict[str, ParentSource] = {}  # of a run that goes on, until other sprites are opened
+        self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until other sprites are opened
 
     def source_for(self, recipe: Recipe) -> ParentSource:
-        """What was chosen for this recipe, now or the last time; else what suits the open sprites. While a run goes on,
-        what that started from.
-        """
+        """Return the parent on show: that of a resumed run, the user's choice now or last time, or the suggestion."""
         for known in (self._shown_runs, self._chosen):
             if recipe.name in known:
                 return known[recipe.name]
@@ -42,7 +40,7 @@ class ParentChoice:
         return self.suggested(recipe)
 
     def suggested(self, recipe: Recipe) -> ParentSource:
-        """What suits the open sprites."""
+        """Return the parent that suits the open sprites."""
         from studio.engine.training.parents import suggest_parent
 
         sprites = self._open_sprites.sprites
@@ -59,43 +57,43 @@ class ParentChoice:
             self._settings.set_text(f"{recipe.name} parent", source or NOTHING)
 
     def show_run(self, recipe: Recipe, record: RunRecord) -> None:
-        """Show what a run started from, for as long as its sprites are those that matter."""
+        """Show the parent of a resumed run until other sprites are opened."""
         if record.parent in ("", STARTER):
             self._shown_runs[recipe.name] = STARTER if record.parent else None
 
     def hide_runs(self) -> None:
-        """Other sprites are open: what runs started from says nothing of them."""
+        """Show the parents that the user chose again."""
         self._shown_runs.clear()
 
     def forget(self, recipe: Recipe) -> None:
-        """Start trainings of this recipe from what was remembered, or from what suits the open sprites."""
+        """Forget the choice of this session."""
         self._shown_runs.pop(recipe.name, None)
         self._chosen.pop(recipe.name, None)
 
     def options(self, recipe: Recipe) -> list[ParentSource]:
-        """What can be chosen: nothing, the starter where the recipe has one, and runs of the recipe."""
+        """Return the parents to choose from: none, the recipe's starter model if it has one, and runs of the recipe."""
         starter: list[ParentSource] = [] if _starter_settings(recipe) is None else [STARTER]
         return [None, *starter, *(run.path for run in self._runs.usable(recipe.name))]
 
     def is_missing(self, recipe: Recipe) -> bool:
-        """Whether the run that is chosen has gone."""
+        """Return whether the chosen run was deleted."""
         return self.source_for(recipe) not in self.options(recipe)
 
     def fixed_settings(self, recipe: Recipe) -> Mapping[str, Value] | None:
-        """The settings that follow from what is chosen; None for nothing."""
+        """Return the settings that the chosen parent fixes; None without a parent."""
         source = self.source_for(recipe)
         if source == STARTER:
             return _starter_settings(recipe)
         from studio.engine.training.parents import settings_fixed_by
 
         record = next((run.record for run in self._runs.usable(recipe.name) if run.path == source), None)
-        with contextlib.suppress(UsageError):  # settings that this version does not know: Start says so
+        with contextlib.suppress(UsageError):  # unknown settings: Start reports the error
             return None if record is None else settings_fixed_by(record, recipe)
         return None
 
 
 def _starter_settings(recipe: Recipe) -> Mapping[str, Value] | None:
-    """The settings that follow from the starter; None where there is none for this recipe."""
+    """Return the settings that the starter model fixes; None if the recipe has no starter model."""
     from studio.engine.training.parents import starter_info
 
     info = starter_info()

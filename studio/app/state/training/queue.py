@@ -1,4 +1,4 @@
-"""The queue of trainings, as the window works through it."""
+"""The training queue of the window."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 
 class TrainingQueue(QObject):
-    """Adds runs to the queue and orders them; while it is on, has them trained one after the other.
+    """Edits the training queue; while `is_on`, starts its runs one after the other.
 
-    What it knows comes with each listing of the runs, so that other windows and commands may change it as well. It
-    waits for processes that this window has started, which train on the devices that are here, but for no other run
-    that is watched: that one is let go when the next run has its turn.
-    changed: `runs` or `is_on` is another. due: (Path) it is this run's turn. emptied: (int, int) the last run of a
-    queue that was on has ended; so many of those that had their turn are finished, and so many have failed.
+    Each listing of the runs updates the queue, so that other windows and commands can change it as well. The queue
+    waits for a run that this window trains or launched, but not for a run that it only follows.
+    changed: `runs` or `is_on` changed. due: (Path) start this run. emptied: (int, int) the last run has
+    ended; the numbers of finished and failed runs.
     """
 
     changed = Signal()
@@ -38,9 +37,9 @@ class TrainingQueue(QObject):
     def __init__(self, job_queue: JobQueue, training: CurrentTraining, runs: RunList, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue, self._training, self._runs = job_queue, training, runs
-        self._passed: set[Path] = set()  # those that had their turn since it was started
-        self._taken: Path | None = None  # the one that is trained because it was its turn
-        self._finished = self._failed = 0  # of those that had their turn
+        self._started: set[Path] = set()  # runs that were started since `start`
+        self._current: Path | None = None  # the run that the queue started last
+        self._finished = self._failed = 0  # numbers of runs since `start`
         self.runs: tuple[RunSummary, ...] = ()
         self.is_on = False
         runs.listed.connect(self._on_runs_listed)
@@ -62,22 +61,22 @@ class TrainingQueue(QObject):
 
     @Slot()
     def start(self) -> None:
-        """Train what waits, beginning as soon as nothing else trains."""
+        """Train the queued runs, as soon as no other run trains."""
         self.is_on = True
-        self._passed.clear()
+        self._started.clear()
         self._finished = self._failed = 0
         self.changed.emit()
         self._runs.list_runs()
 
     @Slot()
     def pause(self) -> None:
-        """Begin no other run; the one that trains goes on."""
+        """Start no further run; the running training continues."""
         self.is_on = False
         self.changed.emit()
 
     def has(self, run: Path) -> bool:
-        """Whether a run is in the queue."""
-        return any(one.path == run for one in self.runs)
+        """Return whether a run is in the queue."""
+        return any(queued.path == run for queued in self.runs)
 
     def _change(self, change: Callable[[], None]) -> None:
         self._job_queue.run("files", "Changing the queue", change, self._on_changed, cancellable=False)
@@ -90,28 +89,28 @@ class TrainingQueue(QObject):
         self.runs = self._runs.queued
         self.changed.emit()
         if self.is_on and not self._training.owns_run() and not self._runs.is_outdated():
-            self._go_on()
+            self._start_next()
 
-    def _go_on(self) -> None:
-        """Have the next run trained. Each has one turn, so that none that can't be begun holds up the others."""
-        following = queue.next_run(self.runs, self._passed)
-        if following is None:
+    def _start_next(self) -> None:
+        """Start the next run. Each run is tried once, so that a run that can't start does not block the queue."""
+        next_run = queue.next_run(self.runs, self._started)
+        if next_run is None:
             self.pause()
             self.emptied.emit(self._finished, self._failed)
             return
-        self._passed.add(following.path)
-        self.due.emit(following.path)
-        self._taken = following.path if self._training.owns_run() else None
+        self._started.add(next_run.path)
+        self.due.emit(next_run.path)
+        self._current = next_run.path if self._training.owns_run() else None
 
     @Slot(object)
     def _on_training_event(self, event: Event) -> None:
-        """A run that the user has stopped leaves the queue; where others work through it, that is their business."""
+        """Remove a run from the queue that the user stopped in this window."""
         if not isinstance(event, RunFinished):
             return
         if event.reason == "finished":
-            self._finished += event.path == self._taken
+            self._finished += event.path == self._current
         elif self.has(event.path) and self._training.runs_in_window() and not self._training.is_closing:
-            self._passed.add(event.path)
+            self._started.add(event.path)
             self.remove(event.path)
 
     @Slot()
@@ -121,12 +120,12 @@ class TrainingQueue(QObject):
             return
         if training.is_closing:
             self.pause()
-        failure, run = training.failure, self._taken or training.path
-        self._failed += failure is not None and self._taken is not None
+        failure, run = training.failure, self._current or training.path
+        self._failed += failure is not None and self._current is not None
         if run is not None and self.has(run):
-            why = f"{failure.title} {failure.hint}".strip() if failure is not None and self._taken else ""
-            self._change(partial(_leave_queue, run, why))
-        self._taken = None
+            error = f"{failure.title} {failure.hint}".strip() if failure is not None and self._current else ""
+            self._change(partial(_leave_queue, run, error))
+        self._current = None
 
 
 def _leave_queue(run: Path, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Who trains the run that is on show: the window, or processes of their own. Each is told what is wanted of it."""
+"""The two ways to train the open run: in this window, or in other processes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from studio.engine.distributed.launching import TrainingProcesses
 
 State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
 
-_POLL_MS = 1000  # between two looks at a run that is watched
-TRAINING = "Training "  # with a run's title: the kind of the job that trains or watches the run
-_SAVING = "The run is being saved."
-_PAUSING = "The training is asked to pause."
-_UNHEARD = "Nothing has been heard of this training yet."
-_CANT_WAIT = "Another window trains this run, and only that one can pause it."
+_POLL_MS = 1000  # between two reads of a run folder
+TRAINING = "Training "  # kind of the jobs that train or follow a run, with its title
+_SAVING = "Saving the run…"
+_PAUSING = "Waiting for the training to pause."
+_NO_HEARTBEAT = "Waiting for the training's first heartbeat."
+_CANT_PAUSE = "Another window trains this run. Pause it there."
 
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """What is known of a training that is not this window's own.
+    """The state of a training in other processes.
 
-    live: what it says; None: nothing was heard of it yet. silent_s: how long it has said nothing new. processes: how
-    many train it that this window has started; 0: somebody else has.
+    live: the latest heartbeat; None before the first. silent_s: seconds since the heartbeat changed. processes: number
+    of processes that this window launched; 0 if another program trains the run.
     """
 
     live: Heartbeat | None = None
@@ -46,41 +46,41 @@ class WatchedRun:
 
 
 class Trainer(Protocol):
-    """What is asked of it returns how the training stands then. watched: None where the window trains by itself."""
+    """Controls a training. Requests return the new state. watched: None if the run trains in this window."""
 
     @property
     def watched(self) -> WatchedRun | None: ...
 
     def pause(self) -> State:
-        """Hold the training after its current tick."""
+        """Pause the training after its current tick."""
 
     def resume(self) -> State:
-        """Go on after a pause."""
+        """Continue after a pause."""
 
     def stop(self) -> State:
-        """End the run after its current tick, its work saved."""
+        """Save and end the run after its current tick."""
 
     def sample_now(self) -> None:
-        """Have live samples drawn at the next tick."""
+        """Draw samples at the next tick."""
 
     def save_now(self) -> None:
-        """Have a checkpoint written after the next tick."""
+        """Save a checkpoint after the next tick."""
 
     def detach(self) -> None:
-        """Hear no more of it."""
+        """Ignore the training's further events."""
 
     def state_after(self, event: Event, state: State) -> State:
-        """How the training stands after an event, and stood before it."""
+        """Return the state after an event. state: the state before the event."""
 
     def why_no_pause(self, state: State) -> str:
-        """Why it can't be paused, or go on; empty when it can."""
+        """Return why the training can't be paused or resumed; empty if it can."""
 
     def why_no_stop(self, state: State) -> str:
-        """Why it can't be stopped; empty when it can."""
+        """Return why the training can't be stopped; empty if it can."""
 
 
 class WindowTrainer:
-    """This window, in the engine's thread."""
+    """Trains in this window, on the engine thread."""
 
     watched: WatchedRun | None = None
 
@@ -88,7 +88,7 @@ class WindowTrainer:
         self, job_queue: JobQueue, title: str, events: Events, control: Control, receive: Callable[[Event], None]
     ) -> None:
         self._job_queue, self._control = job_queue, control
-        self._has_begun = False
+        self._has_started = False
         self._job = job_queue.start(
             "engine", f"Training {title}", events, receive, background=True, kind=f"{TRAINING}{title}"
         )
@@ -101,7 +101,7 @@ class WindowTrainer:
     def resume(self) -> State:
         self._control.is_paused = False
         self._job_queue.resume(self._job)
-        return "training" if self._has_begun else "starting"
+        return "training" if self._has_started else "starting"
 
     def stop(self) -> State:
         self._control.stop, self._control.is_paused = True, False
@@ -119,7 +119,7 @@ class WindowTrainer:
 
     def state_after(self, event: Event, state: State) -> State:
         if isinstance(event, RunDescribed):
-            self._has_begun = True
+            self._has_started = True
             return "training" if state == "starting" else state
         return "paused" if isinstance(event, Blocked) else state
 
@@ -131,9 +131,10 @@ class WindowTrainer:
 
 
 class ProcessTrainer(QObject):
-    """Processes that are watched, and asked through the run's folder: what is asked is done when they say so there.
+    """Follows a training in other processes and controls it through files in the run folder.
 
-    The files' thread looks at the folder, so that the engine's is free.
+    A request takes effect when the training's heartbeat confirms it. The files thread reads the folder, so that the
+    engine thread stays free.
     """
 
     def __init__(
@@ -146,9 +147,9 @@ class ProcessTrainer(QObject):
         super().__init__(parent)
         self._job_queue, self._receive, self._on_run_created = job_queue, receive, on_run_created
         self._job: Job | None = None
-        self._processes: TrainingProcesses | None = None  # those that this window has started
-        self._kind = ""  # of the devices that they are to train on
-        self._run: Path | None = None  # None until it is made
+        self._processes: TrainingProcesses | None = None  # launched by this window
+        self._kind = ""  # device kind of the launched processes
+        self._run: Path | None = None  # None until the run folder exists
         self._is_pause_requested = self._is_stop_requested = self._has_ended = False
         self.watched = WatchedRun()
         self._timer = QTimer(self)
@@ -157,12 +158,12 @@ class ProcessTrainer(QObject):
         self._timer.timeout.connect(self._on_timeout)
 
     def watch(self, run: Path) -> None:
-        """Watch a run that others train."""
+        """Follow a run that another program trains."""
         self._run = run
         self._start_watching(watch_jobs.watch(run), run.name)
 
     def launch(self, run: Path, count: int, kind: str, more_min: float = 0.0) -> None:
-        """Have so many processes train a run, each on a device of that kind, and watch it."""
+        """Launch torchrun with `count` processes, each on a device of `kind`, and follow the run."""
         self._run, self.watched = run, WatchedRun(processes=count)
         self._processes = TrainingProcesses(run, count, kind, more_min)
         self._start_watching(watch_jobs.launch(self._processes), run.name)
@@ -204,7 +205,7 @@ class ProcessTrainer(QObject):
         self._is_stop_requested = True
         if self._run is None and self._job is not None:
             self._job_queue.cancel(self._job)
-        elif self._processes is not None and self.watched.live is None:  # they don't listen yet
+        elif self._processes is not None and self.watched.live is None:  # the processes read no requests yet
             self._processes.end()
         else:
             self._send_request(stop=True)
@@ -239,13 +240,13 @@ class ProcessTrainer(QObject):
         if state in ("stopping", "pausing"):
             return _SAVING if state == "stopping" else _PAUSING
         if self.watched.live is None:
-            return _UNHEARD
-        return "" if self.watched.live.can_pause else _CANT_WAIT
+            return _NO_HEARTBEAT
+        return "" if self.watched.live.can_pause else _CANT_PAUSE
 
     def why_no_stop(self, state: State) -> str:
         if state == "stopping":
             return _SAVING
-        return _UNHEARD if self.watched.live is None and not self.watched.processes else ""
+        return _NO_HEARTBEAT if self.watched.live is None and not self.watched.processes else ""
 
     def _send_request(
         self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
@@ -259,13 +260,13 @@ class ProcessTrainer(QObject):
             self._job_queue.prioritize(job)
 
     def _on_request_event(self, event: Event) -> None:
-        if isinstance(event, JobFailed):  # the job queue tells why: nobody has been asked
+        if isinstance(event, JobFailed):  # the request was not written; the window shows the error
             self._is_pause_requested = self._is_stop_requested = False
 
     def _on_watch_event(self, event: Event) -> None:
         if isinstance(event, TrainingSeen):
             self.watched = WatchedRun(event.live, event.silent_s, self.watched.processes)
-            if event.live is None or event.live.is_paused:  # that was heeded, or forgotten
+            if event.live is None or event.live.is_paused:  # the request took effect, or was lost
                 self._is_pause_requested = False
         elif isinstance(event, RunFinished):
             self._has_ended = True

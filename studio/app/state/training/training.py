@@ -1,4 +1,4 @@
-"""The training of the moment."""
+"""The open training run: start, pause, stop and follow it."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _STOP_POLL_MS = 500
 
 
 class CurrentTraining(QObject):
-    """Starts, watches, pauses and stops the one training that is on show, and knows how it stands.
+    """The run that the Train page shows: starts, pauses, stops and follows the run.
 
-    A run that other processes train is watched, and asked through its folder; nothing else of it is different.
-    state_changed: `state` is another one, or paused for another reason. event_received: (Event), all that the training
-    says, in its order. halt_withdrawn: (Halted), which holds no longer.
+    The run trains in this window, or in other processes that are controlled through files in the run folder.
+    state_changed: `state` changed, or the reason of a pause. event_received: (Event) the training's events, in order.
+    unblocked: (Blocked) the reason of an automatic pause is gone.
     """
 
     state_changed = Signal()
@@ -57,50 +57,53 @@ class CurrentTraining(QObject):
         self._job_queue = job_queue
         self._trainer: Trainer | None = None
         self.state: State = "idle"
-        self.control: Control | None = None  # of the live model
-        self.device: Device | None = None  # perhaps one of another machine
+        self.control: Control | None = None  # while the run trains in this window
+        self.device: Device | None = None  # may belong to another machine
         self.title = ""
-        self.path: Path | None = None  # of the run that trains, or trained last
+        self.path: Path | None = None  # folder of the open run, or of the last run
         self.record: RunRecord | None = None
-        self.chunk: LossChunk | None = None  # the newest
+        self.chunk: LossChunk | None = None  # the latest losses
         self.samples: SamplesReady | None = None
-        self.heldout: Mapping[str, float] = {}  # the newest figures on held-out sprites
+        self.heldout: Mapping[str, float] = {}  # the latest validation metrics
         self.advice: Advised | None = None
         self.has_checkpoint = False
-        self.halted: Blocked | None = None  # why it is paused, if nobody wanted that
-        self.failure: JobFailed | None = None  # what ended the run
-        self.end: RunFinished | None = None  # how it has ended otherwise
-        self.is_closing = False  # it is being ended because the window closes
+        self.blocked: Blocked | None = None  # why the run paused by itself
+        self.failure: JobFailed | None = None  # the error that ended the run
+        self.end: RunFinished | None = None  # how the run ended without an error
+        self.is_closing = False  # the run stops because the window closes
         self._stop_poll = QTimer(self)  # active while the run is paused
         self._stop_poll.setInterval(_STOP_POLL_MS)
         self._stop_poll.timeout.connect(self._on_stop_poll)
 
     def is_busy(self) -> bool:
-        """Whether a run is open."""
+        """Return whether a run is open."""
         return self.state != "idle"
 
     def runs_in_window(self) -> bool:
-        """Whether the open run is trained in this process: what ends the window ends it."""
+        """Return whether the open run trains in this process and ends with the window."""
         return self.is_busy() and self.watched is None
 
     def owns_run(self) -> bool:
-        """Whether the open run is this window's, trained here or by processes that it has started: no other is begun
-        meanwhile. One that is only watched is let go when another begins.
+        """Return whether this window trains the open run, itself or in processes that it launched.
+
+        No other run starts meanwhile. A run of others is only watched: it is closed when another run starts.
         """
         return self.runs_in_window() or (self.watched is not None and self.watched.processes > 0)
 
     @property
     def watched(self) -> WatchedRun | None:
-        """What is known of the processes that train the open run; None where this one does, and where none is open."""
+        """The state of the processes that train the open run; None without a run or if it trains in this window."""
         return self._trainer.watched if self._trainer is not None else None
 
     def is_live(self) -> bool:
-        """Whether there is a live model to use."""
+        """Return whether a model that trains in this window can be used."""
         return self.runs_in_window() and self.state in ("training", "paused") and self.record is not None
 
     def model(self) -> SavedModel | Control | None:
-        """The model to use: the live one, the newest checkpoint of a run that is watched, the best of one that has
-        ended; None: there is none yet.
+        """Return the model to use; None without one.
+
+        The live model in this window, the last checkpoint of a run in other processes, or the best checkpoint of an
+        ended run.
         """
         if self.runs_in_window():
             return self.control if self.is_live() else None
@@ -109,16 +112,16 @@ class CurrentTraining(QObject):
         return SavedModel(self.path, "last" if self.is_busy() else "best")
 
     def wakeup_interval_s(self) -> float:
-        """Shortest time between two wakings of the window: each holds up a training on the same cores."""
+        """Return the minimum time between two wake-ups of the window: each slows a training on the CPU."""
         return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
 
     def why_no_pause(self) -> str:
-        """Why the training can't be paused, or go on; empty when it can."""
-        return self._trainer.why_no_pause(self.state) if self._trainer is not None else "Nothing is being trained."
+        """Return why the training can't be paused or resumed; empty if it can."""
+        return self._trainer.why_no_pause(self.state) if self._trainer is not None else "No training is running."
 
     def why_no_stop(self) -> str:
-        """Why the training can't be stopped; empty when it can."""
-        return self._trainer.why_no_stop(self.state) if self._trainer is not None else "Nothing is being trained."
+        """Return why the training can't be stopped; empty if it can."""
+        return self._trainer.why_no_stop(self.state) if self._trainer is not None else "No training is running."
 
     def start(self, request: TrainingRequest) -> None:
         """Train a new run; do nothing while the window has a run."""
@@ -127,101 +130,101 @@ class CurrentTraining(QObject):
         self.withdraw_messages()
         title = f"{request.sprites.title} {request.recipe.name}"
         if request.processes > 1:
-            self._fresh_processes(title, request.device).prepare_and_launch(title, request)
+            self._new_process_trainer(title, request.device).prepare_and_launch(title, request)
         else:
-            control = self._fresh_control(title, request.device)
+            control = self._new_control(title, request.device)
             self._train_here(control, jobs.train(request, control))
         self._set_state("starting")
 
     def resume_run(self, path: Path, device: Device, more_min: float = 0.0, processes: int = 1) -> None:
-        """Go on with a run, for so many minutes more if any, by so many processes as in `start`; nothing happens while
-        the window has one.
-        """
+        """Resume a run, with `more_min` minutes of additional training; do nothing while the window has a run."""
         if self.owns_run():
             return
         if processes > 1:
-            self._fresh_processes(path.name, device).launch(path, processes, device.kind, more_min)
+            self._new_process_trainer(path.name, device).launch(path, processes, device.kind, more_min)
         else:
-            control = self._fresh_control(path.name, device)
+            control = self._new_control(path.name, device)
             self._train_here(control, jobs.resume(path, device, control, more_min))
         self._set_state("starting")
 
     def watch(self, path: Path) -> None:
-        """Show a run that others train; nothing happens while the window has one."""
+        """Follow a run that another process trains; do nothing while the window has a run."""
         if not self.owns_run():
-            self._fresh_processes(path.name, None).watch(path)
+            self._new_process_trainer(path.name, None).watch(path)
             self._set_state("starting")
-            self.path = path  # not before, as with any other run
+            self.path = path  # after `starting`, as for other runs
 
     def withdraw_messages(self) -> None:
-        """Withdraw the messages of earlier trainings when the user starts a run; queued runs leave them on show."""
+        """Remove the messages of earlier trainings when the user starts a run; queued runs keep them."""
         self._job_queue.withdraw(TRAINING)
 
     @Slot()
     def detach(self) -> None:
-        """Show no more of a run that others train: it goes on."""
+        """Stop following a run that another process trains; the run continues."""
         if self.watched is not None and self._trainer is not None:
             self._trainer.detach()
             self._trainer = None
             self._set_state("idle")
 
     def pause(self) -> None:
-        """Hold the training after its current tick; the model stays and can be used."""
+        """Pause the training after its current tick; the model stays loaded and can be used."""
         if self._trainer is not None and self.state in ("starting", "training") and not self.why_no_pause():
             self._set_state(self._trainer.pause())
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
         if self._trainer is not None and self.state == "paused":
             self._set_state(self._trainer.resume())
 
     def stop(self) -> None:
-        """End the run after its current tick, its work saved; `state` is idle when that is done.
+        """Save and end the run after its current tick; `state` then becomes idle.
 
-        It is 'paused' again, and `halted` says why, when that can't be done for now.
+        If saving fails for now, `state` becomes paused again and `blocked` says why.
         """
         self.is_closing = False
         if self._trainer is not None and not self.why_no_stop():
             self._set_state(self._trainer.stop())
 
-    def give_up(self) -> None:
-        """End the run also when its work can't be saved: what its last checkpoint holds is kept."""
+    def stop_without_saving(self) -> None:
+        """End the run even if it can't be saved: only its last checkpoint remains."""
         if self.control is not None:
             self.control.give_up = True
             self.stop()
 
-    def leave(self, *, insists: bool) -> None:
-        """End the run, as `give_up` does if the user `insists`: the window closes. A queued one keeps its place."""
-        end = self.give_up if insists else self.stop
-        end()
+    def stop_for_close(self, *, force: bool) -> None:
+        """End the run because the window closes; a queued run keeps its position. force: even if it can't be saved."""
+        if force:
+            self.stop_without_saving()
+        else:
+            self.stop()
         self.is_closing = True
 
     def sample_now(self) -> None:
-        """Ask for live samples at the next tick."""
+        """Draw samples at the next tick."""
         if self._trainer is not None:
             self._trainer.sample_now()
 
     def save_now(self) -> None:
-        """Ask for a checkpoint after the next tick."""
+        """Save a checkpoint after the next tick."""
         if self._trainer is not None:
             self._trainer.save_now()
 
-    def _fresh(self, title: str, device: Device | None) -> None:
+    def _reset(self, title: str, device: Device | None) -> None:
         self.detach()
         self.device, self.title = device, title
         self.control = None
         self.path = self.record = self.chunk = self.samples = self.advice = None
         self.heldout = {}
-        self.halted = self.failure = self.end = None
+        self.blocked = self.failure = self.end = None
         self.has_checkpoint = self.is_closing = False
 
-    def _fresh_control(self, title: str, device: Device) -> Control:
-        self._fresh(title, device)
+    def _new_control(self, title: str, device: Device) -> Control:
+        self._reset(title, device)
         self.control = Control()
         return self.control
 
-    def _fresh_processes(self, title: str, device: Device | None) -> ProcessTrainer:
-        self._fresh(title, device)
+    def _new_process_trainer(self, title: str, device: Device | None) -> ProcessTrainer:
+        self._reset(title, device)
         self._trainer = trainer = ProcessTrainer(self._job_queue, self._receive, self._on_run_created, self)
         return trainer
 
@@ -230,7 +233,7 @@ class CurrentTraining(QObject):
         self._trainer = WindowTrainer(self._job_queue, self.title, events, control, self._receive)
 
     def _receive(self, event: Event) -> None:
-        self._note(event)
+        self._store_event(event)
         self.event_received.emit(event)
         if isinstance(event, JobEnded):
             if self._trainer is not None:
@@ -240,8 +243,8 @@ class CurrentTraining(QObject):
         elif self._trainer is not None:
             self._set_state(self._trainer.state_after(event, self.state), is_news=isinstance(event, Blocked))
 
-    def _note(self, event: Event) -> None:
-        """Keep what an event says."""
+    def _store_event(self, event: Event) -> None:
+        """Store the contents of an event in the attributes."""
         match event:
             case LossChunk():
                 self.chunk = event
@@ -252,15 +255,15 @@ class CurrentTraining(QObject):
             case Advised():
                 self.advice = event
             case HistoryRead():
-                self._recall(event)
+                self._store_history(event)
             case RunStarted():
                 self._on_run_created(event.path)
             case RunDescribed():
-                self._describe(event.record)
+                self._store_record(event.record)
             case CheckpointSaved():
                 self.has_checkpoint = True
             case Blocked():
-                self.halted = event
+                self.blocked = event
             case JobFailed():
                 self.failure = event
             case RunFinished():
@@ -269,13 +272,13 @@ class CurrentTraining(QObject):
     def _on_run_created(self, folder: Path) -> None:
         self.path, self.title = folder, folder.name
 
-    def _recall(self, read: HistoryRead) -> None:
+    def _store_history(self, read: HistoryRead) -> None:
         self.advice = advice_for(read.history, read.used_up)
         self.samples = read.samples[-1] if read.samples else None
         self.heldout = {name: float(curve.values[-1]) for name, curve in read.history.validation.items()}
         self.has_checkpoint = bool(read.history.checkpoints)
 
-    def _describe(self, record: RunRecord) -> None:
+    def _store_record(self, record: RunRecord) -> None:
         self.record = record
         if self.device is None:
             kind = record.device.partition(":")[0]
@@ -283,15 +286,15 @@ class CurrentTraining(QObject):
 
     @Slot()
     def _on_stop_poll(self) -> None:
-        """Stop the paused run if another process has asked for that: the paused job can't read the request itself."""
+        """Stop the paused run if another process requested it: a paused job reads no requests."""
         if self.control is not None and self.control.is_paused and self.control.stop:
             self.stop()
 
     def _set_state(self, state: State, *, is_news: bool = False) -> None:
-        """is_news: it is told also where it is the same."""
-        if self.halted is not None and state != "paused":
-            self.unblocked.emit(self.halted)
-            self.halted = None
+        """Change the state. is_news: emit `state_changed` even if the state is the same."""
+        if self.blocked is not None and state != "paused":
+            self.unblocked.emit(self.blocked)
+            self.blocked = None
         if state != self.state or is_news:
             self.state = state
             if state == "paused":

@@ -426,7 +426,7 @@ def test_undo_restores_edits_after_opening_and_closing(qtbot: QtBot, page: Gener
     work = editor.edit()
     assert undo.text() == "Undo: edit second"
     editing.open_sprite(NamedSprite(data[2].copy(), "third"))
-    assert [card.words[0] for card in notices.cards()] == ["second was put away; it is not saved."]
+    assert [card.texts[0] for card in notices.cards()] == ["Closed second without saving."]
     assert undo.text() == "Undo: open third"
     click(notices.cards()[0]._act)
     assert editing.sprite().name == "second" == editing._title.text() and editor.edit().equals(work)

@@ -197,7 +197,7 @@ def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path],
             QTest.keyClick(page.table, Qt.Key.Key_Delete)
     assert _names(page) == [] and {path.name for path in (own_trash / "files").iterdir()} == {"a", "b", "c"}
     (card,) = bar.cards()  # for the newest alone
-    assert card.words[0] == "2 runs are in the trash." and card.expires
+    assert card.texts[0] == "2 runs are in the trash." and card.expires
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
     assert _names(page) == ["b", "c"] and sorted(run.title for run in page.selected()) == ["b", "c"]

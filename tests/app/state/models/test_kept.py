@@ -103,7 +103,7 @@ def test_a_failed_write_is_reported_once_and_repeated(
         for _ in range(3):
             window.store()
     assert [notice.title for notice in told] == ["Can't write kept.jsonl."]
-    assert [card.words[0] for card in window.notices.cards()] == ["Can't write kept.jsonl."]
+    assert [card.texts[0] for card in window.notices.cards()] == ["Can't write kept.jsonl."]
     window.store()
     window.notices.remove_outdated()
     assert names_on_disk() == ["grey 1"] and window.notices.cards() == []
@@ -120,7 +120,7 @@ def test_closing_while_the_disk_is_full_keeps_the_window_once(
     window.close()
     assert window.isVisible()
     shown = window.notices.shown()
-    assert shown is not None and "not saved" in shown.words[0] and "Close again" in shown.words[1]
+    assert shown is not None and "not saved" in shown.texts[0] and "Close again" in shown.texts[1]
     with qtbot.waitSignal(window.closed):
         window.close()
     assert not window.isVisible()

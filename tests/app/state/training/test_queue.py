@@ -131,11 +131,11 @@ def test_after_a_restart_the_queue_is_offered_and_an_interrupted_run_of_it_with_
     cards = window.notices.cards
     qtbot.waitUntil(lambda: bool(cards()), timeout=LONG_MS)
     qtbot.waitUntil(lambda: session.queue.runs[0].standing == "interrupted", timeout=LONG_MS)
-    assert [card.words[0] for card in cards()] == ["3 runs wait in the queue."] and not session.training.is_busy()
+    assert [card.texts[0] for card in cards()] == ["3 runs wait in the queue."] and not session.training.is_busy()
     flip(three["b"] / "data.safetensors")
     with qtbot.waitSignal(session.queue.emptied, timeout=LONG_MS) as emptied:
         cards()[0].clicked.emit()
-        assert "3 runs wait in the queue." not in [card.words[0] for card in cards()]
+        assert "3 runs wait in the queue." not in [card.texts[0] for card in cards()]
     assert emptied.args == [2, 1]
     wait_for(qtbot, session)
     qtbot.waitUntil(lambda: state_of(three["b"]) == "failed", timeout=LONG_MS)
@@ -171,7 +171,7 @@ def test_a_run_that_the_closing_window_saves_keeps_its_place(qtbot: QtBot, opene
     session.queue.start()
     wait_for_steps(qtbot, session)
     with qtbot.waitSignal(opened.close_guard.ready, timeout=LONG_MS):
-        opened.close_guard.leave()
+        opened.close_guard.close_after_saving()
     assert not session.queue.is_on
     wait_for(qtbot, session, "discs generator", "discs generator 2")
     qtbot.waitUntil(lambda: session.queue.runs[0].standing == "stopped", timeout=LONG_MS)

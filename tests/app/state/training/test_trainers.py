@@ -144,7 +144,7 @@ def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: 
     click(window.runs.actions_row.watch)
     assert window.page() is window.train and training.path == far.run and state(session) == "starting"
     assert head(window) == "Watching: waiting for the training's first heartbeat"
-    assert controls.stop.toolTip() == "Nothing has been heard of this training yet."
+    assert controls.stop.toolTip() == "Waiting for the training's first heartbeat."
     wait_for_state(qtbot, session, "training")
     qtbot.waitUntil(lambda: training.chunk is not None and training.samples is not None, timeout=LONG_MS)
     assert head(window).startswith("Watching: another process trains this run")
@@ -197,7 +197,7 @@ def test_who_cannot_wait_is_not_asked_to(qtbot: QtBot, window: Window, begun: li
     window.session.watch(far.run)
     wait_for_state(qtbot, window.session, "training")
     assert not window.train.controls.pause.isEnabled() and not window.menus.pause.isEnabled()
-    assert window.train.controls.pause.toolTip() == "Another window trains this run, and only that one can pause it."
+    assert window.train.controls.pause.toolTip() == "Another window trains this run. Pause it there."
     assert window.train.controls.stop.isEnabled()
 
 
@@ -277,7 +277,7 @@ def test_a_training_that_is_lost_is_said_to_be(
     wait_idle(qtbot, window.session)
     failure = window.session.training.failure
     assert failure is not None and failure.title == "The training of far no longer responds."
-    assert failure.title in [card.words[0] for card in window.notices.cards()]
+    assert failure.title in [card.texts[0] for card in window.notices.cards()]
 
 
 def test_what_can_not_be_asked_is_told_and_the_training_goes_on(
@@ -298,7 +298,7 @@ def test_what_can_not_be_asked_is_told_and_the_training_goes_on(
         click(button)
         assert state(session) in ("pausing", "stopping")
     wait_for_state(qtbot, session, "training")
-    assert f"Can't write to {far.run}." in [card.words[0] for card in window.notices.cards()]
+    assert f"Can't write to {far.run}." in [card.texts[0] for card in window.notices.cards()]
     assert not far.control.stop
 
 
@@ -406,7 +406,7 @@ def test_a_start_that_is_stopped_leaves_a_run_that_has_not_begun(qtbot: QtBot, r
     training = ready.training
     qtbot.waitUntil(lambda: training.record is not None, timeout=LONG_MS)
     training.stop()
-    assert training.state == "stopping" and training.why_no_stop() == "The run is being saved."
+    assert training.state == "stopping" and training.why_no_stop() == "Saving the run…"
     wait_idle(qtbot, ready)
     assert (
         training.failure is None
