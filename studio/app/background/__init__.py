@@ -1,4 +1,5 @@
-"""The engine thread and its jobs.
+"""The worker threads and their jobs.
 
-worker.py is the QThread that drives all torch work, job_queue.py hands it jobs, the *_jobs modules define them.
+Start with job_queue.py: `JobQueue.run` and `JobQueue.start` put a job on a thread of worker.py. The *_jobs modules and
+trash.py define the longer jobs.
 """

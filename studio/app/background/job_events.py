@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SpritesColoured(SpritesGenerated):
-    """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty.
+    """Generated sprites in the chosen colours. palette: name of the palette that they use, or empty.
 
-    colours: uint8 [K, 3], those that they may have; None for any. badges: what was checked on them. source: what they
-    come from (`ModelSource`, as JSON); empty where that is not known. note: what the user should know of them.
+    colours: uint8 [K, 3], the allowed colours; None for any. badges: results of the checks. source: their provenance as
+    JSON (`ModelSource`), or empty if unknown. note: a message for the user.
     """
 
     palette: str = ""
@@ -36,7 +36,7 @@ class SpritesColoured(SpritesGenerated):
 
 @dataclass(frozen=True, eq=False)
 class RunDescribed(Event):
-    """What run.json says of the run that has just started."""
+    """The record (run.json) of the run that has just started."""
 
     record: RunRecord
 
@@ -52,9 +52,9 @@ class RunCheckpoints(Event):
 
 @dataclass(frozen=True)
 class OnlySheets(Event):
-    """The import of these paths found no sprite, but pictures that are too large for one.
+    """The imported paths contain no sprites, but images that are too large for a sprite.
 
-    recognised: those of them that look like sheets by their pixels.
+    recognised: the images that look like sprite sheets.
     """
 
     paths: tuple[Path, ...]
@@ -64,11 +64,11 @@ class OnlySheets(Event):
 
 @dataclass(frozen=True)
 class StateNotice(Notice):
-    """A message about a state of the window; the window removes the message once `holds` returns False."""
+    """A message about a state of the window, which removes the message when `holds` returns False."""
 
     holds: Callable[[], bool] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
 class UndoOffered(Notice):
-    """Something was done that can be taken back."""
+    """A message about an action that can be undone."""

@@ -1,4 +1,4 @@
-"""The queue of jobs: it hands them to the workers and their events to whoever started them, in the main thread."""
+"""Submits jobs to the worker threads and delivers their events in the main thread."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WorkerName = Literal["engine", "files"]
 T = TypeVar("T")
 Operation = Callable[[], Generator[Event, None, T]] | Callable[[], T]
 
-_DELIVERY_INTERVAL_S = 0.03  # the least
-_LONGEST_DELIVERY_S = 0.01  # at a stretch, before the window may draw and answer
-_BREAK_MS = 5  # for that
-_BACKGROUND_DELAY_MS = 100  # the window first shows what made a background job start; the job holds the interpreter
+_DELIVERY_INTERVAL_S = 0.03  # minimum time between deliveries
+_MAX_DELIVERY_S = 0.01  # then the window may paint and handle input
+_BREAK_MS = 5  # between two parts of a long delivery
+_BACKGROUND_DELAY_MS = 100  # a background job holds the interpreter: let the window paint first
 
 
 class JobOptions(TypedDict, total=False):
@@ -37,10 +37,10 @@ def ignore(_: object) -> None:
 
 
 class JobQueue(QObject):
-    """Two workers, 'engine' for everything that uses torch and 'files' for the rest.
+    """Runs jobs on two workers: 'engine' for all torch work, 'files' for the rest.
 
-    jobs_changed: a job began or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
-    withdrawn: (Notice) remove this message of an earlier job: its cause is gone.
+    jobs_changed: a job started or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
+    withdrawn: (Notice) remove this message of an earlier job.
     """
 
     jobs_changed = Signal()
@@ -53,8 +53,8 @@ class JobQueue(QObject):
         super().__init__(parent)
         self._workers: dict[WorkerName, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, WorkerName] = {}
-        self._messages: list[tuple[Job, Notice]] = []  # on show, of jobs with a kind
-        self._delayed: list[Job] = []  # background jobs, not submitted yet
+        self._messages: list[tuple[Job, Notice]] = []  # shown messages of jobs with a kind
+        self._delayed: list[Job] = []  # background jobs that are not submitted yet
         self._submit_timer = QTimer(self)
         self._submit_timer.setSingleShot(True)
         self._submit_timer.setInterval(_BACKGROUND_DELAY_MS)
@@ -117,11 +117,11 @@ class JobQueue(QObject):
         return self.start(worker, title, _events_of(operation), receive, **options)
 
     def running(self) -> list[Job]:
-        """The jobs that have not ended, the oldest first."""
+        """Return the jobs that have not ended, oldest first."""
         return list(self._running)
 
     def cancel(self, job: Job) -> None:
-        """Close a job's generator after its current event; nothing happens when it has ended."""
+        """Close a job's generator after its current event, unless the job has ended."""
         if job in self._running:
             self._workers[self._running[job]].cancel(job)
             job.is_cancelled = True
@@ -149,15 +149,15 @@ class JobQueue(QObject):
             self._workers[self._running[job]].prioritize(job)
 
     def set_wakeup_interval(self, seconds: float) -> None:
-        """The least time between two wakings of the window for losses: each slows a training on the same cores."""
+        """Set the minimum time between two wake-ups of the main thread for losses: each slows a training on the CPU."""
         self._workers["engine"].wakeup_interval_s = seconds
 
     def shut_down(self, wait_ms: int) -> bool:
-        """Close all jobs and end both threads. False when one is still busy after the wait."""
-        for worker in self._workers.values():  # first, or else the second worker starts jobs while the first is awaited
+        """Close all jobs and end both threads. Return False if a thread is still busy after `wait_ms`."""
+        for worker in self._workers.values():  # before waiting, so that the second worker starts no job meanwhile
             worker.begin_shut_down()
-        ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - both, always
-        self._submit_delayed()  # to be closed
+        ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - shut down both
+        self._submit_delayed()  # closes them
         return ended
 
     @Slot()
@@ -176,41 +176,41 @@ class JobQueue(QObject):
 
     @Slot()
     def deliver(self) -> None:
-        """Hand the waiting events to their receivers, with breaks where that takes long."""
+        """Deliver the waiting events to their receivers, with breaks for painting and input."""
         self._delivered_at = time.monotonic()
-        is_rest = bool(self._undelivered)
-        if not is_rest:  # else the workers go on joining their events, and wait while a mailbox is full
+        is_continued = bool(self._undelivered)
+        if not is_continued:  # meanwhile the workers join their events in the mailbox
             for worker in self._workers.values():
-                self._undelivered.extend(worker.take())
+                self._undelivered.extend(worker.drain())
         while self._undelivered:
-            self._hand_over(*self._undelivered.popleft())
-            if self._undelivered and time.monotonic() - self._delivered_at > _LONGEST_DELIVERY_S:
+            self._dispatch(*self._undelivered.popleft())
+            if self._undelivered and time.monotonic() - self._delivered_at > _MAX_DELIVERY_S:
                 self._delivery_timer.start(_BREAK_MS)
                 return
-        if is_rest:
+        if is_continued:
             self._delivery_timer.start(_BREAK_MS)
 
-    def _hand_over(self, job: Job, event: Event) -> None:
+    def _dispatch(self, job: Job, event: Event) -> None:
         if isinstance(event, JobEnded):
             del self._running[job]
         job.receive(event)
         if isinstance(event, JobEnded):
             if event.outcome == "done":
-                self._withdraw(job.kind, except_of=job)
+                self._withdraw(job.kind, except_job=job)
             self.jobs_changed.emit()
         elif job.receive is ignore:
             return
         elif isinstance(event, JobFailed):
-            self._remember(job, Notice("error", event.title, event.hint))
+            self._store_message(job, Notice("error", event.title, event.hint))
             self.failed.emit(event)
         elif isinstance(event, Notice):
-            self._remember(job, event)
+            self._store_message(job, event)
             self.noticed.emit(event)
         elif isinstance(event, Progress):
             self.progressed.emit(job, event)
 
-    def _remember(self, job: Job, notice: Notice) -> None:
-        """Remember the message of a job until a later job of the same kind starts or succeeds."""
+    def _store_message(self, job: Job, notice: Notice) -> None:
+        """Store the message of a job until a later job of the same kind starts or succeeds."""
         if job.kind:
             self._messages.append((job, notice))
 
@@ -219,9 +219,9 @@ class JobQueue(QObject):
         for kind in {job.kind for job, _ in self._messages if job.kind.startswith(prefix)}:
             self._withdraw(kind)
 
-    def _withdraw(self, kind: str, except_of: Job | None = None) -> None:
-        """Withdraw the messages of all jobs of a kind, except the messages of the job `except_of`."""
-        for message in [each for each in self._messages if each[0].kind == kind and each[0] is not except_of]:
+    def _withdraw(self, kind: str, except_job: Job | None = None) -> None:
+        """Withdraw the messages of all jobs of a kind, except the messages of the job `except_job`."""
+        for message in [each for each in self._messages if each[0].kind == kind and each[0] is not except_job]:
             self._messages.remove(message)
             self.withdrawn.emit(message[1])
 

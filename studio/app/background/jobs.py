@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def load_torch_libraries() -> None:
     """Map torch's shared libraries (1 GB) into the process.
 
-    An import does that while it holds the interpreter, 0.4 s at a stretch; a foreign call does not. Where this does not
-    work, the import does it as ever.
+    An import would do this while it holds the interpreter, for 0.4 s at a stretch; a foreign call releases it. If this
+    fails, the import maps the libraries as usual.
     """
     spec = importlib.util.find_spec("torch")
     if sys.platform == "win32" or spec is None or spec.origin is None:
@@ -131,7 +131,7 @@ def train(request: TrainingRequest, control: Control) -> Events:
 
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
-    """Go on with a run, for so many minutes more if any: first what it has so far, then what is new."""
+    """Yield the history of a run, then resume its training with `more_min` additional minutes."""
     from studio.engine.runs.history import read_run
     from studio.engine.training.loop import train_resumed
 
@@ -140,7 +140,7 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
-    """Curves and samples of some runs; one that can't be read is told, and those after it are read."""
+    """Load curves and samples of runs; yield a Notice for each run that can't be read."""
     for path in paths:
         try:
             yield from reader.read_run(path)

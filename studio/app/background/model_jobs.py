@@ -1,4 +1,4 @@
-"""The window's jobs that use a model, and that save what it made."""
+"""Jobs that use a model, and jobs that save sprites."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model as a run has it on disk. `checkpoint` is 'best', 'last' or a step."""
+    """A model in a run folder. checkpoint: 'best', 'last' or a step."""
 
     path: Path
     checkpoint: str
@@ -46,8 +46,10 @@ class SavedModel:
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Sprites as a model drew them, the style of those that it learnt from, what they are to have by construction, and
-    what they come from and what is to be known of them, as in SpritesColoured.
+    """Generated sprites before recolouring, with what `recolour` needs.
+
+    style: the style of the training sprites. constraints: what the sprites must fulfil. source, note: as in
+    SpritesColoured.
     """
 
     made: SpritesGenerated
@@ -70,62 +72,68 @@ def recent(items: Sequence[T], size_bytes: Callable[[T], int]) -> list[T]:
 
 
 class ModelCache:
-    """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
+    """The last loaded model and recent results, for the next job. Used on the engine thread only.
 
-    drawn: what was generated lately, as the model drew it, the newest last.
+    drawn: recently generated sprites before recolouring, newest last.
     """
 
     def __init__(self) -> None:
         self.drawn: list[_Drawn] = []
-        self._filling: dict[str, str] = {}  # by the hashes of 'best' and 'last', which of them is to fill
-        self._key: tuple[Path, str, str, str] | None = None  # run, hashes of its parts, device, checkpoint
+        self._inpainting_checkpoint: dict[
+            str, str
+        ] = {}  # by the hashes of 'best' and 'last': the checkpoint that inpaints
+        self._key: tuple[Path, str, str, str] | None = None  # run, hashes of the weights, device, checkpoint
         self._model: TrainedModel | None = None
-        self._learnt: tuple[Path, Sprites, NDArray[np.int64]] | None = None
+        self._training_sprites: tuple[Path, Sprites, NDArray[np.int64]] | None = None
 
     def learnt_by(self, run: Path) -> tuple[Sprites, NDArray[np.int64]]:
-        """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
+        """Return a run's sprites and the indices of its training sprites. Raises RunError, BadInputError."""
         from studio.engine.models.model import load_training_set
         from studio.engine.runs.folder import RunDir
 
-        if self._learnt is None or self._learnt[0] != run:
-            self._learnt = (run, *load_training_set(RunDir(run)))
-        return self._learnt[1:]
+        if self._training_sprites is None or self._training_sprites[0] != run:
+            self._training_sprites = (run, *load_training_set(RunDir(run)))
+        return self._training_sprites[1:]
 
     def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
-        """The live model of a training, or one loaded from a run, with the notices of that. Raises StudioError."""
+        """Return the live model of a training, or load a model from a run; yield its notices. Raises StudioError."""
         if not isinstance(source, SavedModel):
             if source.live is None:
                 raise StudioError(
-                    "The model is not at hand: the training has ended, or is taking a step back.",
+                    "The model is not available: the training has ended or is restarting.",
                     "Try again shortly, or choose the run and a checkpoint.",
                 )
             return source.live
         from studio.engine.models.loading import find_checkpoint, load_model
 
-        _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
+        _, info = find_checkpoint(
+            source.path, source.checkpoint
+        )  # later measurements can change which checkpoint is 'best'
         weights = (source.path, "".join(info.sha256.values()), device.id)
-        exact, asked = (*weights, str(info.step)), (*weights, source.checkpoint)
-        if self._model is None or self._key not in (exact, asked):
+        exact, requested = (*weights, str(info.step)), (*weights, source.checkpoint)
+        if self._model is None or self._key not in (exact, requested):
             self._model = load_model(source.path, source.checkpoint, device)
-            # Loaded in place of a damaged checkpoint it stands for 'best' or 'last' as asked, but for no step.
-            self._key = exact if self._model.step == info.step else asked
+            # A substitute for a damaged checkpoint is cached under the requested name, not under a step.
+            self._key = exact if self._model.step == info.step else requested
             yield from self._model.notices
         return self._model
 
-    def load_to_fill(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
-        """The same to fill in a part: 'last' where 'best' is asked for and has not learnt that, but 'last' has."""
+    def load_for_inpainting(
+        self, source: SavedModel | Control, device: Device
+    ) -> Generator[Notice, None, TrainedModel]:
+        """Return the model for inpainting: 'last' instead of 'best' if only 'last' has learnt inpainting."""
         if not isinstance(source, SavedModel) or source.checkpoint != "best":
             return (yield from self.load(source, device))
         from studio.engine.models.loading import find_checkpoint
 
         hashes = (find_checkpoint(source.path, name)[1].sha256 for name in ("best", "last"))
         key = "".join(part for named in hashes for part in named.values())
-        if key not in self._filling:
+        if key not in self._inpainting_checkpoint:
             last = dataclasses.replace(source, checkpoint="last")
             best_can = _knows_inpainting((yield from self.load(source, device)))
             last_can = not best_can and _knows_inpainting((yield from self.load(last, device)))
-            self._filling[key] = "last" if last_can else "best"
-        return (yield from self.load(dataclasses.replace(source, checkpoint=self._filling[key]), device))
+            self._inpainting_checkpoint[key] = "last" if last_can else "best"
+        return (yield from self.load(dataclasses.replace(source, checkpoint=self._inpainting_checkpoint[key]), device))
 
 
 def _knows_inpainting(model: TrainedModel) -> bool:
@@ -136,10 +144,10 @@ def _knows_inpainting(model: TrainedModel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SpriteSelection:
-    """Sprites to be saved, with a name for each and what to say about them in the files.
+    """Sprites to save, with their file names. about: metadata for the files, by key.
 
-    classes: of each, or none. palette: uint8 [K, 3], what they are drawn in. is_animation: they are its frames.
-    sources: what each comes from, as in NamedSprite, or none.
+    classes: class name of each sprite, or empty. palette: uint8 [K, 3], the colours of the sprites. is_animation: the
+    sprites are frames. sources: provenance of each sprite as in NamedSprite, or empty.
     """
 
     sprites: Rgba
@@ -155,17 +163,16 @@ class SpriteSelection:
         return dataclasses.replace(self, about={}, sources=())
 
     def texts_of(self, chosen: slice) -> dict[str, str]:
-        """What to say in a file of some of them."""
+        """Return the metadata for a file with some of the sprites."""
         return {**self.about, **provenance_metadata(self.sources[chosen])}
 
 
 @dataclass(frozen=True, eq=False)
 class EditRequest:
-    """New sprites that begin with others, or are chosen by them. kind: as the functions of `engine.edit` are called, or
-    that of `engine.choosing`.
+    """A request to edit sprites, or to choose by them. kind: the function of `sampling.edit`, or `rerank.best_of`.
 
-    sprites: uint8 [M, S, S, 4]. class_names: of each, empty where it is not known. keep: bool [S, S], to fill around.
-    silhouette: uint8 [S, S], the alpha that each pixel is to have. Neither is for sprites that are blended.
+    sprites: uint8 [M, S, S, 4]. class_names: of each sprite, empty if unknown. keep: bool [S, S], the pixels to keep
+    when inpainting. silhouette: uint8 [S, S], the alpha of each pixel. Tweens take neither.
     """
 
     kind: Literal["redraw", "between", "more_like", "best_of"]
@@ -183,33 +190,33 @@ def generate(
     colours: ColourMode,
     request: EditRequest | None = None,
 ) -> Events:
-    """New sprites from a model, in the chosen colours, from noise or what the request says.
+    """Generate sprites with a model and recolour them. request: edit sprites instead of starting from noise.
 
-    The cache keeps them as drawn, to be recoloured.
+    The cache stores the sprites for later recolouring.
     """
     from studio.engine.models.provenance import provenance_json
     from studio.engine.sampling.generate import generate
 
     fills = request is not None and request.keep is not None
-    model = yield from (cache.load_to_fill if fills else cache.load)(source, device)
+    model = yield from (cache.load_for_inpainting if fills else cache.load)(source, device)
     as_drawn = settings.replace(true_pixels=False)
     constraints = settings.constraints(None if request is None else request.silhouette)
     drawing = generate(model, as_drawn) if request is None else _edit(model, as_drawn, request)
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
-                note = _said_of_filling(source, model) if fills else ""
+                note = _inpainting_note(source, model) if fills else ""
                 drawn = _Drawn(event, model.style, constraints, provenance_json(model), note)
-                cache.drawn = recent([*cache.drawn, drawn], lambda one: one.made.sprites.nbytes)
+                cache.drawn = recent([*cache.drawn, drawn], lambda each: each.made.sprites.nbytes)
                 yield from recolour(cache, colours)
             else:
                 yield event
 
 
-def _said_of_filling(source: SavedModel | Control, model: TrainedModel) -> str:
-    """Which checkpoint fills where the chosen one can't, or that none that was asked can."""
+def _inpainting_note(source: SavedModel | Control, model: TrainedModel) -> str:
+    """Return a note if another checkpoint inpaints, or none has learnt inpainting; else an empty text."""
     if not _knows_inpainting(model):
-        return "This checkpoint has not learnt to fill in: the new pixels may fit less well. A later one may know it."
+        return "This checkpoint has not learnt to fill in. A later checkpoint may fit better."
     if isinstance(source, SavedModel) and source.checkpoint == "best":
         from studio.engine.models.loading import find_checkpoint
 
@@ -233,13 +240,14 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
 
 
 def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] | None = None) -> Events:
-    """The sprites that were drawn last, or lately with these very labels, in other colours."""
+    """Recolour the recent sprites with this array of labels; without labels, the latest sprites."""
     from studio.data.colour.constraints import evaluate_constraints
     from studio.data.colour.pixel_art import allowed_alphas
     from studio.data.colour.recolouring import recolour_sprites
 
-    for one in [one for one in cache.drawn if labels is None or one.made.labels is labels][-1:]:
-        drawn, style, constraints = one.made, one.style, one.constraints
+    for recent_sprites in [each for each in cache.drawn if labels is None or each.made.labels is labels][-1:]:
+        drawn, style = recent_sprites.made, recent_sprites.style
+        constraints = recent_sprites.constraints
         sprites = yield from recolour_sprites(drawn.sprites, drawn.labels, style, colours, drawn.keep, constraints)
         alphas = allowed_alphas(drawn.labels, style) if colours.true_pixels else None
         name, palette = "", style.palette if colours.true_pixels else None
@@ -248,16 +256,16 @@ def recolour(cache: ModelCache, colours: ColourMode, labels: NDArray[np.int64] |
         checked = tuple(evaluate_constraints(sprites, constraints, palette, drawn.keep, alphas))
         yield SpritesColoured(
             sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked,
-            one.source, one.note or _said_of_empty(sprites, constraints),
+            recent_sprites.source, recent_sprites.note or _empty_note(sprites, constraints),
         )  # fmt: skip
 
 
-def _said_of_empty(sprites: Rgba, constraints: Constraints) -> str:
-    """A model of things that stand alone draws nothing on some canvases that have no border."""
+def _empty_note(sprites: Rgba, constraints: Constraints) -> str:
+    """Return a note about empty sprites: seamless drawing fails for models of objects that never touch the border."""
     empty = int((~sprites[..., 3].any((1, 2))).sum())
     if not empty or not any(constraints.seamless_axes):
         return ""
-    return f"{empty:,} of {len(sprites):,} are empty: seamless is for models of tiles that fill their canvas."
+    return f"{empty:,} of {len(sprites):,} sprites are empty. Seamless needs a model of tiles."
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,40 +50,38 @@ def restore_runs(trashed: Sequence[TrashedRun]) -> Generator[Event, None, list[P
 
 
 def _move_to_trash(path: Path) -> Path | None:
-    """Move a run to the trash, unless some process trains it: where it is then; None where the system does not tell.
+    """Move a run to the trash and return its folder there; None if the system does not report the folder.
 
-    Where there is no trash (drives of a network, some containers) the run stays as it is. Raises StudioError.
+    Raises StudioError if a process trains the run, or there is no trash (network drives, some containers).
     """
     if not path.is_dir():
         raise StudioError(
-            f"The folder of '{path.name}' is no longer there.", "It was moved or removed, or its drive is gone."
+            f"The folder of '{path.name}' does not exist.", "It was moved or deleted, or its drive was removed."
         )
     if RunDir(path).is_busy():
-        raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
+        raise StudioError(f"'{path.name}' is training.", "Stop it first.")
     with contextlib.suppress(OSError):  # Qt creates the trash, but not its parent folder
         data = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)
         Path(data).mkdir(parents=True, exist_ok=True)
     folder = QFile(str(path))
-    if not folder.moveToTrash():  # what the system says of it ('Bad file descriptor') helps nobody
-        title = f"'{path.name}' can't be moved to the trash: there is none for that drive, or it can't be written."
-        raise StudioError(title, f"Nothing was removed. To be rid of it, delete the folder {path} yourself.")
+    if not folder.moveToTrash():  # the system's error ('Bad file descriptor') helps nobody
+        title = f"Can't move '{path.name}' to the trash: its drive has no writable trash."
+        raise StudioError(title, f"Nothing was deleted. To delete the run, delete the folder {path}.")
     place = Path(folder.fileName()) if folder.fileName() else path
     return place if place != path and place.is_dir() else None
 
 
 def _move_back(run: TrashedRun) -> None:
-    """Raises StudioError."""
+    """Move a run from the trash to its former folder. Raises StudioError."""
     if run.trash_path is None or not run.trash_path.is_dir():
-        raise StudioError(f"'{run.path.name}' is not in the trash any more.", "Look for it in the system's trash.")
+        raise StudioError(f"'{run.path.name}' is no longer in the trash.", "Look for the run in the system's trash.")
     if os.path.lexists(run.path):
-        raise StudioError(
-            f"There is something else at {run.path} by now.", "Move it, then take the run back from the system's trash."
-        )
+        raise StudioError(f"{run.path} already exists.", "Move it, then restore the run from the system's trash.")
     try:
         run.trash_path.rename(run.path)
     except OSError as error:
-        title = f"'{run.path.name}' can't be moved back: {error.strerror or error}."
-        raise StudioError(title, "It is still in the system's trash.") from error
-    if run.trash_path.parent.name == "files":  # as freedesktop.org has it: beside them is where each came from
+        title = f"Can't restore '{run.path.name}': {error.strerror or error}."
+        raise StudioError(title, "The run is still in the system's trash.") from error
+    if run.trash_path.parent.name == "files":  # freedesktop.org layout: delete the file with the former path
         with contextlib.suppress(OSError):
             (run.trash_path.parent.parent / "info" / f"{run.trash_path.name}.trashinfo").unlink()

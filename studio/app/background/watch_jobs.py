@@ -1,4 +1,4 @@
-"""The window's jobs on runs that other processes train, its own among them."""
+"""Jobs that follow runs which other processes train."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from studio.engine.runs.listing import remember
 
 
 def watch(run: Path) -> Events:
-    """What a training says in its run's folder, from the first word that is there to the end, with a rest after each
-    look. Raises RunError when it ends otherwise.
+    """Yield the events that a training writes into its run folder, and `JobIdle` after each read.
+
+    Raises RunError if the training fails or is lost.
     """
     watcher = RunWatcher(run)
     remember(run)
@@ -29,28 +30,29 @@ def watch(run: Path) -> Events:
             yield event
         if isinstance(event, RunFinished):
             return
-        if isinstance(event, TrainingSeen) and event.live is None and _is_over(run):  # before anything was heard of it
+        if isinstance(event, TrainingSeen) and event.live is None and _is_over(run):  # ended before its first heartbeat
             yield _end(run)
             return
         yield JobIdle()
 
 
 def launch(processes: TrainingProcesses) -> Events:
-    """Have processes train a run, and watch it: as `watch` does, but until they have ended. They may be started again
-    in between, so that a training which is lost begins again.
+    """Launch processes that train a run, and follow the run until they have ended.
+
+    torchrun may restart the processes, so a lost training may continue.
     """
     watcher = RunWatcher(processes.run)
     processes.start()
     yield RunDescribed(watcher.record)
-    is_heard, is_finished = False, False
+    is_alive, is_finished = False, False
     while not is_finished or processes.is_running():
-        were_running = processes.is_running()  # before the look: it shows what they have done last
+        were_running = processes.is_running()  # read before the events, so that the last events are not missed
         for event in watcher.poll():
-            is_heard = isinstance(event, TrainingSeen) and event.live is not None
+            is_alive = isinstance(event, TrainingSeen) and event.live is not None
             is_finished = is_finished or isinstance(event, RunFinished)
             if not isinstance(event, TrainingLost):
                 yield event
-        if not (were_running or is_heard or is_finished):
+        if not (were_running or is_alive or is_finished):
             if processes.has_failed():
                 raise processes.failure()
             yield _end(processes.run)
@@ -59,12 +61,12 @@ def launch(processes: TrainingProcesses) -> Events:
 
 
 def _is_over(run: Path) -> bool:
-    """Whether nobody trains a run, and it was not interrupted."""
+    """Return whether a run has ended without an interruption."""
     return not RunDir(run).is_busy() and RunDir(run).progress().state != "training"
 
 
 def _end(run: Path) -> RunFinished:
-    """How a run has ended that nothing was heard of. Raises RunError where it has failed."""
+    """Return how a run without a heartbeat has ended. Raises RunError if it has failed."""
     progress = RunDir(run).progress()
     if progress.state == "failed":
         raise RunError(f"{run.name} has failed.", progress.message)

@@ -1,4 +1,4 @@
-"""The thread that drives jobs (generators of events), and the mailbox through which their events leave it."""
+"""The worker thread that advances jobs (generators of events), and its mailbox to the main thread."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Outcome = Literal["done", "failed", "cancelled"]
 
 _log = logging.getLogger(__name__)
 _STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
-_MERGE_AT = 64  # `LossChunk`s
-_CAPACITY = 2000  # entries of a mailbox
-_outliving: list[Worker] = []  # workers whose threads were still busy when `shut_down` gave up waiting
-_LONGEST_WAIT_S = 0.5  # for room in it: a main thread that waits for the worker must not wait for ever
+_MERGE_AT = 64  # number of `LossChunk`s that are joined
+_CAPACITY = 2000  # maximum number of mailbox entries
+_outliving: list[Worker] = []  # workers whose threads were still busy after the timeout of `shut_down`
+_PUT_TIMEOUT_S = 0.5  # for a full mailbox: the main thread may be waiting for the worker
 
 
 @dataclass(frozen=True)
 class JobPaused(Event):
-    """A job has stopped advancing; all its earlier events have arrived."""
+    """The job is paused, and all its earlier events have arrived."""
 
 
 @dataclass(frozen=True)
 class JobIdle(Event):
-    """A job has nothing to do for now: it is advanced again when that is asked for."""
+    """The job has nothing to do: the worker pauses it until `resume` or `prioritize`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +54,11 @@ class JobEnded(Event):
 
 
 class JobState(enum.Enum):
-    """What a worker is to do with a job."""
+    """How the worker treats a job."""
 
     READY = enum.auto()
-    PRIORITIZED = enum.auto()  # before all others that are ready
-    PAUSING = enum.auto()  # asked to pause, `JobPaused` not sent yet
+    PRIORITIZED = enum.auto()  # runs before other ready jobs
+    PAUSING = enum.auto()  # pause requested, `JobPaused` not sent yet
     PAUSED = enum.auto()
     CANCELLED = enum.auto()
 
@@ -75,18 +75,18 @@ class Job:
     events: Events
     receive: Callable[[Event], None]
     background: bool = False
-    cancellable: bool = True  # by the user
-    kind: str = ""  # a job's start withdraws earlier messages of its kind
-    about: str = ""  # the purpose of the job, where the title is not enough
+    cancellable: bool = True  # whether the user can cancel it
+    kind: str = ""  # the start of a job removes earlier messages of its kind
+    about: str = ""  # a longer explanation than the title
     is_cancelled: bool = False  # the worker closes the generator after the current event
     state: JobState = JobState.READY
-    wakeups: int = 0  # calls of `resume` and `prioritize`
+    wakeups: int = 0  # number of calls of `resume` and `prioritize`
 
 
 class Worker(QThread):
-    """Advances its jobs one event at a time, background ones only when there is nothing else to do.
+    """A thread that advances its jobs one event at a time; background jobs only while no other job is ready.
 
-    events_waiting: there are events in the mailbox (sent once until `take` empties it).
+    events_waiting: the mailbox has events; emitted once until `drain`.
     """
 
     events_waiting = Signal()
@@ -95,7 +95,7 @@ class Worker(QThread):
         super().__init__(parent)
         self.setObjectName(name)
         self.setStackSize(_STACK_BYTES)
-        self.wakeup_interval_s = 0.1  # least time between signals for losses and progress of background jobs
+        self.wakeup_interval_s = 0.1  # minimum time between signals for losses and progress of background jobs
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._closing = False
@@ -104,10 +104,7 @@ class Worker(QThread):
         self._heap = HeapTrimmer()
 
     def submit(self, job: Job) -> None:
-        """Queue a job: it runs after those before it, a background job when no other is ready.
-
-        A job that arrives after `shut_down` is closed at once.
-        """
+        """Add a job behind the submitted jobs. After `begin_shut_down`, close the job immediately."""
         with self._changed:
             if self._closing:
                 job.events.close()
@@ -135,12 +132,12 @@ class Worker(QThread):
         """Close the job's generator after its current event, also while it is paused."""
         self._set_state(job, JobState.CANCELLED)
 
-    def take(self) -> list[tuple[Job, Event]]:
-        """Empty the mailbox: all events since the last call, those of each job in order."""
-        return self._mailbox.take()
+    def drain(self) -> list[tuple[Job, Event]]:
+        """Empty the mailbox and return its events, in order for each job."""
+        return self._mailbox.drain()
 
     def begin_shut_down(self) -> None:
-        """Tell the thread to close all jobs and to end."""
+        """Request that the thread closes all jobs and ends."""
         with self._changed:
             self._closing = True
             self._changed.notify()
@@ -158,11 +155,11 @@ class Worker(QThread):
         return has_ended
 
     def run(self) -> None:
-        """The thread: take the most urgent job, advance it by one event, repeat."""
+        """Thread loop: advance the most urgent job by one event, repeat."""
         while (job := self._next()) is not None:
             if self._closing or job.state is JobState.CANCELLED:
                 self._end(job, "cancelled")
-            elif self._settle_pause(job):
+            elif self._pause_if_requested(job):
                 self._post(job, JobPaused())
             else:
                 self._advance(job)
@@ -179,14 +176,14 @@ class Worker(QThread):
             job.wakeups += 1
         self._set_state(job, state)
 
-    def _pause_unless_urged(self, job: Job, wakeups: int) -> None:
-        """Pause a job that has halted, unless the user has resumed or stopped the job since `wakeups` was read."""
+    def _pause_unless_woken(self, job: Job, wakeups: int) -> None:
+        """Pause a blocked or idle job, unless it was resumed or prioritized since `wakeups` was read."""
         with self._changed:
             if job.wakeups == wakeups and job.state in (JobState.READY, JobState.PRIORITIZED):
                 job.state = JobState.PAUSING
 
     def _next(self) -> Job | None:
-        """The most urgent job; waits for one. None once the worker is closing and all jobs have ended."""
+        """Wait for a job and return the most urgent; None when the worker is closing and all jobs have ended."""
         with self._changed:
             while True:
                 if ready := [job for job in self._jobs if self._closing or job.state is not JobState.PAUSED]:
@@ -195,8 +192,8 @@ class Worker(QThread):
                     return None
                 self._changed.wait()
 
-    def _settle_pause(self, job: Job) -> bool:
-        """Pause a job that was asked to; whether it was."""
+    def _pause_if_requested(self, job: Job) -> bool:
+        """Pause the job if requested; return whether it was paused."""
         with self._changed:
             pausing = job.state is JobState.PAUSING
             if pausing:
@@ -209,12 +206,12 @@ class Worker(QThread):
             event = next(job.events)
         except StopIteration:
             self._end(job, "done")
-        except Exception as error:  # noqa: BLE001 - the one place where a job of the window can fail
+        except Exception as error:  # noqa: BLE001 - any error of a job becomes an event
             self._fail(job, error)
             self._end(job, "failed")
         else:
-            if isinstance(event, Blocked | JobIdle):  # a halted job waits until the user tries again
-                self._pause_unless_urged(job, wakeups)
+            if isinstance(event, Blocked | JobIdle):  # a blocked job waits for `resume`
+                self._pause_unless_woken(job, wakeups)
             self._post(job, event)
 
     def _end(self, job: Job, outcome: Outcome) -> None:
@@ -222,7 +219,7 @@ class Worker(QThread):
             self._jobs.remove(job)
         try:
             job.events.close()
-        except Exception as error:  # noqa: BLE001 - closing runs the job's own code as well
+        except Exception as error:  # noqa: BLE001 - closing runs the job's code, too
             self._fail(job, error)
         _log.info("%s: %s: %s", self.objectName(), job.title, outcome)
         self._post(job, JobEnded(outcome))
@@ -246,9 +243,9 @@ class Worker(QThread):
 
 
 class Mailbox:
-    """A locked list of events that stays short however fast a job yields them.
+    """A thread-safe queue of events with a limited size.
 
-    Consecutive losses are joined, of progress only the newest is kept, and while the list is full `put` waits a little.
+    `put` joins consecutive losses, replaces progress by newer progress, and waits briefly while the queue is full.
     """
 
     def __init__(self) -> None:
@@ -258,10 +255,10 @@ class Mailbox:
         self._announced = False
 
     def put(self, job: Job, event: Event) -> None:
-        """Add an event, or join it with the job's previous one."""
+        """Add an event, or join it with the previous event of the job."""
         with self._lock:
             if len(self._entries) >= _CAPACITY:
-                self._lock.wait(_LONGEST_WAIT_S)
+                self._lock.wait(_PUT_TIMEOUT_S)
             latest = self._latest.get(job)
             if latest is not None and _replaces(latest[-1], event):
                 latest[-1] = event
@@ -273,18 +270,18 @@ class Mailbox:
                 self._latest[job] = [event]
                 self._entries.append((job, self._latest[job]))
 
-    def take(self) -> list[tuple[Job, Event]]:
-        """Empty the mailbox."""
+    def drain(self) -> list[tuple[Job, Event]]:
+        """Empty the mailbox and return its events."""
         with self._lock:
             entries, self._entries, self._latest, self._announced = self._entries, [], {}, False
             self._lock.notify_all()
         return [(job, _joined(events)) for job, events in entries]
 
     def needs_wakeup(self) -> bool:
-        """Whether the main thread has yet to be told of waiting events; true once until `take`."""
+        """Return whether to signal the main thread; True once until `drain`."""
         with self._lock:
-            claimed, self._announced = not self._announced, True
-            return claimed
+            needed, self._announced = not self._announced, True
+            return needed
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -301,7 +298,7 @@ def _continues(before: Event, event: Event) -> bool:
 
 
 def _joined(events: list[Event]) -> Event:
-    """One event for several `LossChunk`s that follow one another; a single event as it is."""
+    """Join consecutive `LossChunk`s into one; return a single event unchanged."""
     chunks = [event for event in events if isinstance(event, LossChunk)]
     if len(chunks) < 2:
         return events[-1]
@@ -314,10 +311,10 @@ def _joined(events: list[Event]) -> Event:
 
 
 def failure(error: Exception) -> JobFailed:
-    """The event for an error, with the traceback of one that neither the studio nor a plug-in foresaw."""
+    """Return the event for an error; errors other than StudioError include their traceback."""
     title, hint = formatting.describe_error(error, otherwise="Unexpected error in the studio.")
-    foreseen = isinstance(error, StudioError)
-    return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
+    is_expected = isinstance(error, StudioError)
+    return JobFailed(title, hint, "" if is_expected else "".join(traceback.format_exception(error)))
 
 
 def _urgency(job: Job) -> tuple[bool, bool, bool]:

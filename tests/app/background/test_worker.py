@@ -423,7 +423,7 @@ def test_the_mailbox_keeps_the_newest_progress_and_joins_losses() -> None:
         box.put(job, Progress(done, 1000, "files"))
         box.put(other, chunk(done))
     assert len(box) == 2
-    newest, (_, losses) = box.take()
+    newest, (_, losses) = box.drain()
     assert newest == (job, Progress(999, 1000, "files"))
     assert isinstance(losses, LossChunk) and len(losses.losses) == 1000 and losses.first_step == 0
 
@@ -433,7 +433,7 @@ def test_the_mailbox_does_not_join_what_is_apart() -> None:
     job = Job("training", says(), lambda event: None)
     for event in (chunk(0, 3), chunk(5), Progress(1, 2, "a"), Progress(1, 2, "b")):
         box.put(job, event)
-    assert len(box.take()) == 4
+    assert len(box.drain()) == 4
     assert box.needs_wakeup()
     assert not box.needs_wakeup()
 

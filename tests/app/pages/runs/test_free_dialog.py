@@ -197,7 +197,7 @@ def test_trash_and_restore_a_run(qtbot: QtBot, page: RunsPage, runs: list[Path],
             QTest.keyClick(page.table, Qt.Key.Key_Delete)
     assert _names(page) == [] and {path.name for path in (own_trash / "files").iterdir()} == {"a", "b", "c"}
     (card,) = bar.cards()  # for the newest alone
-    assert card.texts[0] == "2 runs are in the trash." and card.expires
+    assert card.texts[0] == "Moved 2 runs to the trash." and card.expires
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         click(next(found for found in card.findChildren(QPushButton) if found.text() == "Undo"))
     assert _names(page) == ["b", "c"] and sorted(run.title for run in page.selected()) == ["b", "c"]
@@ -233,8 +233,8 @@ def test_run_that_can_not_be_restored_stays_in_the_trash(runs: list[Path], own_t
     runs[0].mkdir()
     shutil.rmtree(own_trash / "files" / "b")
     (first, second), restored = finish(trash.restore_runs(trashed))
-    assert isinstance(first, Notice) and "something else" in first.title
-    assert isinstance(second, Notice) and "not in the trash any more" in second.title
+    assert isinstance(first, Notice) and "already exists" in first.title
+    assert isinstance(second, Notice) and "no longer in the trash" in second.title
     assert restored == [runs[2]] and (runs[2] / "run.json").is_file()
     assert (own_trash / "files" / "a" / "run.json").is_file()
 
@@ -250,16 +250,16 @@ def test_training_or_missing_runs_are_skipped(
         (first, second), trashed = finish(trash.trash_runs(runs))
     finally:
         training.release()
-    assert isinstance(first, Notice) and "being trained" in first.title and runs[0].is_dir()
-    assert isinstance(second, Notice) and "no longer there" in second.title
+    assert isinstance(first, Notice) and "is training" in first.title and runs[0].is_dir()
+    assert isinstance(second, Notice) and "does not exist" in second.title
     assert trashed == [TrashedRun(runs[2], None)]
 
 
 def test_without_a_trash_the_run_stays(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _replace_trash(monkeypatch, lambda path: False)
     (told,), _ = finish(trash.trash_runs(runs[:1]))
-    assert isinstance(told, Notice) and "can't be moved to the trash" in told.title
-    assert "Nothing was removed" in told.hint and (runs[0] / "run.json").is_file()
+    assert isinstance(told, Notice) and "no writable trash" in told.title
+    assert "Nothing was deleted" in told.hint and (runs[0] / "run.json").is_file()
 
 
 def test_unknown_trash_path_offers_no_undo(
@@ -268,7 +268,7 @@ def test_unknown_trash_path_offers_no_undo(
     _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
     with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS) as told:
         page.session.runs.trash_runs(runs[:1])
-    assert "in the trash" in told.args[0].title and not isinstance(told.args[0], UndoOffered)
+    assert "to the trash" in told.args[0].title and not isinstance(told.args[0], UndoOffered)
     assert not page.session.runs.can_undo()
 
 
