@@ -1,4 +1,4 @@
-"""Events that only jobs of the window yield; the others are in core/events.py and in the engine."""
+"""Events of the window's jobs. Further events are in core/events.py and in the engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunDescribed(Event):
 
 @dataclass(frozen=True)
 class RunCheckpoints(Event):
-    """The checkpoints of a run that a model can be loaded from. quick: checkpoints with a distilled network."""
+    """The usable checkpoints of a run. quick: checkpoints with a distilled network."""
 
     run: Path
     names: tuple[str, ...]

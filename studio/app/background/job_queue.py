@@ -54,7 +54,7 @@ class JobQueue(QObject):
         self._workers: dict[WorkerName, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, WorkerName] = {}
         self._messages: list[tuple[Job, Notice]] = []  # shown messages of jobs with a kind
-        self._delayed: list[Job] = []  # background jobs that are not submitted yet
+        self._delayed: list[Job] = []  # waiting background jobs
         self._submit_timer = QTimer(self)
         self._submit_timer.setSingleShot(True)
         self._submit_timer.setInterval(_BACKGROUND_DELAY_MS)
@@ -153,7 +153,7 @@ class JobQueue(QObject):
         self._workers["engine"].wakeup_interval_s = seconds
 
     def shut_down(self, wait_ms: int) -> bool:
-        """Close all jobs and end both threads. Return False if a thread is still busy after `wait_ms`."""
+        """Close all jobs and end both threads. Return False after `wait_ms` with a busy thread."""
         for worker in self._workers.values():  # before waiting, so that the second worker starts no job meanwhile
             worker.begin_shut_down()
         ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - shut down both
@@ -210,17 +210,17 @@ class JobQueue(QObject):
             self.progressed.emit(job, event)
 
     def _store_message(self, job: Job, notice: Notice) -> None:
-        """Store the message of a job until a later job of the same kind starts or succeeds."""
+        """Store the message of a job until a later job of its kind starts or succeeds."""
         if job.kind:
             self._messages.append((job, notice))
 
     def withdraw(self, prefix: str) -> None:
-        """Withdraw the messages of all jobs whose kind starts with `prefix`."""
+        """Withdraw the messages of jobs with a kind that starts with `prefix`."""
         for kind in {job.kind for job, _ in self._messages if job.kind.startswith(prefix)}:
             self._withdraw(kind)
 
     def _withdraw(self, kind: str, except_job: Job | None = None) -> None:
-        """Withdraw the messages of all jobs of a kind, except the messages of the job `except_job`."""
+        """Withdraw the messages of jobs of a kind, but not of `except_job`."""
         for message in [each for each in self._messages if each[0].kind == kind and each[0] is not except_job]:
             self._messages.remove(message)
             self.withdrawn.emit(message[1])
@@ -232,7 +232,7 @@ def _deferred(make_events: Callable[[], Events]) -> Events:
 
 
 def _events_of(operation: Operation[T]) -> Events:
-    """Yield the events of an operation, then its result as a `JobResult`."""
+    """Yield the operation's events, then a `JobResult` with the result."""
     result = operation()
     if isinstance(result, Generator):
         result = yield from result

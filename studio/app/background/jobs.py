@@ -1,6 +1,6 @@
-"""Jobs of the window that start the engine and that start and read runs.
+"""Jobs that start the engine, train runs and read runs.
 
-Functions that need torch import it when they run, on a worker thread: the window's first paint must not wait for torch.
+Functions import torch when they run, on a worker thread: the window's first paint must not wait for torch.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def load_torch_libraries() -> None:
 
 
 def find_plugins() -> tuple[Mapping[str, Recipe], Mapping[str, ModelExport], Mapping[str, Experiment]]:
-    """Import the engine's modules that need torch and return all recipes, export formats and experiments.
+    """Import the engine and return all recipes, export formats and experiments.
 
-    The first step of the first optimizer imports for another one to three seconds: take it here, before a user waits.
+    The first optimizer step imports for another one to three seconds: take it here, before a user waits.
     """
     import torch
 
@@ -90,7 +90,7 @@ class TrainingRequest(NamedTuple):
     config: TrainingConfig
     device: Device
     source: ParentSource = None
-    processes: int = 1  # more than one train as processes of their own, each on a device of the same kind
+    processes: int = 1  # several: separate processes, each on a device of this kind
 
 
 def queue_run(request: TrainingRequest) -> Events:
@@ -140,7 +140,7 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
-    """Load curves and samples of runs; yield a Notice for each run that can't be read."""
+    """Load curves and samples of runs; yield a Notice for each unreadable run."""
     for path in paths:
         try:
             yield from reader.read_run(path)
@@ -149,7 +149,7 @@ def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
 
 
 class _RecordReader(Observer):
-    """Yields the record of a run after the start of its training."""
+    """Yields the run's record after `RunStarted`."""
 
     def after(self, event: Event) -> Events:
         from studio.engine.runs.folder import RunDir
@@ -163,7 +163,7 @@ def _observers(control: Control) -> list[Observer]:
 
 
 def save_event_logs(paths: Sequence[Path], folder: Path) -> Generator[Event, None, list[Path]]:
-    """Write the history of each run as a TensorBoard log into `folder` and return the written folders."""
+    """Write a TensorBoard log of each run into `folder` and return the written folders."""
     from studio.engine.runs.analysis.event_log import EventLogSaved, save_event_log
 
     logs = []

@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use: torch must not be loaded before the window's first paint."""
+"""Imports modules at their first use: the window's first paint must not wait for torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LateModule:
-    """A stand-in for a module that is imported when one of its attributes is first read.
+    """A proxy for a module: the first read of an attribute imports the module.
 
     Type checkers see the real import:
 

@@ -46,9 +46,9 @@ class SavedModel:
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Generated sprites before recolouring, with what `recolour` needs.
+    """Generated sprites before recolouring, with the arguments for `recolour`.
 
-    style: the style of the training sprites. constraints: what the sprites must fulfil. source, note: as in
+    style: the style of the training sprites. constraints: for the recoloured sprites. source, note: see
     SpritesColoured.
     """
 
@@ -108,7 +108,7 @@ class ModelCache:
 
         _, info = find_checkpoint(
             source.path, source.checkpoint
-        )  # later measurements can change which checkpoint is 'best'
+        )  # a later measurement can make another checkpoint 'best'
         weights = (source.path, "".join(info.sha256.values()), device.id)
         exact, requested = (*weights, str(info.step)), (*weights, source.checkpoint)
         if self._model is None or self._key not in (exact, requested):
@@ -159,7 +159,7 @@ class SpriteSelection:
     sources: Sequence[str] = ()
 
     def without_details(self) -> SpriteSelection:
-        """Return the selection without generation details, as files are saved if the user does not want them."""
+        """Return the selection without generation details."""
         return dataclasses.replace(self, about={}, sources=())
 
     def texts_of(self, chosen: slice) -> dict[str, str]:
@@ -281,7 +281,7 @@ class NearestSprites:
 
 
 def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Generator[Event, None, NearestSprites]:
-    """Return the sprites that a run learns from that are nearest to `sprite`, uint8 [S, S, 4]."""
+    """Return the training sprites of a run nearest to `sprite`, uint8 [S, S, 4]."""
     import torch
 
     from studio.engine.quality.copies import find_copies, nearest_sprites

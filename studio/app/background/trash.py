@@ -17,16 +17,16 @@ from studio.engine.runs.folder import RunDir
 
 @dataclass(frozen=True)
 class TrashedRun:
-    """A run in the system's trash. path: its former folder. trash_path: its folder now; None if the system hides it."""
+    """A run in the system's trash. path: the former folder. trash_path: the folder in the trash; None if unknown."""
 
     path: Path
     trash_path: Path | None
 
 
 def trash_runs(paths: Sequence[Path]) -> Generator[Event, None, list[TrashedRun]]:
-    """Move runs to the system's trash and return the moved runs; yield a Notice for each run that can't be moved.
+    """Move runs to the system's trash and return the moved runs; yield a Notice for each failure.
 
-    The studio has no trash of its own, so that the runs can be restored even if the window ends meanwhile.
+    The system's trash restores runs even after a crash of the window.
     """
     moved = []
     for path in paths:
@@ -38,7 +38,7 @@ def trash_runs(paths: Sequence[Path]) -> Generator[Event, None, list[TrashedRun]
 
 
 def restore_runs(trashed: Sequence[TrashedRun]) -> Generator[Event, None, list[Path]]:
-    """Move runs back from the trash and return their folders; yield a Notice for each run that can't be moved."""
+    """Move runs back from the trash and return their folders; yield a Notice for each failure."""
     restored = []
     for run in trashed:
         try:
@@ -56,7 +56,7 @@ def _move_to_trash(path: Path) -> Path | None:
     """
     if not path.is_dir():
         raise StudioError(
-            f"The folder of '{path.name}' does not exist.", "It was moved or deleted, or its drive was removed."
+            f"The folder of '{path.name}' does not exist.", "Check whether the folder was moved or its drive removed."
         )
     if RunDir(path).is_busy():
         raise StudioError(f"'{path.name}' is training.", "Stop it first.")

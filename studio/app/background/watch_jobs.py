@@ -1,4 +1,4 @@
-"""Jobs that follow runs which other processes train."""
+"""Jobs that follow trainings in other processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.engine.runs.listing import remember
 
 
 def watch(run: Path) -> Events:
-    """Yield the events that a training writes into its run folder, and `JobIdle` after each read.
+    """Yield the events of a training from its run folder, and `JobIdle` after each read.
 
     Raises RunError if the training fails or is lost.
     """
@@ -46,7 +46,7 @@ def launch(processes: TrainingProcesses) -> Events:
     yield RunDescribed(watcher.record)
     is_alive, is_finished = False, False
     while not is_finished or processes.is_running():
-        were_running = processes.is_running()  # read before the events, so that the last events are not missed
+        were_running = processes.is_running()  # read before the events, to see the last events
         for event in watcher.poll():
             is_alive = isinstance(event, TrainingSeen) and event.live is not None
             is_finished = is_finished or isinstance(event, RunFinished)

@@ -1,4 +1,4 @@
-"""The worker thread that advances jobs (generators of events), and its mailbox to the main thread."""
+"""The worker thread, which advances jobs (generators of events), and its mailbox to the main thread."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Outcome = Literal["done", "failed", "cancelled"]
 
 _log = logging.getLogger(__name__)
 _STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
-_MERGE_AT = 64  # number of `LossChunk`s that are joined
+_MERGE_AT = 64  # join this number of `LossChunk`s
 _CAPACITY = 2000  # maximum number of mailbox entries
-_outliving: list[Worker] = []  # workers whose threads were still busy after the timeout of `shut_down`
+_outliving: list[Worker] = []  # workers with a busy thread after the timeout of `shut_down`
 _PUT_TIMEOUT_S = 0.5  # for a full mailbox: the main thread may be waiting for the worker
 
 
 @dataclass(frozen=True)
 class JobPaused(Event):
-    """The job is paused, and all its earlier events have arrived."""
+    """The job is paused; earlier events of the job were delivered."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class JobIdle(Event):
 
 @dataclass(frozen=True, eq=False)
 class JobResult(Event):
-    """The return value of an operation that was started by `JobQueue.run`."""
+    """The return value of an operation of `JobQueue.run`."""
 
     value: Any
 
@@ -65,7 +65,7 @@ class JobState(enum.Enum):
 
 @dataclass(eq=False)
 class Job:
-    """A generator of events that a worker advances. The main thread calls `receive` with each event.
+    """A generator of events, advanced by a worker. The main thread calls `receive` with each event.
 
     A background job runs only while no other job is ready. The worker owns `state`, the job queue owns `receive` and
     `is_cancelled`.
@@ -76,11 +76,11 @@ class Job:
     receive: Callable[[Event], None]
     background: bool = False
     cancellable: bool = True  # whether the user can cancel it
-    kind: str = ""  # the start of a job removes earlier messages of its kind
+    kind: str = ""  # the job's start removes earlier messages of this kind
     about: str = ""  # a longer explanation than the title
     is_cancelled: bool = False  # the worker closes the generator after the current event
     state: JobState = JobState.READY
-    wakeups: int = 0  # number of calls of `resume` and `prioritize`
+    wakeups: int = 0  # calls of `resume` and `prioritize`
 
 
 class Worker(QThread):
@@ -129,7 +129,7 @@ class Worker(QThread):
         self._wake(job, JobState.PRIORITIZED)
 
     def cancel(self, job: Job) -> None:
-        """Close the job's generator after its current event, also while it is paused."""
+        """Close the job's generator after its current event, even while paused."""
         self._set_state(job, JobState.CANCELLED)
 
     def drain(self) -> list[tuple[Job, Event]]:
@@ -177,7 +177,7 @@ class Worker(QThread):
         self._set_state(job, state)
 
     def _pause_unless_woken(self, job: Job, wakeups: int) -> None:
-        """Pause a blocked or idle job, unless it was resumed or prioritized since `wakeups` was read."""
+        """Pause a blocked or idle job, unless `job.wakeups` has changed from `wakeups`."""
         with self._changed:
             if job.wakeups == wakeups and job.state in (JobState.READY, JobState.PRIORITIZED):
                 job.state = JobState.PAUSING

@@ -46,7 +46,7 @@ class EngineCatalog(QObject):
         self.experiments: Mapping[str, Experiment] = {}
         self.devices: tuple[Device, ...] = ()
         self.fastest = ""
-        self.progress = ""  # of the measurement, as text
+        self.progress = ""  # text about the running measurement
 
     def open(self) -> None:
         """Load torch, the devices and the plug-ins in jobs. Call this after the first paint."""
@@ -61,7 +61,7 @@ class EngineCatalog(QObject):
         return next((device for device in self.devices if device.id == device_id and not device.problem), None)
 
     def drawing_recipe(self) -> Recipe | None:
-        """Return the recipe that generates sprites; None until the recipes are loaded."""
+        """Return the recipe for generating sprites; None until the recipes are loaded."""
         return next((recipe for recipe in self.recipes.values() if recipe.makes == "sprites"), None)
 
     def is_measuring(self) -> bool:
@@ -69,7 +69,7 @@ class EngineCatalog(QObject):
         return self._measuring is not None
 
     def measure(self, recipe: Recipe, config: TrainingConfig, sprites: Sprites) -> None:
-        """Measure the time of training steps with these settings on each working device."""
+        """Time training steps with these settings on each working device."""
         if self._measuring is None:
             working = [device for device in self.devices if not device.problem]
             events = jobs.measure(recipe, config, sprites, working)

@@ -1,4 +1,4 @@
-"""Trains the feature network of the open sprites in advance, so that a training need not."""
+"""Trains the feature network of the open sprites in advance, which saves time in a training."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FeatureTraining(QObject):
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
         self._catalog, self._devices, self._training, self._lab = catalog, devices, training, lab
         self._job: Job | None = None
-        self._seen: Sprites | None = None  # sprites whose features are trained, or were cancelled
+        self._seen: Sprites | None = None  # the last sprites, even after a cancellation
         open_sprites.imported.connect(self._refresh)
         catalog.ready.connect(self._refresh)
         catalog.devices_found.connect(self._refresh)
@@ -55,7 +55,7 @@ class FeatureTraining(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        """Start the job if sprites, recipe and device are known and nothing trains; else cancel it."""
+        """Start the job if sprites, recipe and device are known and nothing trains, or cancel the running job."""
         sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._devices.device
         if self._job is not None:
             self._seen = None

@@ -100,7 +100,7 @@ class Lab(QObject):
 
     def _on_sprites(self, experiment: Experiment) -> Callable[[], Events]:
         request = self._setup.request()
-        assert request is not None, "there is no problem"
+        assert request is not None, "call `problem` first"
         sprites, recipe, config, device, *_ = request
 
         def run() -> Events:
@@ -111,7 +111,7 @@ class Lab(QObject):
 
     def _inside(self, experiment: Experiment, source: SavedModel) -> Callable[[], Events]:
         device = self._devices.device
-        assert device is not None, "there is no problem"
+        assert device is not None, "call `problem` first"
         return lambda: running.look_inside(experiment, source.path, source.checkpoint, device, experiment.seconds)
 
     def cancel(self) -> None:
@@ -130,7 +130,7 @@ class Lab(QObject):
         )
 
     def suggestion(self, result: Result) -> tuple[str, str]:
-        """Return a button text ('Use 128 as batch size') and why the button is disabled; both may be empty."""
+        """Return a button text ('Use 128 as batch size') and why the button is disabled, or empty texts."""
         recipe, config = self._setup.recipe, self._setup.config
         words = " and ".join(
             f"{_format_value(value)} as {name}" for name, value in _labelled_suggestions(result, self._catalog).items()
@@ -180,7 +180,7 @@ class Lab(QObject):
 
     @Slot()
     def _on_training_changed(self) -> None:
-        """Cancel the experiment if a training continues: both would slow each other and spoil the measurement."""
+        """Cancel the experiment if a training continues, which would distort the measurement."""
         is_training = self._training.owns_run() and self._training.state in ("starting", "training")
         if self.running is not None and is_training:
             self._resumes_training = False

@@ -1,4 +1,4 @@
-"""The owner of all state of the window."""
+"""The session: owner of the window's state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DEMO_MINUTES = 3.0
 
 
 class Session(QObject):
-    """All state of the application. Pages read its parts and call their methods.
+    """Owns the state of the application. Pages read its parts and call their methods.
 
     noticed: (Notice) and failed: (JobFailed) messages of all parts and jobs. run_offered: (Path, Notice) an interrupted
     run that can be resumed. queue_offered: (str) a message about runs that wait in the queue since the last session.
@@ -117,7 +117,7 @@ class Session(QObject):
 
     @Slot(object)
     def notify_saved(self, paths: Sequence[Path]) -> None:
-        """Show which files were saved, and their folder."""
+        """Show the names and the folder of saved files."""
         first, more = paths[0], len(paths) - 1
         self.notify(
             f"Saved as {first.name}" + (f" and {formatting.count(more, 'file')} more." if more else "."),
@@ -133,7 +133,7 @@ class Session(QObject):
             self.failed.emit(JobFailed(title, error.strerror or str(error)))
 
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
-        """Resume a run, with `more_min` additional minutes, and show its settings; show why if that fails."""
+        """Resume a run, with `more_min` additional minutes, and show its settings; show the reason if impossible."""
         run = self.runs.at(path)
         if not self.training.owns_run():
             self.training.withdraw_messages()
@@ -141,7 +141,7 @@ class Session(QObject):
             self.setup.show_run(run.record)
 
     def watch(self, path: Path) -> None:
-        """Follow a run that another process trains; show why if that fails."""
+        """Follow a run in another process; show the reason if impossible."""
         if self.training.is_busy() and self.training.path == path:
             return
         if self.training.owns_run():
@@ -151,13 +151,13 @@ class Session(QObject):
         self.training.watch(path)
 
     def _resume_on_device(self, path: Path, more_min: float = 0.0, *, all_gpus: bool = False) -> bool:
-        """Resume a run on its own device, or on the fastest if that is missing; show why if that fails.
+        """Resume a run on its device, or on the fastest if its device is missing; show the reason if impossible.
 
-        all_gpus: train on all GPUs if the user has chosen so and the device is a GPU.
+        all_gpus: train on all GPUs if the user has enabled this option.
         """
         if self.training.owns_run():
             same = self.training.path == path
-            title = "This run is training already." if same else "Another run is training. Stop it first."
+            title = "This run is training already." if same else "Stop the running training first."
             hint = "" if same else f"Then resume '{self.runs.title_of(path)}' on the Runs page."
             self.notify(title, hint, holds=self.training.owns_run)
             return False
@@ -196,7 +196,7 @@ class Session(QObject):
 
     @Slot()
     def _cancel_measuring(self) -> None:
-        """Cancel a measurement of devices when a training or an experiment starts, which would wait for it."""
+        """Cancel a running measurement of devices: a training or an experiment would wait for its end."""
         if self.training.owns_run() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
@@ -208,7 +208,7 @@ class Session(QObject):
 
     @Slot()
     def _start_demo_training(self) -> None:
-        """Start the demo training as soon as sprites, recipes and a device are loaded."""
+        """Start the demo training when sprites, recipes and a device are loaded."""
         sprites, device = self.open_sprites.sprites, self.catalog.device(self.catalog.fastest)
         recipe = self.catalog.drawing_recipe()
         if self._trains_demo and sprites is not None and device is not None and recipe is not None:

@@ -64,7 +64,7 @@ class Settings:
         return cast(Scheme, scheme) if scheme in ("light", "dark") else "system"
 
     def values(self, name: str) -> dict[str, Value]:
-        """Return the stored values of a form; they may be out of date."""
+        """Return the stored values of a form, perhaps from an older version."""
         try:
             return records.parse(self.text(f"forms/{name}", "{}"), dict[str, Value])
         except ValueError:
@@ -84,7 +84,7 @@ class Settings:
 
     def add_recent(self, path: Path) -> None:
         """Add a folder or archive to the recent ones."""
-        self.sync()  # read the values of other windows first
+        self.sync()  # read the other windows' values first
         others = [other for other in self.recent() if other != str(path)]
         self.set_text("recent", json.dumps([str(path), *others][:_RECENT]))
 

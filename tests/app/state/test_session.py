@@ -117,7 +117,7 @@ def test_a_run_that_can_not_be_resumed_beside_another_says_so(
     for trained in (None, path):
         session.training.path = trained
         session.resume_run(path)
-    titles = ["Another run is training. Stop it first.", "This run is training already."]
+    titles = ["Stop the running training first.", "This run is training already."]
     assert [notice.title for notice in told] == titles and "discs generator" in told[0].hint
 
 

@@ -1,4 +1,4 @@
-"""The sprite in the editor, its undo history, and the file that stores it between sessions."""
+"""The sprite in the editor, its undo history, and its file between sessions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpriteEditing(QObject):
         self._file = EditFile()
         self.history = EditHistory(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
-        self._saved: EditedSprite | None = None  # the sprite as it was opened or last saved
+        self._saved: EditedSprite | None = None  # the sprite when opened or last saved
         self._offer: UndoOffered | None = None
 
     @property
@@ -75,7 +75,7 @@ class SpriteEditing(QObject):
         self.closed.emit()
 
     def undo_title(self) -> str:
-        """Return what `undo` would undo; empty for nothing."""
+        """Return the title of the step to undo; empty without a step."""
         if self.history is None:
             return ""
         now, before = self.history.now, self.history.undo_state()
@@ -84,7 +84,7 @@ class SpriteEditing(QObject):
         return _title(before, now) if before is not None else ""
 
     def redo_title(self) -> str:
-        """Return what `redo` would redo; empty for nothing."""
+        """Return the title of the step to redo; empty without a step."""
         after = self.history.redo_state() if self.history is not None and not self._is_closed else None
         return _title(self.history.now, after) if self.history is not None and after is not None else ""
 
@@ -99,7 +99,7 @@ class SpriteEditing(QObject):
 
     @Slot()
     def redo(self) -> None:
-        """Redo the step that was undone last."""
+        """Redo the last undone step."""
         if self.history is not None and not self._is_closed:
             self.history.redo()
         self._announce_step()
@@ -174,7 +174,7 @@ class EditFile:
 
 
 def _lock_file(path: Path) -> BaseFileLock | None:
-    """Lock the file of an editor; return None if another window holds the lock or the folder is read-only."""
+    """Lock the file of an editor; return None if the lock is taken or the folder is read-only."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return file_systems.acquire_lock(path.with_name(f".{path.stem}.lock"), 0.0)

@@ -148,7 +148,7 @@ class Inference(QObject):
         self._begin("engine", "Exporting", lambda: model_jobs.with_model(self._cache, source, device, use))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
-        """Write one PNG for each sprite."""
+        """Write a PNG file for each sprite."""
         chosen = self._with_details(picked)
         self._save("Saving sprites", lambda: model_jobs.save_files(folder, chosen))
 
@@ -158,7 +158,7 @@ class Inference(QObject):
         self._save("Saving the sprite", lambda: model_jobs.save_file(path, chosen))
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
-        """Write all sprites in one format."""
+        """Write the sprites to one file in this format."""
         chosen = self._with_details(picked)
         self._save("Saving sprites", lambda: model_jobs.save_sprites(path, form, chosen, columns))
 
@@ -177,7 +177,7 @@ class Inference(QObject):
         self._save("Saving timelapse", lambda: model_jobs.save_film(run, path, form, with_details))
 
     def verify(self, path: Path) -> None:
-        """Verify that a file is unchanged and belongs to its run."""
+        """Verify whether a file is unchanged and belongs to its run."""
         self._job_queue.start("engine", f"Verifying {path.name}", lambda: provenance.verify(path), self._on_event)
 
     def list_checkpoints(self, run: Path) -> None:

@@ -1,4 +1,4 @@
-"""The collection of sprites that the user kept; one file for all windows."""
+"""The user's collection of kept sprites, shared by all windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = bytes  # digest of a square sprite's pixels
 
 
 class KeptSprites(QObject):
-    """Kept sprites of all sizes, oldest first, each sprite once. changed: a sprite was added or removed.
+    """Kept sprites of all sizes, oldest first, without duplicates. changed: a sprite was added or removed.
 
     All windows share one file. `store` merges the changes of this window into the sprites that other windows kept.
     """
@@ -45,7 +45,7 @@ class KeptSprites(QObject):
         return [kept for kept in self._kept if len(kept.edit.sprite) == size]
 
     def add(self, sprites: Iterable[NamedSprite]) -> None:
-        """Add square sprites that are not kept yet."""
+        """Add square sprites, without duplicates."""
         known = {_pixels(kept.edit.sprite) for kept in self._kept}
         new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
         if new:
@@ -73,7 +73,7 @@ class KeptSprites(QObject):
         return [number for number, sprite in enumerate(sprites) if _pixels(sprite) in kept] if kept else []
 
     def count_of_other_sizes(self, size: int) -> int:
-        """Return the number of kept sprites of other sizes than `size` x `size`."""
+        """Count the kept sprites with other sizes than `size` x `size`."""
         return len(self._kept) - len(self.of_size(size))
 
     def store(self) -> None:
@@ -83,7 +83,7 @@ class KeptSprites(QObject):
         paths.home().mkdir(parents=True, exist_ok=True)
         lock = file_systems.acquire_lock(self._lock, _LOCK_TIMEOUT_S)
         if lock is None:
-            raise OSError(errno.EAGAIN, "Another window is writing the kept sprites", str(self._path))
+            raise OSError(errno.EAGAIN, "The kept sprites are locked by another window", str(self._path))
         try:
             self._write([_key(kept) for kept in self._kept])
             self._stamp, self._is_stored = self._file_stamp(), True

@@ -88,7 +88,7 @@ class SpriteMap(QObject):
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, MapReady):
-            self._job_queue.abandon(self._decoding)  # codes of another model are meaningless here
+            self._job_queue.abandon(self._decoding)  # the code belongs to the previous model
             self._decoding = self._wanted = None
             self.shown, self._source = event, self._requested
             self.made.emit()

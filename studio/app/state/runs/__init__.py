@@ -1,1 +1,1 @@
-"""State of the runs: the list of all runs (runs.py) and their disk space (disk_space.py)."""
+"""The list of runs (runs.py) and their disk space (disk_space.py)."""

@@ -1,4 +1,4 @@
-"""The disk space of the runs, and files that can be deleted."""
+"""The disk space of the runs, and their deletable files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RunSpace(QObject):
         self._job_queue, self._runs = job_queue, runs
         self._measuring: Job | None = None
         self._working: Job | None = None
-        self._known: dict[Path, RunSummary] = {}  # each run at its last measurement
+        self._known: dict[Path, RunSummary] = {}  # the runs when last measured
         self.uses: dict[Path, DiskUse] = {}
 
     def measure(self) -> None:
@@ -74,7 +74,7 @@ class RunSpace(QObject):
         return self._working is not None
 
     def find(self, paths: Sequence[Path], *, with_cache: bool) -> None:
-        """Find the files of these runs that can be deleted. with_cache: the import cache, too."""
+        """Find deletable files of runs. with_cache: include the import cache."""
         self._run("Searching for files to delete", lambda: free_space.find_space(paths, with_cache=with_cache))
 
     def free(self, items: Sequence[Removable]) -> None:
@@ -86,7 +86,7 @@ class RunSpace(QObject):
         return known is None or (known.progress, known.standing) != (run.progress, run.standing)
 
     def _run(self, title: str, operation: Callable[[], Events]) -> None:
-        """Start a job on the engine thread: a recipe, which needs torch, says which checkpoint is the best."""
+        """Start a job on the engine thread: the recipe, which needs torch, decides about the best checkpoint."""
         self._job_queue.abandon(self._working)
         self._working = self._job_queue.start("engine", title, operation, self._on_event)
 
@@ -96,7 +96,7 @@ class RunSpace(QObject):
             self.measured.emit()
         elif isinstance(event, JobEnded):
             self._measuring = None
-            self.measure()  # runs that were added meanwhile
+            self.measure()  # measure runs added meanwhile
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, SpaceFound):

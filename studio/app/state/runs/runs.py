@@ -1,4 +1,4 @@
-"""The list of all runs."""
+"""The list of runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RunList(QObject):
         self.runs: tuple[RunSummary, ...] = ()
         self.are_known = False  # whether `runs` was filled once
         self.queued: tuple[RunSummary, ...] = ()  # the queued runs, in the order of the queue
-        self._trashed: list[list[TrashedRun]] = []  # groups of runs that `undo` restores, newest last
+        self._trashed: list[list[TrashedRun]] = []  # groups of runs for `undo`, newest last
         self._offer: UndoOffered | None = None
 
     def list_runs(self) -> None:
@@ -77,14 +77,14 @@ class RunList(QObject):
         self._job_queue.prioritize(self._job_queue.start("files", "Loading runs", events, self._on_read_event))
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:
-        """Write an HTML report about these runs."""
+        """Write an HTML report about runs."""
         runs = listing.runs_by_name(paths)
         self._job_queue.start(
             "files", "Writing report", lambda: report.report(runs, target, replace=True), self._on_report_event
         )
 
     def save_event_logs(self, paths: Sequence[Path], folder: Path) -> None:
-        """Write TensorBoard logs of these runs into `folder`."""
+        """Write TensorBoard logs of runs into `folder`."""
         self._job_queue.run(
             "files", "Exporting to TensorBoard", lambda: jobs.save_event_logs(paths, folder), self.saved.emit
         )
@@ -117,7 +117,7 @@ class RunList(QObject):
         """Change the notes of a run without a job, because the window closes."""
         try:
             self._on_notes_changed(path, change_notes(path, note=note, tags=tags))
-        except StudioError as error:  # the window is closed: log instead of showing
+        except StudioError as error:  # the window is closed: only log
             _log.warning("%s", error)
 
     def trash_runs(self, paths: Sequence[Path]) -> None:
@@ -142,11 +142,11 @@ class RunList(QObject):
         return [run for run in self.runs if run.record is not None and run.record.recipe == recipe and run.saved_step]
 
     def interrupted(self) -> RunSummary | None:
-        """Return the newest interrupted run that is not queued; None without one."""
+        """Return the newest interrupted run outside the queue; None without an interrupted run."""
         return next((run for run in self.runs if run.standing == "interrupted" and run not in self.queued), None)
 
     def is_outdated(self) -> bool:
-        """Return whether another listing follows the running one."""
+        """Return whether another listing follows."""
         return self._list_again
 
     def _run_first(
@@ -209,7 +209,7 @@ class RunList(QObject):
         self.noticed.emit(self._offer)
 
     def _withdraw_offer(self) -> None:
-        """Withdraw the offer to undo: it is valid only for the latest group of runs."""
+        """Withdraw the offer to undo, which is valid for the latest group of runs only."""
         if self._offer is not None:
             self.withdrawn.emit(self._offer)
             self._offer = None

@@ -1,4 +1,4 @@
-"""Temporary files of sprites that are dragged or copied into other programs."""
+"""Temporary files for dragging and copying sprites into other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from studio.app.state.settings import Settings
 from studio.core import files, pictures
 from studio.exports import sheets
 
-_MAX_FILES = 64  # a drag waits until they are written; more sprites become one sheet
+_MAX_FILES = 64  # a drag waits for the files; more sprites become a sheet
 
 
 class DragFiles:
@@ -22,9 +22,9 @@ class DragFiles:
         self._count = 0
 
     def write(self, picked: SpriteSelection) -> list[Path]:
-        """Write a PNG file for each sprite, or one sheet of many, into a new folder and return the files.
+        """Write a PNG file for each sprite, or a sheet of many, into a new folder and return the files.
 
-        Earlier files stay, since another program may still read them. Raises OSError.
+        Earlier files stay: another program may read them. Raises OSError.
         """
         from studio.exports.png import encode_png
 

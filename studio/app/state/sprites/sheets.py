@@ -109,7 +109,7 @@ class SheetLoader(QObject):
 
 
 def _result_or_error(events: Generator[Event, None, T]) -> Generator[Event, None, T | BadInputError]:
-    """Return the result of `events`, or its error, which the slicing dialog shows instead of the window."""
+    """Return the result or the error of `events`: the slicing view shows the error, not the window."""
     try:
         return (yield from events)
     except BadInputError as error:

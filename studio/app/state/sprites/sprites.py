@@ -38,7 +38,7 @@ else:
 
 @dataclass(frozen=True)
 class OptionsChange:
-    """A change of the import options that can be undone."""
+    """An undoable change of the import options."""
 
     title: str
     before: ImportOptions
@@ -49,7 +49,7 @@ class OptionsChange:
 class ImportState:
     """The paths and options of an import, with the undo history of the options.
 
-    past: changes that can be undone, latest last. future: undone changes, next first.
+    past: changes to undo, latest last. future: undone changes, next first.
     """
 
     paths: tuple[Path, ...] = ()
@@ -95,12 +95,12 @@ class OpenSprites(QObject):
 
     @property
     def latest(self) -> ImportState:
-        """The state of the running import, else of the open sprites: new changes of options build on it."""
+        """The state of the running import, or else of the open sprites. Changes of options build on this state."""
         return self._requested or self.opened
 
     @property
     def sprites(self) -> Sprites | None:
-        """The open sprites; None without any."""
+        """The open sprites, or None."""
         return self.result.sprites if self.result else None
 
     @property
@@ -186,7 +186,7 @@ class OpenSprites(QObject):
 
 
 def _import_or_find_sheets(sources: Sequence[Path], options: ImportOptions) -> Events:
-    """Import sprites; yield `OnlySheets` if there are none but sheets that were not sliced."""
+    """Import sprites; yield `OnlySheets` if the files contain only unsliced sheets."""
     try:
         yield from import_sprites(sources, options, paths.cache())
     except NothingUsableError as error:

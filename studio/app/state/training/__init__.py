@@ -1,1 +1,1 @@
-"""State of the training: its settings (setup.py), the shown run (training.py), who trains it, and the queue."""
+"""The training's settings (setup.py), the open run (training.py), its trainers (trainers.py) and the queue."""

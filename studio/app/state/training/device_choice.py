@@ -1,4 +1,4 @@
-"""The device that trains, draws and exports, and the measured speed of all devices."""
+"""The chosen device, and the measured speed of all devices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from studio.engine.distributed.launching import can_launch
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
-# The common settings of all recipes that change the time of a training step.
+# Common settings of the recipes with an influence on the time of a training step.
 _STEP_TIME_SETTINGS = {"batch_size", "optimizer", "threads", "data_on_device"}
 
 
 class DeviceChoice(QObject):
     """The chosen device, and whether all GPUs train together.
 
-    changed: another device was chosen, or whether all GPUs train. measured: the measurements changed.
+    changed: the user has changed this choice. measured: the measurements changed.
     """
 
     changed = Signal()
@@ -41,7 +41,7 @@ class DeviceChoice(QObject):
 
     @property
     def device(self) -> Device | None:
-        """The chosen device; the fastest if none was chosen or the chosen device is missing. None before the search."""
+        """The chosen device, or the fastest if the chosen device is missing. None until the devices are found."""
         return self._catalog.device(self._device_id) or self._catalog.device(self._catalog.fastest)
 
     def choose(self, device_id: str) -> None:
@@ -91,14 +91,14 @@ class DeviceChoice(QObject):
 
     @Slot()
     def _on_measuring_changed(self) -> None:
-        """Choose the fastest device when all devices are measured."""
+        """Choose the fastest device after the measurement."""
         fastest = self.measurements.fastest()
         if fastest and not self._catalog.is_measuring() and not self._training.owns_run():
             self.choose(fastest)
 
 
 class Measurements:
-    """The measured training speed of each device. settings: the settings that were measured."""
+    """The measured training speed of each device. settings: for these settings."""
 
     def __init__(self, settings: Mapping[str, Value] | None = None) -> None:
         self.made: list[DeviceMeasured] = []
@@ -116,6 +116,6 @@ class Measurements:
 
 
 def _step_time_settings(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:
-    """Return the settings that change the time of a step; each setting of the recipe itself may."""
+    """Return the settings with an influence on the time of a step, including the recipe's own settings."""
     others = {item.name for item in settings_of(TrainingConfig)} - _STEP_TIME_SETTINGS
     return {**{name: value for name, value in config.to_json().items() if name not in others}, "recipe": recipe.name}

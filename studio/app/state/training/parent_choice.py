@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class ParentChoice:
-    """The parent model of each recipe: none, the starter model or a run. Its methods need torch."""
+    """The parent model of each recipe: None, the starter model or a run. The methods need torch."""
 
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
         self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
         self._chosen: dict[str, ParentSource] = {}
-        self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until other sprites are opened
+        self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until the next import
 
     def source_for(self, recipe: Recipe) -> ParentSource:
         """Return the parent on show: that of a resumed run, the user's choice now or last time, or the suggestion."""
@@ -57,7 +57,7 @@ class ParentChoice:
             self._settings.set_text(f"{recipe.name} parent", source or NOTHING)
 
     def show_run(self, recipe: Recipe, record: RunRecord) -> None:
-        """Show the parent of a resumed run until other sprites are opened."""
+        """Show the parent of a resumed run until the next import."""
         if record.parent in ("", STARTER):
             self._shown_runs[recipe.name] = STARTER if record.parent else None
 
@@ -71,7 +71,7 @@ class ParentChoice:
         self._chosen.pop(recipe.name, None)
 
     def options(self, recipe: Recipe) -> list[ParentSource]:
-        """Return the parents to choose from: none, the recipe's starter model if it has one, and runs of the recipe."""
+        """Return the possible parents: None, the recipe's starter model and runs of the recipe."""
         starter: list[ParentSource] = [] if _starter_settings(recipe) is None else [STARTER]
         return [None, *starter, *(run.path for run in self._runs.usable(recipe.name))]
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class TrainingQueue(QObject):
     """Edits the training queue; while `is_on`, starts its runs one after the other.
 
-    Each listing of the runs updates the queue, so that other windows and commands can change it as well. The queue
-    waits for a run that this window trains or launched, but not for a run that it only follows.
+    Each listing of the runs updates the queue, because other windows and commands can change the queue. The queue waits
+    for a run in this window or launched by it, but not for a merely followed run.
     changed: `runs` or `is_on` changed. due: (Path) start this run. emptied: (int, int) the last run has
     ended; the numbers of finished and failed runs.
     """
@@ -37,7 +37,7 @@ class TrainingQueue(QObject):
     def __init__(self, job_queue: JobQueue, training: CurrentTraining, runs: RunList, parent: QObject) -> None:
         super().__init__(parent)
         self._job_queue, self._training, self._runs = job_queue, training, runs
-        self._started: set[Path] = set()  # runs that were started since `start`
+        self._started: set[Path] = set()  # runs started since `start`
         self._current: Path | None = None  # the run that the queue started last
         self._finished = self._failed = 0  # numbers of runs since `start`
         self.runs: tuple[RunSummary, ...] = ()
@@ -56,12 +56,12 @@ class TrainingQueue(QObject):
         self._change(partial(queue.move, run, to, self.runs))
 
     def remove(self, run: Path) -> None:
-        """Take a run out of the queue; its folder stays and the run can be resumed."""
+        """Remove a run from the queue; the run folder stays, so the run can be resumed."""
         self._change(partial(queue.remove, run))
 
     @Slot()
     def start(self) -> None:
-        """Train the queued runs, as soon as no other run trains."""
+        """Train the queued runs, after the running training."""
         self.is_on = True
         self._started.clear()
         self._finished = self._failed = 0
@@ -92,7 +92,7 @@ class TrainingQueue(QObject):
             self._start_next()
 
     def _start_next(self) -> None:
-        """Start the next run. Each run is tried once, so that a run that can't start does not block the queue."""
+        """Start the next run. Each run is tried once: a run with an error must not block the queue."""
         next_run = queue.next_run(self.runs, self._started)
         if next_run is None:
             self.pause()
@@ -129,7 +129,7 @@ class TrainingQueue(QObject):
 
 
 def _leave_queue(run: Path, error: str) -> None:
-    """Take an ended run out of the queue. error: why the run could not be started; empty if it was started."""
+    """Remove an ended run from the queue. error: why the run failed to start; empty if it started."""
     if error:
         queue.mark_failed(run, error)
     queue.remove_if_ended(run)

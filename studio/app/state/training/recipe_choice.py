@@ -1,4 +1,4 @@
-"""The chosen settings of one recipe, and the presets that suit sprites, device and parent model."""
+"""The chosen settings of a recipe, and the presets for the sprites, the device and the parent model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class RecipeChoice:
-    """The chosen settings of one recipe."""
+    """The chosen settings of a recipe."""
 
     config: TrainingConfig  # the last valid settings
     suited: ParentSource  # the parent model that the settings were last adjusted to
@@ -41,7 +41,7 @@ class Presets:
 
     @classmethod
     def of(cls, recipe: Recipe, budget: TrainingBudget) -> Presets:
-        """Return the presets of a recipe; of presets with equal settings, offer the middle one if it is among them."""
+        """Return the presets of a recipe; of presets with equal settings, offer one, preferably the middle preset."""
         defaults = recipe.defaults(budget)
         made = [(preset, defaults.replace(**preset.changes)) for preset in recipe.presets(budget)]
         offered: list[tuple[Preset, TrainingConfig]] = []

@@ -44,9 +44,7 @@ class TrainingSetup(QObject):
         self._devices = devices
         self._recipe_name = settings.text("recipe")
         self._choices: dict[str, RecipeChoice] = {}  # by recipe
-        self._run_choices: dict[
-            str, RecipeChoice
-        ] = {}  # settings of a resumed run, shown until other sprites are opened
+        self._run_choices: dict[str, RecipeChoice] = {}  # settings of resumed runs, shown until the next import
         self._presets: Presets | None = None  # of the chosen recipe
         self.parents = ParentChoice(settings, open_sprites, runs)
         catalog.ready.connect(self._on_recipes_loaded)
@@ -125,12 +123,12 @@ class TrainingSetup(QObject):
         config = recipe.Config.from_json(record.config)
         self.choose_recipe(recipe.name)
         self.choose_parent(STARTER if record.parent == STARTER else None, remember=False)
-        fixed = self.parents.fixed_settings(recipe) or {}  # the starter model may be another version by now
+        fixed = self.parents.fixed_settings(recipe) or {}  # the starter model may have changed
         self._choices[recipe.name].preset = ""
         self.set_config(config.replace(**fixed))
 
     def show_run(self, record: RunRecord) -> None:
-        """Show the recipe and the settings of a resumed run, if they are known here, until other sprites are opened.
+        """Show the recipe and the settings of a resumed run until the next import; do nothing if they are unknown.
 
         The user's own settings stay stored.
         """
@@ -150,11 +148,11 @@ class TrainingSetup(QObject):
     def _recipe_of(self, record: RunRecord) -> Recipe:
         recipe = self._catalog.recipes.get(record.recipe)
         if recipe is None:
-            raise UsageError(f"Recipe {record.recipe!r} is not installed.", "Install the package that contains it.")
+            raise UsageError(f"Recipe {record.recipe!r} is not installed.", "Install its package.")
         return recipe
 
     def set_config(self, config: TrainingConfig) -> None:
-        """Choose these settings of the chosen recipe."""
+        """Change the settings of the chosen recipe."""
         assert self._choice is not None
         self._choice.config, self._choice.invalid = config, ""
         self._update_title()
@@ -170,7 +168,7 @@ class TrainingSetup(QObject):
         self.changed.emit()
 
     def invalid(self) -> str:
-        """Return why the typed settings are invalid; empty if they are valid."""
+        """Return why the typed settings are invalid; empty if valid."""
         return "" if self._choice is None else self._choice.invalid
 
     def problem(self) -> str:
@@ -178,7 +176,7 @@ class TrainingSetup(QObject):
         return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
 
     def request(self) -> TrainingRequest | None:
-        """Return the arguments of the training that Start begins; None if there is a `problem`."""
+        """Return the arguments for Start; None if the setup has a `problem`."""
         sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self._devices.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
@@ -187,14 +185,14 @@ class TrainingSetup(QObject):
         return TrainingRequest(sprites, recipe, config, device, source, self._devices.processes(device))
 
     def start(self) -> None:
-        """Train the open sprites, unless there is a `problem`."""
+        """Train the open sprites, unless the setup has a `problem`."""
         request = self.request()
         if request is not None:
             self.store()
             self._training.start(request)
 
     def measure(self) -> None:
-        """Measure how fast each device trains the open sprites, unless there is a `problem`."""
+        """Measure the training speed of each device, unless the setup has a `problem`."""
         request = self.request()
         if request is not None:
             self._devices.measure(request.recipe, request.config)
@@ -211,7 +209,7 @@ class TrainingSetup(QObject):
         self._devices.store()
 
     def _unready(self) -> str:
-        """Return what else than sprites is missing for a training; empty if nothing is missing."""
+        """Return what is missing for a training besides sprites; empty if complete."""
         if self.recipe is None:
             return "Loading PyTorch…"
         if self._devices.device is None:
@@ -259,7 +257,7 @@ class TrainingSetup(QObject):
         return choice
 
     def _adjust_to_parent(self, recipe: Recipe, choice: RecipeChoice, presets: Presets) -> None:
-        """Reset the settings that depend on the parent model if another one was chosen."""
+        """Reset the settings that depend on the parent model, if the parent has changed."""
         source = self.parents.source_for(recipe)
         if source != choice.suited:
             names = {*recipe.fine_tuning, *recipe.fixed_by_weights}
@@ -275,7 +273,7 @@ class TrainingSetup(QObject):
         self.changed.emit()
 
     def _make_presets(self, recipe: Recipe) -> Presets:
-        from studio.engine.steps.benchmark import training_budget  # needs torch, which was loaded with the recipes
+        from studio.engine.steps.benchmark import training_budget  # torch is loaded with the recipes
 
         fixed, device = self.parents.fixed_settings(recipe), self._devices.device
         processes = self._devices.processes(device)

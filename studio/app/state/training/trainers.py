@@ -25,11 +25,11 @@ from studio.engine.distributed.launching import TrainingProcesses
 State = Literal["idle", "starting", "training", "pausing", "paused", "stopping"]
 
 _POLL_MS = 1000  # between two reads of a run folder
-TRAINING = "Training "  # kind of the jobs that train or follow a run, with its title
+TRAINING = "Training "  # job kind of trainings, followed by the run's title
 _SAVING = "Saving the run…"
 _PAUSING = "Waiting for the training to pause."
 _NO_HEARTBEAT = "Waiting for the training's first heartbeat."
-_CANT_PAUSE = "Another window trains this run. Pause it there."
+_CANT_PAUSE = "Pause this run in the window that trains it."
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class WatchedRun:
     """The state of a training in other processes.
 
     live: the latest heartbeat; None before the first. silent_s: seconds since the heartbeat changed. processes: number
-    of processes that this window launched; 0 if another program trains the run.
+    of processes that this window launched; 0 for a training started elsewhere.
     """
 
     live: Heartbeat | None = None
@@ -158,7 +158,7 @@ class ProcessTrainer(QObject):
         self._timer.timeout.connect(self._on_timeout)
 
     def watch(self, run: Path) -> None:
-        """Follow a run that another program trains."""
+        """Follow a run in another process."""
         self._run = run
         self._start_watching(watch_jobs.watch(run), run.name)
 

@@ -80,19 +80,19 @@ class CurrentTraining(QObject):
         return self.state != "idle"
 
     def runs_in_window(self) -> bool:
-        """Return whether the open run trains in this process and ends with the window."""
+        """Return whether the open run trains in this process, and so ends with the window."""
         return self.is_busy() and self.watched is None
 
     def owns_run(self) -> bool:
-        """Return whether this window trains the open run, itself or in processes that it launched.
+        """Return whether this window trains the open run, on its own or in launched processes.
 
-        No other run starts meanwhile. A run of others is only watched: it is closed when another run starts.
+        No other run starts meanwhile. A run of another program is only followed, until another run starts.
         """
         return self.runs_in_window() or (self.watched is not None and self.watched.processes > 0)
 
     @property
     def watched(self) -> WatchedRun | None:
-        """The state of the processes that train the open run; None without a run or if it trains in this window."""
+        """The state of the training processes; None without a run, or for a training in this window."""
         return self._trainer.watched if self._trainer is not None else None
 
     def is_live(self) -> bool:
@@ -100,10 +100,10 @@ class CurrentTraining(QObject):
         return self.runs_in_window() and self.state in ("training", "paused") and self.record is not None
 
     def model(self) -> SavedModel | Control | None:
-        """Return the model to use; None without one.
+        """Return the model to use, or None.
 
-        The live model in this window, the last checkpoint of a run in other processes, or the best checkpoint of an
-        ended run.
+        The live model in this window, the last checkpoint of a run in other processes, or an ended run's best
+        checkpoint.
         """
         if self.runs_in_window():
             return self.control if self.is_live() else None
@@ -148,11 +148,11 @@ class CurrentTraining(QObject):
         self._set_state("starting")
 
     def watch(self, path: Path) -> None:
-        """Follow a run that another process trains; do nothing while the window has a run."""
+        """Follow a run in another process; do nothing while the window has a run."""
         if not self.owns_run():
             self._new_process_trainer(path.name, None).watch(path)
             self._set_state("starting")
-            self.path = path  # after `starting`, as for other runs
+            self.path = path  # set after the state, like for other runs
 
     def withdraw_messages(self) -> None:
         """Remove the messages of earlier trainings when the user starts a run; queued runs keep them."""
@@ -160,7 +160,7 @@ class CurrentTraining(QObject):
 
     @Slot()
     def detach(self) -> None:
-        """Stop following a run that another process trains; the run continues."""
+        """Stop following a run in another process; the run continues."""
         if self.watched is not None and self._trainer is not None:
             self._trainer.detach()
             self._trainer = None
@@ -186,7 +186,7 @@ class CurrentTraining(QObject):
             self._set_state(self._trainer.stop())
 
     def stop_without_saving(self) -> None:
-        """End the run even if it can't be saved: only its last checkpoint remains."""
+        """End the run even without saving; only the last checkpoint remains."""
         if self.control is not None:
             self.control.give_up = True
             self.stop()
@@ -291,7 +291,7 @@ class CurrentTraining(QObject):
             self.stop()
 
     def _set_state(self, state: State, *, is_news: bool = False) -> None:
-        """Change the state. is_news: emit `state_changed` even if the state is the same."""
+        """Change the state. is_news: emit `state_changed` even for an equal state."""
         if self.blocked is not None and state != "paused":
             self.unblocked.emit(self.blocked)
             self.blocked = None

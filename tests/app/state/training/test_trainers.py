@@ -197,7 +197,7 @@ def test_who_cannot_wait_is_not_asked_to(qtbot: QtBot, window: Window, begun: li
     window.session.watch(far.run)
     wait_for_state(qtbot, window.session, "training")
     assert not window.train.controls.pause.isEnabled() and not window.menus.pause.isEnabled()
-    assert window.train.controls.pause.toolTip() == "Another window trains this run. Pause it there."
+    assert window.train.controls.pause.toolTip() == "Pause this run in the window that trains it."
     assert window.train.controls.stop.isEnabled()
 
 
