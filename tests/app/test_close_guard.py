@@ -127,7 +127,7 @@ def test_a_window_whose_run_can_not_be_saved_stays_open_once(
     wait_idle(qtbot, opened.session)
     assert opened.isVisible()
     said = [card.texts[0] for card in opened.notices.cards()][:2]
-    assert said == ["Can't use /runs/trial.", "The window stays open: 'discs generator' ended with an error."]
+    assert said == ["Can't use /runs/trial.", "'discs generator' ended with an error."]
     with qtbot.waitSignal(opened.closed):
         opened.close()
 
@@ -207,7 +207,7 @@ def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
     qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
     assert opened.isVisible()
     opened.close()
-    answer(opened, "Stay")
+    answer(opened, "Cancel")
     assert opened.isVisible() and training.state == "paused"
     opened.close()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
@@ -237,7 +237,7 @@ def test_the_question_whether_to_leave_keeps_up_with_the_disk(
     with qtbot.waitSignal(asked.destroyed, timeout=LONG_MS):
         qtbot.waitUntil(lambda: training.blocked is not None, timeout=LONG_MS)
     assert "leaving now loses" in question(opened).informativeText()
-    answer(opened, "Stay")
+    answer(opened, "Cancel")
     disk.free()
     training.stop()
     wait_idle(qtbot, opened.session)

@@ -69,7 +69,7 @@ def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypa
 
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", choose)
     assert dialogs.choose_files(parent, Settings(), "Open sprites") == []
-    assert offered[0].startswith("Pictures (") and "*.png" in offered[0] and "*.aseprite" in offered[0]
+    assert offered[0].startswith("Images (") and "*.png" in offered[0] and "*.aseprite" in offered[0]
     assert offered[1:] == ["All files (*)"]
 
 
@@ -116,7 +116,10 @@ def test_files_that_go_with_a_new_one_are_asked_about(
     (tmp_path / "orcs.json").write_text("of the game")
     answer(monkeypatch, tmp_path / "orcs.png", f"{sheet.title} (*.png)")
     asked = reply(monkeypatch, "No")
-    assert dialogs.choose_save_sprites(parent, Settings(), "Save", "orcs") is None and "orcs.json is there" in asked[0]
+    assert (
+        dialogs.choose_save_sprites(parent, Settings(), "Save", "orcs") is None
+        and "orcs.json already exists" in asked[0]
+    )
     reply(monkeypatch, "Yes")
     assert dialogs.choose_save_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet)
     (tmp_path / "orcs.png").write_text("old")  # the dialog has asked about the pair

@@ -275,7 +275,7 @@ def test_cancelled_reading_can_be_repeated(
         page.summary.preview_slicing.click()
         assert view.problem.text().startswith("Reading")
         cancel(qtbot, page)
-    assert view.problem.text().startswith("Opening the sheet was cancelled.") and not view.slice_button.isEnabled()
+    assert view.problem.text().startswith("Opening was cancelled.") and not view.slice_button.isEnabled()
     click(view.back)
     page.summary.preview_slicing.click()
     seen(qtbot, page)
@@ -284,7 +284,7 @@ def test_cancelled_reading_can_be_repeated(
         view.form.packed.click()
         assert view.count.text() == "Detecting sprites…"
         cancel(qtbot, page)
-    assert view.count.text().startswith("Looking for the sprites was cancelled") and not view.slice_button.isEnabled()
+    assert view.count.text().startswith("Search cancelled") and not view.slice_button.isEnabled()
     view.form.classes.setCurrentIndex(1)
     qtbot.waitUntil(view.slice_button.isEnabled)
 

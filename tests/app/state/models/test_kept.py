@@ -120,7 +120,7 @@ def test_closing_while_the_disk_is_full_keeps_the_window_once(
     window.close()
     assert window.isVisible()
     shown = window.notices.shown()
-    assert shown is not None and "not saved" in shown.texts[0] and "Close again" in shown.texts[1]
+    assert shown is not None and "could not be saved" in shown.texts[0] and "Close again" in shown.texts[1]
     with qtbot.waitSignal(window.closed):
         window.close()
     assert not window.isVisible()
