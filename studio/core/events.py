@@ -304,7 +304,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verified(Event):
-    """Whether a file is unchanged and belongs to its run."""
+    """The result of verifying a file: whether the file is unchanged and belongs to its run."""
 
     path: Path
     checks: tuple[Check, ...]

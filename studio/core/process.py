@@ -67,7 +67,7 @@ def detach_lost_terminal() -> None:
 
 
 class HeapTrimmer:
-    """Returns freed memory of the process to the operating system.
+    """Hands freed memory back to the operating system.
 
     glibc keeps memory that several threads have freed: more than a gigabyte after a job with large arrays. For other C
     libraries `trim` does nothing.
@@ -78,7 +78,7 @@ class HeapTrimmer:
         self._before_bytes = 0  # lowest resident memory since the last call
 
     def trim(self) -> None:
-        """Return freed memory if the process has grown since the last call. Takes some milliseconds."""
+        """Hand freed memory back if the process has grown since the last call. Takes some milliseconds."""
         if self._malloc_trim is None:
             return
         used_bytes = _used_bytes()

@@ -20,21 +20,21 @@ class Example(Config):
     mode: str = setting("a", "Which.", label="The mode", choices=("a", "b"), advanced=True)
 
 
-def test_a_field_is_declared_once_and_known_whole() -> None:
+def test_settings_have_the_values_of_their_declaration() -> None:
     count, rate, on, mode = settings_of(Example)
     assert (count.name, count.kind, count.default, count.low, count.high) == ("count", int, 3, 1, 10)
     assert (rate.unit, on.kind, mode.label, mode.advanced) == ("px/s", bool, "The mode", True)
     assert count.label == "Count" and count.bounds() == "from 1 to 10" and rate.bounds() == "at least 0"
 
 
-def test_bounds_are_said_in_full() -> None:
+def test_bounds_in_words() -> None:
     with pytest.raises(UsageError, match=r"from 0 to 1,000,000,000, not 1,234,567,890\."):
         TrainingConfig(steps=1_234_567_890)
     with pytest.raises(UsageError, match=r"Learning rate must be from 1e-07 to 1, not 1\.5\."):
         TrainingConfig(learning_rate=1.5)
 
 
-def test_json_goes_there_and_back() -> None:
+def test_config_survives_json() -> None:
     config = Example(count=7, rate=2, on=True, mode="b")
     assert config.rate == 2.0 and isinstance(config.rate, float)
     assert Example.from_json(config.to_json()) == config
@@ -48,7 +48,7 @@ def test_json_goes_there_and_back() -> None:
         {"rate": math.inf}, {"rate": "1"}, {"on": 1}, {"mode": "c"}, {"mode": None}, {"unheard_of": 1},
     ],
 )  # fmt: skip
-def test_bad_values_are_refused_in_words(values: dict[str, Any]) -> None:
+def test_invalid_values_raise_a_usage_error(values: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
         Example.from_json({**Example().to_json(), **values})
     assert caught.value.title.endswith(".") and "Traceback" not in caught.value.title
@@ -64,7 +64,7 @@ def test_parsing_any_text_gives_a_value_in_bounds_or_a_usage_error(text: str) ->
         assert type(value) is item.kind and item.check(value) == value
 
 
-def test_what_is_written_can_be_parsed() -> None:
+def test_written_defaults_can_be_parsed() -> None:
     for config_type in (Example, TrainingConfig):
         for item in settings_of(config_type):
             assert item.parse(str(item.default)) == item.default
@@ -95,7 +95,7 @@ def test_former_name_of_a_setting_is_still_read() -> None:
     assert TrainingConfig.from_json(before) == TrainingConfig(log_layer_stats=True)
 
 
-def test_a_run_of_before_muon_goes_on_as_it_was() -> None:
+def test_run_older_than_muon_keeps_adamw() -> None:
     kept = {name: value for name, value in TrainingConfig().to_json().items() if name != "optimizer"}
     assert TrainingConfig().optimizer == "muon" and TrainingConfig.from_json(kept).optimizer == "adamw"
 
@@ -115,7 +115,7 @@ def test_steps_or_epochs_end_a_training(changes: dict[str, int], sprites: int, s
     assert TrainingConfig().replace(**changes).budget_steps(sprites) == steps
 
 
-def test_a_default_changes_and_nothing_else() -> None:
+def test_with_default_changes_only_the_default() -> None:
     @dataclass(frozen=True)
     class Other(Example):
         count: int = with_default(Example, "count", 8)

@@ -43,12 +43,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType
     return __import__("zoo")
 
 
-def test_every_module_is_searched_and_each_plugin_found_once(package: types.ModuleType) -> None:
+def test_every_module_is_searched_and_every_plugin_found_once(package: types.ModuleType) -> None:
     found = discover(package, Animal)  # type: ignore[type-abstract]
     assert list(found) == ["ant", "cat"] and found["cat"].sound() == "cat!"
 
 
-def test_third_parties_are_found_by_their_entry_point(
+def test_plugins_of_other_packages_are_found_by_entry_point(
     package: types.ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "third_party_dog.py").write_text(PLUGIN.format(kind="Dog", name="dog"))
@@ -57,12 +57,12 @@ def test_third_parties_are_found_by_their_entry_point(
     assert list(discover(package, Animal)) == ["ant", "cat", "dog"]  # type: ignore[type-abstract]
 
 
-def test_a_name_taken_twice_is_an_error(package: types.ModuleType) -> None:
+def test_duplicate_plugin_name_is_an_error(package: types.ModuleType) -> None:
     (Path(str(package.__file__)).parent / "tiger.py").write_text(PLUGIN.format(kind="Tiger", name="cat"))
     with pytest.raises(StudioError, match="'cat'"):
         discover(package, Animal)  # type: ignore[type-abstract]
 
 
-def test_a_wrong_name_is_answered_with_the_right_ones(package: types.ModuleType) -> None:
+def test_unknown_plugin_name_lists_known_names(package: types.ModuleType) -> None:
     with pytest.raises(UsageError, match="ant, cat"):
         find_plugin(discover(package, Animal), "cow", "animal")  # type: ignore[type-abstract]

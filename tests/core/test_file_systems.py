@@ -47,9 +47,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, module: object, name: str, code: int
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EIO])
-def test_fault_35_a_folder_that_can_not_be_flushed_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
+def test_fault_35_unflushable_folder_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     refuse_folders(monkeypatch, code)
     write_atomic(tmp_path / "file", b"old")
     write_atomic(tmp_path / "file", b"new")
@@ -62,9 +60,7 @@ def test_fault_35_a_folder_that_can_not_be_flushed_stops_nothing(
 
 @pytest.mark.filterwarnings("ignore:flock not supported")
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
-def test_fault_35_without_locks_a_file_stands_for_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
+def test_fault_35_file_replaces_missing_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     refuse(monkeypatch, fcntl, "flock", code)
     path = tmp_path / ".lock"
     lock = acquire_lock(path, 0.0)
@@ -73,7 +69,7 @@ def test_fault_35_without_locks_a_file_stands_for_one(
     assert not is_locked(path)
 
 
-def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_35_missing_features_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert new_limitations(tmp_path) == new_limitations(tmp_path / "unplugged") == ""
     refuse_folders(monkeypatch, errno.EINVAL)
     refuse(monkeypatch, fcntl, "flock", errno.ENOTSUP)
@@ -88,7 +84,7 @@ HOLDER = "import sys, filelock; lock = filelock.{kind}(sys.argv[1]); lock.acquir
 
 
 @pytest.mark.parametrize(("kind", "name"), [("FileLock", ".lock"), ("SoftFileLock", ".lock-file")])
-def test_fault_27_the_lock_of_a_process_that_was_killed_is_free(
+def test_fault_27_lock_of_a_killed_process_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str
 ) -> None:
     if kind == "SoftFileLock":
@@ -105,7 +101,7 @@ def test_fault_27_the_lock_of_a_process_that_was_killed_is_free(
     lock.release()
 
 
-def test_fault_27_who_looks_does_not_keep_others_from_a_lock(tmp_path: Path) -> None:
+def test_fault_27_checking_a_lock_does_not_block_others(tmp_path: Path) -> None:
     """A window that lists runs takes the lock of each for a moment."""
     path, ended, refused = tmp_path / ".lock", threading.Event(), 0
     path.touch()
@@ -128,9 +124,7 @@ def test_fault_27_who_looks_does_not_keep_others_from_a_lock(tmp_path: Path) -> 
     assert refused == 0
 
 
-def test_fault_27_who_looks_while_another_one_looks_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_27_concurrent_checks_of_a_lock_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / ".lock"
     other = acquire_lock(path, 0.0)
     assert other is not None
@@ -138,7 +132,7 @@ def test_fault_27_who_looks_while_another_one_looks_waits_for_it(
     assert not is_locked(path)
 
 
-def test_a_lock_that_can_not_be_tried_is_taken_for_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_that_can_not_be_tried_counts_as_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".lock").touch()
     refuse(monkeypatch, fcntl, "flock", errno.EIO)
     assert not is_locked(tmp_path / ".lock")

@@ -111,7 +111,7 @@ class _ShortReads(io.BytesIO):
         return 0 if self._reads % 3 == 2 else super().readinto(out[:7])
 
 
-def test_a_network_drive_that_gives_too_few_bytes_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_reads_of_a_network_drive_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_PAUSE_S", 0.0)
     content, out = bytes(range(100)), bytearray(60)
     assert read_into(_ShortReads(content), 30, memoryview(out)) == 60 and out == content[30:90]
@@ -119,7 +119,7 @@ def test_a_network_drive_that_gives_too_few_bytes_is_read_again(monkeypatch: pyt
     assert read_into(io.BytesIO(content), 80, memoryview(out)) == 20
 
 
-def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     def half_done() -> None:
         with atomic_path(tmp_path / "folder") as temporary:
             temporary.mkdir()
@@ -135,7 +135,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "part").read_text() == "whole"
 
 
-def test_fault_21_what_a_crash_left_is_swept_and_removed_by_the_next_write(tmp_path: Path) -> None:
+def test_fault_21_leftovers_of_a_crash_are_removed(tmp_path: Path) -> None:
     left, written_now = tmp_path / ".tmp-0123456789ab.pt", tmp_path / ".tmp-0123456789ab-link"
     folder, old_folder = tmp_path / ".tmp-ba9876543210", tmp_path / ".tmp-cd9876543210"
     others = {tmp_path / ".tmp-mine", tmp_path / "0123456789ab.pt"}
@@ -157,7 +157,7 @@ def test_fault_21_what_a_crash_left_is_swept_and_removed_by_the_next_write(tmp_p
      ("dots. . .", "dots"), ("", "unnamed"), ("...", "unnamed"), ("é😀", "é😀"),
      ("😀" * 300, "😀" * 50), ("x" * 300, "x" * 80)],
 )  # fmt: skip
-def test_names_are_made_safe(text: str, expected: str) -> None:
+def test_safe_names(text: str, expected: str) -> None:
     assert safe_name(text) == expected
 
 
@@ -170,7 +170,7 @@ def test_a_safe_name_never_leaves_its_folder(text: str) -> None:
     name.encode()
 
 
-def test_a_path_that_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reason_why_a_path_is_not_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     assert why_unwritable(tmp_path / "new folder" / "model.onnx") == ""
     assert "not a folder" in why_unwritable(tmp_path / "file" / "deeper" / "model.onnx")
@@ -179,7 +179,7 @@ def test_a_path_that_cannot_be_written_says_why(tmp_path: Path, monkeypatch: pyt
     assert f"may not write in {tmp_path}" in why_unwritable(tmp_path / "model.onnx")
 
 
-def test_a_free_path_is_free(tmp_path: Path) -> None:
+def test_free_path_does_not_exist(tmp_path: Path) -> None:
     target = tmp_path / "sheet.png"
     assert free_path(target) == target
     target.touch()
@@ -192,7 +192,7 @@ def test_a_free_path_is_free(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stop", [OSError(28, "No space left"), KeyboardInterrupt()])
-def test_files_that_belong_together_are_written_all_or_none(
+def test_export_together_writes_all_files_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException
 ) -> None:
     pair = {tmp_path / "a.png": b"a", tmp_path / "a.json": b"b"}
@@ -223,7 +223,7 @@ def test_files_that_belong_together_are_written_all_or_none(
 
 
 @posix
-def test_removing_a_link_keeps_what_it_points_to(tmp_path: Path) -> None:
+def test_removing_a_link_keeps_its_target(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder")
     files.remove(tmp_path / "link")

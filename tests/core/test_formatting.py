@@ -31,7 +31,7 @@ def test_a_rate_has_two_digits_at_least() -> None:
     assert formatting.rate(math.nan) == "–"
 
 
-def test_a_share_is_said_in_per_cent_and_a_difference_in_digits() -> None:
+def test_shares_and_differences_in_words() -> None:
     for share, text in {0.123: "12.3 %", 0.05: "5 %", 1.0: "100 %", 0.0: "0 %", math.nan: "–"}.items():
         assert formatting.percent(share) == text
     agreements = {0.0: "exactly the same", 3e-8: "the same to 7 digits", 1e-4: "the same to 4 digits"}

@@ -31,7 +31,7 @@ def kernel(root: Path, groups: str, files: Mapping[str, str | int]) -> None:
         (root / path).write_text(f"{text}\n")
 
 
-def test_fault_36_without_a_container_all_is_the_machines(tmp_path: Path) -> None:
+def test_fault_36_without_a_container_limits_are_the_machines(tmp_path: Path) -> None:
     assert limits.usable_cpus() == 16 and limits.usable_memory() == limits.Memory(1000 * MB, 900 * MB)
     kernel(tmp_path, "0::/", {"cpu.max": "max 100000", "memory.max": "max", "memory.current": 5 * MB})
     assert limits.usable_cpus() == 16 and limits.usable_memory() == limits.Memory(1000 * MB, 900 * MB)
@@ -44,14 +44,14 @@ def test_fault_36_without_a_container_all_is_the_machines(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("quota", "cpus"), [("200000", 2), ("150000", 2), ("20000", 1), ("9900000", 16)])
-def test_fault_36_a_share_of_the_cpus_is_heeded(tmp_path: Path, quota: str, cpus: int) -> None:
+def test_fault_36_cpu_quota_limits_the_cpus(tmp_path: Path, quota: str, cpus: int) -> None:
     kernel(tmp_path, "0::/pod/box", {"pod/box/cpu.max": f"{quota} 100000"})
     assert limits.usable_cpus() == cpus
     kernel(tmp_path, "4:cpu,cpuacct:/", {"cpu,cpuacct/cpu.cfs_quota_us": quota, "cpu,cpuacct/cpu.cfs_period_us": 10**5})
     assert limits.usable_cpus() == cpus
 
 
-def test_fault_36_memory_is_what_the_tightest_group_leaves(tmp_path: Path) -> None:
+def test_fault_36_memory_is_limited_by_the_tightest_cgroup(tmp_path: Path) -> None:
     files: dict[str, str | int] = {
         "pod/box/memory.max": 400 * MB, "pod/box/memory.high": "max", "pod/box/memory.current": 150 * MB,
         "pod/box/memory.stat": f"anon 7\ninactive_file {50 * MB}\nactive_file 9",

@@ -56,7 +56,7 @@ def test_a_native_crash_leaves_its_stack(code: str) -> None:
     assert all(path.stat().st_size < 2 * 2000 for path in files)
 
 
-def test_what_nothing_catches_is_logged_and_said() -> None:
+def test_uncaught_errors_are_logged_and_printed() -> None:
     code = "thread = threading.Thread(target=lambda: 1 / 0)\nthread.start()\nthread.join()\n[][1]"
     done = run(code)
     (text,) = written()
@@ -65,14 +65,14 @@ def test_what_nothing_catches_is_logged_and_said() -> None:
         assert error in done.stderr
 
 
-def test_two_processes_have_files_of_their_own() -> None:
+def test_processes_write_separate_logs() -> None:
     code = f"{_LOGGED}for number in range(100): log.info('line %d', number)"
     both = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate()[1] for process in both] == ["", ""]
     assert [text.splitlines()[-1].endswith("line 99") for text in written()] == [True, True]
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_log_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_the_way = tmp_path / "home"
     in_the_way.write_text("a file where the folder should be")
     monkeypatch.setenv("STUDIO_HOME", str(in_the_way))
@@ -80,7 +80,7 @@ def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch:
     assert (done.stdout, done.stderr, done.returncode) == ("alive\n", "", 0)
 
 
-def test_old_logs_make_room_but_not_those_of_the_living() -> None:
+def test_old_logs_are_removed_except_of_running_processes() -> None:
     paths.logs().mkdir(parents=True)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
@@ -95,7 +95,7 @@ def test_old_logs_make_room_but_not_those_of_the_living() -> None:
     assert not list(paths.logs().glob("*.1"))
 
 
-def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
+def test_logs_of_reused_process_ids_are_removed() -> None:
     run(
         "import os\n"
         "from studio.core import paths\n"
@@ -108,13 +108,13 @@ def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
     assert "begun 99" in list(written())[-1]
 
 
-def test_a_disk_that_is_full_while_training_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_full_disk_while_training_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "studio"):
         logs.log_event(Blocked("error", "The disk is full.", "Training waits."))
     assert "The disk is full." in caplog.text and "Training waits." in caplog.text
 
 
-def test_a_command_logs_what_it_was_told_and_how_it_ended(tmp_path: Path) -> None:
+def test_command_logs_its_arguments_and_result(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "studio", "inspect", str(tmp_path / "nothing here")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -33,12 +33,12 @@ def page_faults(*arguments: str) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems keep freed memory in their own way")
-def test_memory_that_was_freed_is_there_for_the_next_step() -> None:
+def test_freed_memory_is_kept_for_the_next_step() -> None:
     assert page_faults() > _PAGES * _ROUNDS / 2  # or there is nothing to prepare for
     assert page_faults("prepared") < 2 * _PAGES
 
 
-def test_what_the_user_has_set_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_set_by_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
     # The allocator is left alone here: it would stay changed for the tests that follow.
     monkeypatch.setattr(sys, "platform", "elsewhere")
@@ -63,7 +63,7 @@ def test_fault_36_libraries_start_as_many_threads_as_a_container_may_use(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no terminal is lost there")
-def test_what_is_written_to_a_closed_terminal_goes_nowhere() -> None:
+def test_output_to_a_closed_terminal_is_discarded() -> None:
     code = (
         "import os\n"
         "from studio.core.process import detach_lost_terminal\n"

@@ -17,7 +17,7 @@ class _Record:
     state: Literal["on", "off"] = "on"
 
 
-def test_a_record_comes_back_and_fields_of_others_are_left_out() -> None:
+def test_record_survives_json_and_unknown_fields_are_ignored() -> None:
     found = parse('{"name": "a", "step": 3, "share": 1, "figures": {"loss": NaN}, "surprise": []}', _Record)
     assert (found.name, found.step, found.share, found.state) == ("a", 3, 1.0, "on")
 
@@ -37,13 +37,13 @@ def test_a_record_comes_back_and_fields_of_others_are_left_out() -> None:
         ([], "the file holds a list where a group of fields belongs"),
     ],
 )
-def test_fault_34_what_is_wrong_is_said_with_the_name_of_the_field(values: object, words: str) -> None:
+def test_fault_34_error_names_the_field(values: object, words: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         convert(values, _Record)
     assert str(caught.value) == words
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, b"\xff\xfe", '{"name": "a", "step": ' + "9" * 5000 + "}"])
-def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
+def test_invalid_json_is_a_value_error(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse(text, _Record)

@@ -34,7 +34,7 @@ _STUDIO = "studio (train|resume|generate|predict|evaluate|export|lab|queue|runs|
 _BEGINS_COMMAND = re.compile(rf"\b({_STUDIO}|python|tensorboard|ssh|cc|--[a-z-]+)( [\w./$-]+)* [\"']?$")
 
 
-def test_a_shell_reads_back_each_word_and_runs_nothing(tmp_path: Path) -> None:
+def test_shell_parses_quoted_words_and_runs_nothing(tmp_path: Path) -> None:
     line = command_line("printf", r"%s\n", *_HOSTILE)
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.split("\n")[:-1] == _HOSTILE

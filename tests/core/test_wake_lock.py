@@ -57,7 +57,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         ("darwin", "caffeinate -i -w {pid}"),
     ],
 )
-def test_sleep_is_held_off_for_as_long_as_the_block_runs_whatever_ends_it(
+def test_sleep_is_blocked_until_the_block_ends(
     pipe: Path, started: list[subprocess.Popen[bytes]], platform: str, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
@@ -73,7 +73,7 @@ def test_sleep_is_held_off_for_as_long_as_the_block_runs_whatever_ends_it(
     assert started[1].returncode is not None
 
 
-def test_it_ends_with_a_process_that_is_killed(pipe: Path) -> None:
+def test_lock_ends_with_a_killed_process(pipe: Path) -> None:
     lines = "from studio.core.wake_lock import WakeLock", "WakeLock('').acquire()", f"open({str(pipe)!r}).read()"
     command = [sys.executable, "-c", "; ".join([*lines, "import os, signal", "os.kill(os.getpid(), signal.SIGKILL)"])]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
@@ -81,9 +81,7 @@ def test_it_ends_with_a_process_that_is_killed(pipe: Path) -> None:
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "freebsd14"])
-def test_a_system_without_such_a_command_is_no_error(
-    tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_system_without_a_command_is_no_error(tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv("PATH", str(tmp_path))
     with WakeLock("A test runs."):

@@ -24,10 +24,10 @@ _STRIDE = 1 << 20  # cell numbers per row of cells
 
 
 def map_to_palette(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
-    """Map every visible pixel of uint8 [N, S, S, 4] to the nearest palette colour in OKLab; alpha is unchanged.
+    """Map every visible pixel of uint8 [N, S, S, 4] to the nearest palette colour in OKLab; keep alpha.
 
-    Pixels with alpha 0 become all 0. dither: one of DITHERS; a Bayer pattern (B. E. Bayer 1973) mixes two palette
-    colours for a colour between them, palette colours stay flat. Raises BadInputError for a palette without visible
+    Transparent pixels become 0. dither: a value from DITHERS; a Bayer pattern (B. E. Bayer 1973) mixes two palette
+    colours for colours in between, and leaves palette colours flat. Raises BadInputError for a palette without visible
     colours.
     """
     assert dither in DITHERS, dither

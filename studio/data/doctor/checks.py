@@ -132,7 +132,7 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 
 
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[ImportIssue]]:
-    """Return the sprites that nearly equal an earlier sprite."""
+    """Return sprites that differ from an earlier sprite in a few pixels only."""
     found = (yield from find_near_duplicates(sprites, cache_dir)).similar.first_matches()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     names = [(sprites.names[first], sprites.names[second]) for first, second in pairs]

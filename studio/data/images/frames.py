@@ -144,7 +144,7 @@ def _fills(frame: EncodedFrame) -> bool:
 
 
 def _drawn(screen: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
-    """Draw a frame on the screen, in place, and dispose of the frame; return a copy of the screen in between."""
+    """Draw a frame on the screen, in place; return a copy of the screen before the frame's disposal."""
     area = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
     rgba = rgba[: area.shape[0], : area.shape[1]]  # crop to the screen
     after = area.copy() if frame.disposal is Disposal.RESTORE else 0

@@ -45,7 +45,7 @@ def split_frames(data: bytes) -> Iterator[EncodedFrame]:
 def _frame(
     data: bytes, offset: int, palette: bytes, control: bytes, screen: tuple[int, int], *, grows: bool
 ) -> tuple[EncodedFrame, int]:
-    """Return the frame at offset `place`, and the offset of its end."""
+    """Parse the frame at `offset`; return the frame and the offset of its end."""
     if offset + 10 > len(data):
         raise UnreadableFile("unreadable", CUT_OFF)
     left, top, width, height, flags = struct.unpack_from("<HHHHB", data, offset + 1)
@@ -73,7 +73,7 @@ def _palette_flags(colours: bytes) -> int:
 
 
 def _end_of_blocks(data: bytes, offset: int) -> int:
-    """Return the end of the data blocks at `place`: each begins with its length, the last is empty."""
+    """Return the end of the data blocks at `offset`: every block begins with its length, the last block is empty."""
     while offset < len(data):
         length = data[offset]
         offset += length + 1

@@ -28,7 +28,10 @@ class NamedColour:
 
 
 class Unreadable(Exception):  # noqa: N818 - a result, not a bug
-    """A file is not a valid palette of the format. reason: a sentence. where: 'line 12', or '' for the whole file."""
+    """Raised for a file that is not a valid palette of its format.
+
+    reason: a sentence. where: 'line 12', or '' for the whole file.
+    """
 
     def __init__(self, reason: str, where: str = "") -> None:
         super().__init__(reason)

@@ -115,7 +115,7 @@ class DescribedSheet:
         return int(np.count_nonzero(self._outside(_EXTRUDED))) / max(1, foreground)
 
     def without_regions(self) -> Rgba:
-        """Return the picture with background in all boxes: uint8 [H, W, 4]."""
+        """Return the picture with all boxes erased to the background: uint8 [H, W, 4]."""
         pixels = as_uint32(self.rgba)
         return as_rgba(np.where(self._outside(0), pixels, np.uint32(background_pixel(pixels))))
 

@@ -28,9 +28,10 @@ _COMES_OUT_EVEN = 0.5  # factor if the picture is a whole number of tiles
 
 @dataclass(frozen=True, slots=True)
 class GridCandidate:
-    """A possible grid of a picture, with log-odds.
+    """A possible grid for a picture.
 
-    score: against other grids. parted: that the picture consists of several sprites, judged by the pixels.
+    score: log-odds against other grids. parted: log-odds that the picture contains several sprites, judged by pixels
+    only.
     """
 
     grid: SheetGrid

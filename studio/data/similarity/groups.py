@@ -106,7 +106,7 @@ def find_near_duplicates(sprites: Sprites, cache_dir: Path | None) -> Generator[
 
 
 def _search(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
-    """Search all near duplicates; yields Progress."""
+    """Search for all near duplicates; yields Progress."""
     copies = yield from _same_drawings(sprites.rgba)
     similar = yield from find_similar(sprites.rgba)
     return NearDuplicates(copies, similar)
@@ -159,7 +159,7 @@ class _Groups:
 
 
 def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of the first equal entry for each entry: int64 [N]."""
+    """Return, for every entry, the index of the first equal entry: int64 [N]."""
     _, first, own = np.unique(groups, return_index=True, return_inverse=True)
     return first[own].astype(np.int64)
 

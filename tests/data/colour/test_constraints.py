@@ -43,7 +43,7 @@ def test_halves_are_mirrored(size: int) -> None:
     assert [badge.holds for badge in _found(sprites, both).values()] == [0, 0]
 
 
-def test_kept_pixels_win_over_all_of_it_and_the_badge_says_so() -> None:
+def test_kept_pixels_override_constraints_and_are_counted() -> None:
     sprites, how = _noise(), Constraints(mirror="left-right", outline="#102030")
     keep = np.zeros(sprites.shape[:3], bool)
     keep[:2, 3, 7] = True
@@ -56,7 +56,7 @@ def test_kept_pixels_win_over_all_of_it_and_the_badge_says_so() -> None:
     assert _found(made, Constraints(mirror="left-right"), keep=keep)["Mirrored left-right"].but_kept == 1
 
 
-def test_the_rim_has_one_colour() -> None:
+def test_outline_has_one_colour() -> None:
     sprite = np.zeros((1, 8, 8, 4), np.uint8)
     sprite[0, 1:7, 0:6] = [200, 180, 90, 255]
     sprite[0, 3, 3] = [20, 10, 40, 255]
@@ -77,12 +77,12 @@ def test_the_rim_has_one_colour() -> None:
 
 
 @pytest.mark.parametrize("outline", ["", "red", "#12", "#1234567", "#12345g"])
-def test_an_outline_is_a_colour(outline: str) -> None:
+def test_invalid_outline_colour_is_refused(outline: str) -> None:
     with pytest.raises(UsageError, match="is not a colour"):
         Constraints(outline=outline)
 
 
-def test_borders_meet_where_the_jump_across_them_is_no_larger_than_others() -> None:
+def test_seamless_if_the_seam_differs_no_more_than_other_lines() -> None:
     ramp = np.zeros((1, 8, 8, 4), np.uint8)
     ramp[..., 3] = 255
     ramp[0, :, :, 0] = 30 * np.arange(8)
@@ -97,7 +97,7 @@ def test_borders_meet_where_the_jump_across_them_is_no_larger_than_others() -> N
     np.testing.assert_allclose(seam_differences(ramp, 2)[0], [210 / 4, *[30 / 4] * 7])
 
 
-def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
+def test_colours_are_from_the_palette_except_kept_pixels() -> None:
     palette = np.array([[1, 2, 3], [200, 0, 0]], np.uint8)
     sprites = np.zeros((3, 4, 4, 4), np.uint8)
     sprites[:, 1:] = [1, 2, 3, 255]
@@ -112,7 +112,7 @@ def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
     assert _found(sprites, Constraints(), palette=palette, keep=keep)["Palette OK"].but_kept == 0
 
 
-def test_each_pixel_has_the_alpha_of_the_silhouette() -> None:
+def test_pixels_have_the_alpha_of_the_silhouette() -> None:
     sprites, silhouette = _noise(), np.random.default_rng(1).integers(0, 3, (9, 9)).astype(np.uint8) * 120
     how = Constraints(silhouette=silhouette)
     assert _found(sprites, how) == {"Silhouette OK": ConstraintCheck("Silhouette OK", 0, 4)}
@@ -129,7 +129,7 @@ def test_each_pixel_has_the_alpha_of_the_silhouette() -> None:
     np.testing.assert_array_equal(both.apply(sprites)[0, :5, :5, 3], silhouette[:5, :5])
 
 
-def test_alpha_is_on_or_off_or_one_of_the_levels_that_are_known() -> None:
+def test_alpha_is_0_255_or_a_known_level() -> None:
     sprites = np.zeros((2, 4, 4, 4), np.uint8)
     sprites[0, 1], sprites[1, 2] = 255, 128
     alphas = np.zeros((2, 256), bool)

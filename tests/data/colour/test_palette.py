@@ -52,7 +52,7 @@ def test_display_order_groups_hues() -> None:
     assert sorted(order) == sorted(names)
 
 
-def test_oklab_against_its_author() -> None:
+def test_oklab_equals_published_values() -> None:
     expected = {
         (255, 255, 255): [1, 0, 0],
         (128, 128, 128): [0.59987, 0, 0],
@@ -65,7 +65,7 @@ def test_oklab_against_its_author() -> None:
     assert np.abs(to_oklab(np.array(list(expected), np.uint8)) - list(expected.values())).max() < 1e-4
 
 
-def test_main_colours_are_all_or_the_most_used_of_each_kind() -> None:
+def test_dominant_colours_are_the_most_used_of_each_cluster() -> None:
     red, blue, like_red, like_blue = (200, 0, 0, 255), (0, 0, 200, 255), (204, 2, 0, 255), (0, 4, 204, 255)
     sprite = drawn((red, 30), (blue, 10), (like_red, 2), (like_blue, 1), ((0, 255, 0, 128), 14))
     assert sorted(map(tuple, dominant_colours(sprite, 4).tolist())) == [blue, like_blue, red, like_red]
@@ -74,7 +74,7 @@ def test_main_colours_are_all_or_the_most_used_of_each_kind() -> None:
     assert dominant_colours(sprite[:0], 4).shape == (0, 4)
 
 
-def test_main_colours_of_many_are_as_many_as_were_asked_for() -> None:
+def test_dominant_colours_of_many_have_the_requested_count() -> None:
     rgba = np.random.default_rng(6).integers(0, 256, (40, 16, 16, 4), np.uint8)
     rgba[:20, ..., 3] = 255
     for count in (5, 32, 256):
@@ -116,7 +116,7 @@ def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_o
             assert [*find_sprites_with_colour(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites searched")
 
 
-def test_large_sets_are_estimated_from_every_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(palette, "_MOST_PIXELS", 100)
     one = np.zeros((1, 5, 5, 4), np.uint8)
     one[0, :2] = [9, 8, 7, 255]
@@ -124,21 +124,21 @@ def test_large_sets_are_estimated_from_every_few(monkeypatch: pytest.MonkeyPatch
     assert (use.step, use.total, use.pixels.tolist(), use.sprites.tolist()) == (10, 1, [400], [40])
 
 
-def test_nothing_to_see_and_no_sprites() -> None:
+def test_transparent_and_empty_sets() -> None:
     for rgba in (np.zeros((3, 4, 4, 4), np.uint8), np.zeros((0, 4, 4, 4), np.uint8)):
         use = count_colours(rgba)
         assert (len(use.colours), len(use.pixels), len(use.sprites), use.total) == (0, 0, 0, 0)
         assert not len(run_to_end(find_sprites_with_colour(rgba[:0], np.zeros(4, np.uint8))))
 
 
-def test_colours_are_counted_as_they_are_seen() -> None:
+def test_colour_counts_ignore_alpha() -> None:
     rgba = np.random.default_rng(1).integers(0, 3, (6, 8, 8, 4), dtype=np.uint8) * 100
     rgba[rgba[..., 3] == 0] = 0
     expected = [len({tuple(p[:3]) for p in one.reshape(-1, 4).tolist() if p[3]}) for one in rgba]
     assert colours_per_sprite(rgba).tolist() == expected
 
 
-def test_a_few_colours_stand_for_a_palette_as_well_as_any_can_within_a_factor_of_two() -> None:
+def test_farthest_colours_are_within_twice_the_optimum() -> None:
     """Gonzalez 1985: no colour is farther from the chosen ones than these are from each other, all in their order."""
     colours = np.random.default_rng(3).integers(0, 256, (300, 4), np.uint8)
     few = farthest_colours(colours, 20)

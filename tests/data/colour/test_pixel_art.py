@@ -49,7 +49,7 @@ def _noisy() -> Rgba:
     return rgba.clip(0, 255).astype(np.uint8)
 
 
-def test_a_style_is_what_the_sprites_have() -> None:
+def test_style_of_sprites() -> None:
     assert (OWN.colours, OWN.alpha_levels, OWN.class_counts) == ((2, 3), ((), ()), (10, 10))
     assert sorted(OWN.palette.tolist()) == sorted(PALETTE.tolist())
     again = PixelStyle.from_json(json.loads(json.dumps(OWN.to_json())))
@@ -57,7 +57,7 @@ def test_a_style_is_what_the_sprites_have() -> None:
     assert dataclasses.replace(again, palette=OWN.palette).to_json() == OWN.to_json()
 
 
-def test_an_empty_class_has_the_style_of_all_and_levels_of_alpha_are_seen() -> None:
+def test_empty_class_has_the_style_of_the_set() -> None:
     rgba = ART.rgba.copy()
     rgba[:, 2, 2:5] = [9, 9, 9, 100]
     style = measure_style(dataclasses.replace(ART, rgba=rgba, class_names=(*ART.class_names, "none")))
@@ -67,14 +67,14 @@ def test_an_empty_class_has_the_style_of_all_and_levels_of_alpha_are_seen() -> N
     assert [9, 9, 9] not in style.palette.tolist()  # half-transparent pixels are no colours
 
 
-def test_noise_and_soft_edges_go_and_the_sprite_stays() -> None:
+def test_noise_and_soft_edges_are_removed() -> None:
     found = to_pixel_art(_noisy(), ART.labels, OWN)
     assert np.array_equal(found, ART.rgba)
     truth = measure_pixel_art(found, ART.rgba)
     assert (truth.half_transparent, truth.off_palette) == (0, 0)
 
 
-def test_what_is_true_already_does_not_change() -> None:
+def test_pixel_art_does_not_change() -> None:
     for sprites in (ART, make_sprites(6, size=16)):
         style = measure_style(sprites)
         once = to_pixel_art(sprites.rgba, sprites.labels, style)
@@ -82,7 +82,7 @@ def test_what_is_true_already_does_not_change() -> None:
     assert np.array_equal(to_pixel_art(ART.rgba, ART.labels, OWN), ART.rgba)
 
 
-def test_of_many_levels_of_alpha_a_few_stand_for_all() -> None:
+def test_many_alpha_levels_are_reduced() -> None:
     rgba = ART.rgba.copy()
     rgba[:10, 0, :, 3] = [40, 45, 45, 120, 120, 120, 125, 200]
     rgba[10:, 0, :, 3] = np.arange(80).reshape(10, 8) + 100  # a smooth shadow
@@ -91,7 +91,7 @@ def test_of_many_levels_of_alpha_a_few_stand_for_all() -> None:
     assert len(second) in (3, 4) and min(np.diff(second)) > 24
 
 
-def test_one_half_transparent_pixel_in_a_thousand_is_hardly_any() -> None:
+def test_few_semi_transparent_pixels_are_ignored() -> None:
     rgba = np.full((1, 100, 100, 4), 255, np.uint8)
     for soft, levels in ((10, ()), (30, (128,))):
         rgba[0, 0, :soft, 3] = 128
@@ -113,7 +113,7 @@ def test_alpha_takes_the_nearest_level_of_the_data() -> None:
 
 
 @pytest.mark.parametrize(("colour", "expected"), [([112] * 3, [100] * 3), ([230] * 3, [255] * 3)])
-def test_a_lone_pixel_stays_only_if_it_stands_out(colour: list[int], expected: list[int]) -> None:
+def test_isolated_pixel_stays_only_if_it_stands_out(colour: list[int], expected: list[int]) -> None:
     palette = np.array([[100] * 3, [110] * 3, [255] * 3], np.uint8)
     sprite = np.full((1, 5, 5, 4), 100, np.uint8)
     sprite[..., 3] = 255
@@ -123,7 +123,7 @@ def test_a_lone_pixel_stays_only_if_it_stands_out(colour: list[int], expected: l
     assert (found[0, 0, :, :3] == 100).all()
 
 
-def test_pixel_truth_is_counted_by_hand() -> None:
+def test_pixel_art_figures_equal_manual_counts() -> None:
     red, soft, blue, clear, grey = (255, 0, 0, 255), (255, 0, 0, 100), (0, 0, 255, 255), (9, 9, 9, 0), (9, 9, 9, 255)
     reference = np.array([red, red, blue, clear], np.uint8).reshape(1, 2, 2, 4)  # what can't be seen is no colour
     sprites = np.array([red, soft, grey, clear, blue, blue, blue, red], np.uint8).reshape(2, 2, 2, 4)
@@ -138,7 +138,7 @@ def test_pixel_truth_is_counted_by_hand() -> None:
 FOUR = Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255], [40, 200, 80, 255], [9, 9, 9, 0]], np.uint8), "Four")
 
 
-def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_colour_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recolouring, "_BATCH_SIZE", 6)
     drawn = _noisy()
     own = to_pixel_art(drawn, ART.labels, OWN)
@@ -160,13 +160,13 @@ def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("dither", DITHERS)
-def test_a_palette_without_a_colour_that_can_be_seen_is_refused(dither: str) -> None:
+def test_palette_without_visible_colours_is_refused(dither: str) -> None:
     ghost = ColourMode(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
     with pytest.raises(BadInputError, match="no visible colour"):
         run_to_end(recolour_sprites(_noisy(), ART.labels, OWN, ghost))
 
 
-def test_kept_pixels_stay_and_their_colours_are_taken_first() -> None:
+def test_kept_pixels_stay_and_their_colours_are_preferred() -> None:
     """A red that the palette lacks is kept at the left: what is drawn nearly so beside it becomes that red."""
     red = [250, 3, 77, 200]
     sprite = np.zeros((1, 8, 8, 4), np.uint8)

@@ -37,7 +37,7 @@ def test_each_pixel_takes_the_nearest_colour() -> None:
 
 
 @pytest.mark.parametrize("dither", DITHERS)
-def test_small_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch, dither: str) -> None:
+def test_batch_size_changes_nothing(monkeypatch: pytest.MonkeyPatch, dither: str) -> None:
     rgba, palette = noise(2, 9), Palette(noise(3)[0].reshape(-1, 4) | np.uint8(1))
     whole, before = map_to_palette(rgba, palette, dither), rgba.copy()
     monkeypatch.setattr(canvas, "_PIXELS_AT_ONCE", 70)
@@ -48,7 +48,7 @@ def test_small_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch, dither: st
 
 
 @pytest.mark.parametrize("dither", DITHERS)
-def test_what_is_in_the_palette_stays(dither: str) -> None:
+def test_palette_colours_are_unchanged(dither: str) -> None:
     colours = noise(4, 1, 8).reshape(-1, 4)
     colours[:, 3] = 255
     flat = colours.repeat(36, axis=0).reshape(-1, 6, 6, 4)
@@ -76,7 +76,7 @@ def test_dither_keeps_the_mean_of_a_gradient(start: tuple[int, ...], end: tuple[
     assert used <= {tuple(colour) for colour in palette.colours.tolist()}
 
 
-def test_dither_mixes_neighbours_alone_and_has_no_seam_where_they_change_places() -> None:
+def test_dither_mixes_only_neighbours_without_seams() -> None:
     greys = np.arange(256, dtype=np.uint8)
     ramp = np.full((256, 4, 4, 4), 255, np.uint8)
     ramp[..., :3] = greys[:, None, None, None]
@@ -89,7 +89,7 @@ def test_dither_mixes_neighbours_alone_and_has_no_seam_where_they_change_places(
     assert 8 in (found[30:60] == 90).sum((1, 2))
 
 
-def test_one_colour_no_sprites_and_nothing_to_see() -> None:
+def test_one_colour_empty_and_transparent_sets() -> None:
     one = Palette(np.array([[9, 8, 7, 128]], np.uint8))
     rgba = noise(5)
     for dither in DITHERS:
@@ -99,14 +99,14 @@ def test_one_colour_no_sprites_and_nothing_to_see() -> None:
         assert not map_to_palette(np.zeros_like(rgba), one, dither).any()
 
 
-def test_the_most_used_colours_stay_and_the_others_join_the_nearest() -> None:
+def test_most_used_colours_replace_similar_ones() -> None:
     colours = np.array([[0, 0, 0], [1, 1, 1], [255, 0, 0], [254, 2, 1], [0, 0, 255]], np.uint8)
     counts = np.array([5, 50, 9, 3, 1])
     assert run_to_end(merge_near_colours(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
     assert run_to_end(merge_near_colours(colours[:0], counts[:0], 0.02)).tolist() == []
 
 
-def test_against_looking_at_all_pairs() -> None:
+def test_merging_equals_a_search_of_all_pairs() -> None:
     rng = np.random.default_rng(0)
     colours = np.unique(rng.integers(0, 40, (300, 3), dtype=np.uint8), axis=0)
     counts = rng.integers(1, 100, len(colours))
@@ -124,7 +124,7 @@ def test_against_looking_at_all_pairs() -> None:
     assert 10 < len(staying) < len(colours)
 
 
-def test_blacks_are_as_near_as_they_look() -> None:
+def test_blacks_are_close_in_oklab_with_toe() -> None:
     """In OKLab itself, the blackest greys are 0.07 apart."""
     black, white = (
         oklab_with_toe(np.array([[0, 0, 0], [1, 1, 1]], np.uint8)),

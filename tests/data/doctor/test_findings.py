@@ -82,7 +82,7 @@ def folder(tmp_path: Path) -> Path:
         ("small class", "b/lonely.png", True),
     ],
 )
-def test_each_fault_is_found_and_mended(folder: Path, group: str, name: str, gone: bool) -> None:
+def test_every_problem_is_found_and_fixed(folder: Path, group: str, name: str, gone: bool) -> None:
     options = ImportOptions()
     finding = looked_at(folder, options)[group, False]
     assert name in [item.name for item in finding.items]
@@ -93,7 +93,7 @@ def test_each_fault_is_found_and_mended(folder: Path, group: str, name: str, gon
     assert mended(mended(options, finding), taken) == options  # and one click takes it back
 
 
-def test_a_magenta_ground_becomes_transparent_in_one_click(tmp_path: Path) -> None:
+def test_magenta_background_becomes_transparent_in_one_click(tmp_path: Path) -> None:
     for seed in range(3):
         write(tmp_path / "key" / f"{seed}.png", on_magenta(sprite(seed, 16)))
         write(tmp_path / "alpha" / f"{seed}.png", sprite(seed, 16))
@@ -110,7 +110,7 @@ def test_a_magenta_ground_becomes_transparent_in_one_click(tmp_path: Path) -> No
     )
 
 
-def test_sheets_on_magenta_are_cut_like_transparent_sheets(tmp_path: Path) -> None:
+def test_sheets_on_magenta_are_sliced_like_transparent_sheets(tmp_path: Path) -> None:
     sheet = np.concatenate([in_palette(seed, PALETTE) for seed in range(12)], 1)
     write(tmp_path / "key" / "sheet.png", on_magenta(sheet))
     write(tmp_path / "alpha" / "sheet.png", sheet)
@@ -120,7 +120,7 @@ def test_sheets_on_magenta_are_cut_like_transparent_sheets(tmp_path: Path) -> No
     assert np.array_equal(mended_sprites.rgba, opened(tmp_path / "alpha", cut).sprites.rgba)
 
 
-def test_a_sound_set_has_no_findings_and_one_without_a_palette_no_strays(tmp_path: Path) -> None:
+def test_clean_set_has_no_findings(tmp_path: Path) -> None:
     for seed in range(20):
         write(tmp_path / "sound" / f"{seed}.png", in_palette(seed, PALETTE))
         write(tmp_path / "noise" / f"{seed}.png", sprite(seed, 16))
@@ -131,7 +131,7 @@ def test_a_sound_set_has_no_findings_and_one_without_a_palette_no_strays(tmp_pat
 @pytest.mark.parametrize(
     ("options", "size"), [(ImportOptions(), 0), (ImportOptions(sheets="grid", tile=16, size=64), 16)]
 )
-def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path, options: ImportOptions, size: int) -> None:
+def test_upscaled_sprites_are_offered_their_original_size(tmp_path: Path, options: ImportOptions, size: int) -> None:
     for seed in range(5):
         write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE).repeat(4, 0).repeat(4, 1))
     finding = looked_at(tmp_path, options)["upscaled", False]
@@ -142,7 +142,7 @@ def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path, options: I
     assert looked_at(tmp_path, options) == {}
 
 
-def test_no_true_size_is_offered_where_there_is_none(tmp_path: Path) -> None:
+def test_no_original_size_without_upscaling(tmp_path: Path) -> None:
     found = opened(write(tmp_path / "0.png", in_palette(0, PALETTE)), ImportOptions())
     found = dataclasses.replace(found, notes=(ImportIssue("0.png", "looks like another", "upscaled"),))
     assert list_findings(found, ImportOptions())[0].fixes == ()
@@ -152,7 +152,7 @@ def test_no_true_size_is_offered_where_there_is_none(tmp_path: Path) -> None:
     assert ("upscaled", False) not in looked_at(tmp_path, ImportOptions())
 
 
-def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
+def test_sheets_and_large_sprites_have_fixes(tmp_path: Path) -> None:
     for seed in range(20):
         write(tmp_path / f"{seed:02}.png", in_palette(seed, PALETTE))
     sheet = np.concatenate([in_palette(seed, PALETTE) for seed in range(100, 112)], 1)
@@ -167,12 +167,12 @@ def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
     assert ("wrong size", True) not in looked_at(tmp_path, large)
 
 
-def test_leaving_out_adds_to_what_was_left_out() -> None:
+def test_exclude_fix_adds_to_excluded_sprites() -> None:
     options = ImportOptions(leave_out="mon/*")
     assert exclude_fix(["a.png", "b[1].png"], options).changes == {"leave_out": "mon/*;a.png;b[[]1].png"}
 
 
-def test_every_group_has_its_words() -> None:
+def test_every_group_has_advice() -> None:
     assert set(findings._LEFT_OUT) == set(QUARANTINE_GROUPS)
     looked_for = {
         "similar",
@@ -187,6 +187,6 @@ def test_every_group_has_its_words() -> None:
     assert set(findings._KEPT) == {*NOTE_GROUPS, *looked_for}
 
 
-def test_every_fix_is_a_setting_that_there_is(folder: Path) -> None:
+def test_every_fix_changes_existing_settings(folder: Path) -> None:
     fixes = [fix for finding in looked_at(folder, ImportOptions()).values() for fix in finding.fixes]
     assert fixes and all(ImportOptions().replace(**fix.changes) for fix in fixes)

@@ -48,7 +48,7 @@ def seen(found: SpritesImported) -> Pixels:
     return found.sprites.rgba[found.sprites.rgba[..., 3] > 0][:, :3]
 
 
-def test_hard_alpha(folder: Path) -> None:
+def test_alpha_threshold(folder: Path) -> None:
     found = imported(folder, alpha_threshold=128)
     pixels = named(found, "a/soft.png")
     assert pixels[3, 3, 3] == 255 and pixels[4, 4].tolist() == [0, 0, 0, 0]
@@ -62,7 +62,7 @@ def test_hard_alpha(folder: Path) -> None:
     assert (hard[solid][:, :3] == rgba[solid][:, :3]).all()
 
 
-def test_what_vanishes_or_becomes_the_same_is_left_out(tmp_path: Path) -> None:
+def test_sprites_made_empty_or_equal_are_excluded(tmp_path: Path) -> None:
     faint, known = sprite(1), sprite(2)
     faint[..., 3] = faint[..., 3] // 5
     nearly = known.copy()
@@ -74,14 +74,14 @@ def test_what_vanishes_or_becomes_the_same_is_left_out(tmp_path: Path) -> None:
     assert left_out(found) == {"faint.png": "empty", "nearly.png": "duplicate"}
 
 
-def test_few_colours_for_each_and_for_all(folder: Path) -> None:
+def test_colour_limits_per_sprite_and_overall(folder: Path) -> None:
     before = colours_per_sprite(imported(folder).sprites.rgba)
     assert before.max() > 4
     assert colours_per_sprite(imported(folder, colours_each=4).sprites.rgba).max() <= 4
     assert len(np.unique(seen(imported(folder, colours_all=5)), axis=0)) <= 5
 
 
-def test_a_set_with_a_palette_keeps_it(tmp_path: Path) -> None:
+def test_set_with_a_small_palette_keeps_its_colours(tmp_path: Path) -> None:
     """The colours that a set is made of are not averaged with a stray."""
     palette = np.array([[0, 0, 0], [255, 255, 255], [200, 30, 30], [210, 40, 30]], np.uint8)
     rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_a_set_with_a_palette_keeps_it(tmp_path: Path) -> None:
     assert np.array_equal(np.unique(found, axis=0), np.unique(palette, axis=0))
 
 
-def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
+def test_merged_colours_are_the_most_used(tmp_path: Path) -> None:
     rgba = np.zeros((8, 8, 4), np.uint8)
     rgba[2:6, 2:6] = (100, 150, 200, 255)
     rgba[3, 3], rgba[4, 4], rgba[5, 5] = (101, 150, 200, 255), (250, 20, 20, 255), (101, 150, 200, 90)
@@ -105,7 +105,7 @@ def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
     assert pixels[5, 5].tolist() == [100, 150, 200, 90]
 
 
-def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> None:
+def test_semi_transparent_colours_count(tmp_path: Path) -> None:
     for number in range(3):
         ghost = sprite(number)
         ghost[..., 3] //= 2
@@ -127,7 +127,7 @@ def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
         imported(folder, palette=str(path))
 
 
-def test_a_palette_is_looked_for_before_the_files_are_read(
+def test_missing_palette_is_reported_before_reading(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = import_sprites([folder], ImportOptions(palette="~nobody there/x.gpl"))
@@ -176,7 +176,7 @@ def test_an_unmatched_name_in_leave_out_is_reported(folder: Path) -> None:
     assert [notice.title for notice in said] == ["No sprite matches 'c/*' to exclude."]
 
 
-def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Path) -> None:
+def test_excluded_frames_of_a_chain_resemble_a_kept_frame(tmp_path: Path) -> None:
     """Each frame differs from the one before it in six pixels, and so from the first one soon in very many."""
     rgba = sprite(3, 32)
     for number in range(12):
@@ -190,7 +190,7 @@ def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Pa
         assert name in found.sprites.names and item.group == "similar"
 
 
-def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> None:
+def test_duplicate_replaces_an_excluded_sprite(tmp_path: Path) -> None:
     home, cache = tmp_path / "set", tmp_path / "cache"
     write_many(home / "backup", 3)
     write_many(home / "items", 3)
@@ -207,7 +207,7 @@ def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> 
     assert "more/0.png" in imported(home, leave_out="backup/*;items/0.png").sprites.names
 
 
-def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pixels(tmp_path: Path) -> None:
+def test_duplicate_keeps_its_class_numbers_and_notes(tmp_path: Path) -> None:
     soft = sprite(1)
     soft[3, 3, 3] = 200
     for folder in ("right", "a wrong"):
@@ -224,7 +224,7 @@ def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pix
     assert left_out(found) == {"a wrong/x.png": "chosen"}
 
 
-def test_a_copy_in_a_large_class_takes_the_place_of_a_sprite_in_a_small_one(tmp_path: Path) -> None:
+def test_duplicate_in_a_large_class_replaces_one_in_a_small_class(tmp_path: Path) -> None:
     write(tmp_path / "a few" / "x.png", sprite(0))
     write(tmp_path / "a few" / "y.png", sprite(1))
     write(tmp_path / "two" / "y.png", sprite(1))
@@ -241,15 +241,13 @@ def test_a_copy_in_a_large_class_takes_the_place_of_a_sprite_in_a_small_one(tmp_
     assert "class 'a few' has only 1 sprite" in {item.reason for item in found.quarantine}
 
 
-def test_leaving_all_out_says_so(folder: Path) -> None:
+def test_excluding_all_sprites_is_an_error(folder: Path) -> None:
     with pytest.raises(BadInputError, match="exclude all 7 sprites") as caught:
         imported(folder, leave_out="*")
     assert "7 x excluded by name" in caught.value.hint
 
 
-def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_cache(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_options_can_be_reverted_from_the_cache(folder: Path, tmp_path: Path) -> None:
     """What is kept is what was read: mending begins from it, and taking it back too."""
     cache = tmp_path / "cache"
     plain = imported(folder, cache=cache)
@@ -264,17 +262,17 @@ def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_ca
 
 
 @pytest.mark.parametrize("name", ["item/ruby.png", "a[1].png", "what?.png", "50*.png", "one;two.png"])
-def test_names_stand_for_themselves_alone(name: str) -> None:
+def test_as_patterns_match_only_the_names(name: str) -> None:
     matches = exclusion_filter(f"other.png;{as_patterns([name])}")
     assert matches(name) and matches("other.png")
     assert not matches(name.replace("1", "2") + "x") and not matches("500.png") and not matches("what!.png")
 
 
-def test_a_name_typed_on_macos_is_left_out() -> None:
+def test_name_typed_on_macos_is_excluded() -> None:
     assert exclusion_filter("e\u0301pe\u0301es/*")("\u00e9p\u00e9es/1.png")
 
 
-def test_enlarged_sprites_come_back(tmp_path: Path) -> None:
+def test_upscaling_is_undone(tmp_path: Path) -> None:
     small = [sprite(seed, 8) for seed in range(3)]
     for number, rgba in enumerate(small):
         write(tmp_path / f"{number}.png", rgba.repeat(4, 0).repeat(4, 1))

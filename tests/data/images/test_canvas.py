@@ -45,7 +45,7 @@ def test_proposed_size(sizes: dict[tuple[int, int], int], expected: int) -> None
 @given(
     st.dictionaries(st.tuples(st.integers(1, 256), st.integers(1, 256)), st.integers(1, 1000), min_size=1, max_size=8)
 )
-def test_the_proposed_size_is_common_and_holds_most(sizes: dict[tuple[int, int], int]) -> None:
+def test_proposed_size_is_common_and_fits_most(sizes: dict[tuple[int, int], int]) -> None:
     canvas = propose_canvas_size(sizes)
     held = sum(count for size, count in sizes.items() if max(size) <= canvas)
     assert canvas in COMMON_SIZES and held >= 0.9 * 0.75 * sum(sizes.values())
@@ -78,12 +78,12 @@ def test_centred_by_whole_pixels(width: int, height: int) -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(0, 5), st.integers(0, 5))
-def test_whole_enlargements_are_found_wherever_they_lie(seed: int, scale: int, left: int, top: int) -> None:
+def test_upscaling_is_detected_at_any_offset(seed: int, scale: int, left: int, top: int) -> None:
     large = sprite(seed, 12).repeat(scale, 0).repeat(scale, 1)
     assert upscaling_factor(np.pad(large, ((top, 0), (left, 0), (0, 0)))) == scale
 
 
-def test_no_evidence_no_scale() -> None:
+def test_no_upscaling_without_evidence() -> None:
     clear, plain = np.zeros((32, 32, 4), np.uint8), np.full((32, 32, 4), 255, np.uint8)
     stray = sprite(1, 16).repeat(2, 0).repeat(2, 1)
     square, two_squares = clear.copy(), clear.copy()

@@ -89,7 +89,7 @@ def test_slow_formats_have_a_lower_pixel_limit(kind: str) -> None:
     assert refused.group == "refused" and "at most 1,048,576 pixels" in refused.reason
 
 
-def test_pixmaps_keep_their_clear_pixels() -> None:
+def test_pixmaps_keep_transparent_pixels() -> None:
     assert np.array_equal(decode(xpm(sprite(3)), ".xpm").rgba, sprite(3))
 
 
@@ -108,7 +108,7 @@ def test_read_by_content_not_by_name() -> None:
     assert not decode(saved("PNG"), ".sprite").remarks  # a name that promises nothing
 
 
-def test_tga_alpha_that_means_nothing() -> None:
+def test_undefined_tga_alpha_is_opaque() -> None:
     assert decode(tga(1, 1, bytes([3, 2, 1, 128])), ".tga").rgba.tolist() == [[[1, 2, 3, 128]]]
     for bits, alpha in ((0, 255), (8, 0)):
         decoded = decode(tga(2, 2, bytes([3, 2, 1, 0]) * 4, alpha_bits=bits), ".tga")
@@ -152,7 +152,7 @@ REFUSED = {  # contents, suffix, group and words
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_lies_or_is_too_large_is_refused_with_a_reason(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_or_too_large_files_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, suffix, group, words = REFUSED[name]
     if group == "refused":
         monkeypatch.setattr(Image, "open", None)  # nothing is decoded: whoever calls it fails the test
@@ -200,7 +200,7 @@ def test_large_file_is_not_read(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_pipe_that_took_the_place_of_a_file(tmp_path: Path) -> None:
+def test_pipe_instead_of_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(UnreadableFile, match="not a file"):
         read_bytes(found(tmp_path / "pipe.png"))
@@ -300,7 +300,7 @@ def _greys(values: np.ndarray[tuple[int, int], np.dtype[np.generic]]) -> list[in
     ("orientation", "expected"),
     [*enumerate(("abcdef", "cbafed", "fedcba", "defabc", "adbecf", "daebfc", "fcebda", "cfbead"), 1)],
 )
-def test_all_eight_turns(orientation: int, expected: str) -> None:
+def test_all_eight_exif_orientations(orientation: int, expected: str) -> None:
     letters = Image.fromarray(np.array([[ord(letter) for letter in row] for row in ("abc", "def")], np.uint8))
     exif = Image.Exif()
     exif[ORIENTATION] = orientation

@@ -55,7 +55,7 @@ def blended(below: Pixels, above: Pixels) -> Pixels:
         ("WEBP", {"quality": 60}),
     ],
 )
-def test_frames_are_those_that_pillow_shows(kind: str, options: dict[str, Any]) -> None:
+def test_frames_equal_pillows(kind: str, options: dict[str, Any]) -> None:
     data = by_pillow(NOISE, kind, **options)
     pictures, remarks = read(data, f".{kind.lower()}")
     assert same(pictures, seen_by_pillow(data))
@@ -75,7 +75,7 @@ def test_small_gif_frames_with_each_disposal(disposal: int) -> None:
     assert same(read(data, ".gif")[0], seen_by_pillow(data))
 
 
-def test_gif_disposals_that_pillow_takes_otherwise_than_viewers() -> None:
+def test_gif_disposals_that_pillow_gets_wrong() -> None:
     first, second, third = numbers(0, 6, 6), numbers(1, 3, 3), numbers(2, 2, 2)
     data = gif(6, 6, [Drawn(first), Drawn(second, 1, 1, disposal=2), Drawn(third, 4, 4), Drawn(third, 0, 4)])
     shown = np.stack([in_colour(first)] * 4)
@@ -139,21 +139,21 @@ def test_palette_apng_keeps_the_alpha_of_its_colours() -> None:
     assert same(pictures, list(shown))
 
 
-def test_default_picture_that_is_no_frame() -> None:
+def test_default_image_is_not_a_frame() -> None:
     data = apng(6, 6, [Drawn(noise(seed, 6, 6)) for seed in (1, 2)], default=noise(9, 6, 6))
     pictures, _ = read(data)
     assert same(pictures, [noise(1, 6, 6), blended(noise(1, 6, 6), noise(2, 6, 6))])
     assert np.array_equal(decode(data, ".png").rgba, noise(9, 6, 6))
 
 
-def test_half_transparent_webp_frames_are_as_good_as_those_of_its_library() -> None:
+def test_semi_transparent_webp_frames_equal_libwebps() -> None:
     data = by_pillow([noise(seed, 10, 12, soft=True) for seed in range(4)], "WEBP", lossless=True, exact=True)
     pictures = np.stack([picture.rgba for picture in read(data, ".webp")[0]])
     assert np.abs(pictures.astype(int) - np.stack(seen_by_pillow(data))).max() <= 2
 
 
 @pytest.mark.parametrize("changed", [0, 1, 7, 8])
-def test_near_repeats_are_left_out(changed: int) -> None:
+def test_nearly_repeated_frames_are_skipped(changed: int) -> None:
     pixels = np.full((30, 20), 3, np.uint8)
     pixels[5:25] = 0  # 400 visible pixels
     other = pixels.copy()
@@ -164,7 +164,7 @@ def test_near_repeats_are_left_out(changed: int) -> None:
     assert remarks[-1].reason == f"an animation of 2 frames: {kept}"
 
 
-def test_a_slow_change_is_not_lost_and_there_and_back_comes_once() -> None:
+def test_slow_changes_are_kept_and_exact_repeats_skipped() -> None:
     steps = [np.zeros((10, 10), np.uint8) for _ in range(7)]
     for number, step in enumerate(steps):
         step.flat[:number] = 1  # one pixel more each time: a hundredth
@@ -280,7 +280,7 @@ def test_a_damaged_frame_ends_the_animation(suffix: str) -> None:
     assert "3 different frames were read from the first 3, the rest is " in remarks[-1].reason
 
 
-def test_frames_that_lie() -> None:
+def test_inconsistent_frame_headers() -> None:
     drawn = [Drawn(noise(0, 6, 6)), Drawn(noise(1, 4, 4)), Drawn(noise(2, 4, 4))]
     outside = apng(6, 6, [*drawn[:2], Drawn(noise(2, 4, 4), 3, 3)])
     assert "the rest is damaged: a frame lies outside the picture" in read(outside)[1][-1].reason

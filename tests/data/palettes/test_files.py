@@ -109,12 +109,12 @@ STRIP = np.array([[WARM[0], WARM[1], WARM[0], (9, 9, 9, 0)]], np.uint8)
         ("warm.act", ACT + b"\0\2\xff\xff"),
     ],
 )
-def test_what_other_programs_write(tmp_path: Path, name: str, data: bytes) -> None:
+def test_files_of_other_programs(tmp_path: Path, name: str, data: bytes) -> None:
     found = loaded(tmp_path, data, name)
     assert found.colours.tolist() == WARM.tolist() and found.name == "warm"
 
 
-def test_colours_that_can_be_seen_through_and_whole_tables(tmp_path: Path) -> None:
+def test_transparent_colours_and_full_tables(tmp_path: Path) -> None:
     assert loaded(tmp_path, b"JASC-PAL\n0100\n1\n1 2 3 4", "a.pal").colours.tolist() == [[1, 2, 3, 4]]
     assert loaded(tmp_path, b"01020304", "a.hex").colours.tolist() == [[1, 2, 3, 4]]
     clear = loaded(tmp_path, ACT + b"\0\2\0\1", "a.act")
@@ -144,7 +144,7 @@ def test_alpha_comes_first_in_paint_net_files(tmp_path: Path, name: str, lines: 
     assert found.name == ("Warm" if "Name" in lines else "a")
 
 
-def test_what_is_written(tmp_path: Path) -> None:
+def test_written_files(tmp_path: Path) -> None:
     def saved(suffix: str) -> bytes:
         return save_palette(tmp_path / f"new{suffix}", Palette(WARM, "Warm Evening")).read_bytes()
 
@@ -202,11 +202,11 @@ def test_what_is_written(tmp_path: Path) -> None:
         ("a.hex", b"010203\n" * 150_000, "a.hex: larger than 1 MB"),
     ],
 )
-def test_lies(tmp_path: Path, name: str, data: bytes, said: str) -> None:
+def test_damaged_palettes_name_the_line(tmp_path: Path, name: str, data: bytes, said: str) -> None:
     assert f"Can't read {said}" in fault(tmp_path, data, name)
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_missing_files_and_folders(tmp_path: Path) -> None:
     for name, words in (("gone.gpl", "does not exist"), ("", "is a folder")):
         with pytest.raises(BadInputError, match=words):
             load_palette(tmp_path / name)
@@ -216,7 +216,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             load_palette(tmp_path / "pipe.gpl")
 
 
-def test_saving_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_saving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.exe", "a"):
         with pytest.raises(UsageError, match=r"Can't save a palette as .*\.gpl, \.hex, \.pal"):
             save_palette(tmp_path / name, Palette(WARM))

@@ -25,7 +25,7 @@ def _noise(size: int) -> Rgba:
     return np.random.default_rng(0).integers(0, 256, (1, GRID_SIDE * size, GRID_SIDE * size, 4), np.uint8)
 
 
-def test_every_choice_of_corners_is_there_once_and_they_meet_as_they_lie() -> None:
+def test_every_combination_of_corners_occurs_once() -> None:
     found = corner_kinds()
     assert {tuple(row) for row in found.tolist()} == set(itertools.product((False, True), repeat=4))
     square = found.reshape(GRID_SIDE, GRID_SIDE, 4)
@@ -34,7 +34,7 @@ def test_every_choice_of_corners_is_there_once_and_they_meet_as_they_lie() -> No
 
 
 @pytest.mark.parametrize("size", [5, 8, 16])
-def test_what_lies_beside_a_tile_is_the_same_whichever_comes_there(size: int) -> None:
+def test_borders_match_for_all_neighbours(size: int) -> None:
     picture = _noise(size)
     np.testing.assert_array_equal(join_tiles(split_tiles(picture)), picture)
     tiles, kinds = split_tiles(TileMap.of(size).apply_ties(picture)), corner_kinds()
@@ -51,7 +51,7 @@ def test_what_lies_beside_a_tile_is_the_same_whichever_comes_there(size: int) ->
     assert not corners_match(tiles)
 
 
-def test_shares_follow_the_corners_and_are_the_same_where_pixels_are() -> None:
+def test_shares_follow_the_corners_and_the_ties() -> None:
     drawn = TileMap.of(16)
     square = split_tiles(np.repeat((drawn.share[None, ..., None] * 255).astype(np.uint8), 4, 3))[..., 0]
     at_corners = square[:, [0, 0, -1, -1], [0, -1, 0, -1]]
@@ -60,6 +60,6 @@ def test_shares_follow_the_corners_and_are_the_same_where_pixels_are() -> None:
     assert set(np.unique(drawn.ties)) == set(range(drawn.ties.max() + 1))  # without a gap
 
 
-def test_tiles_that_are_borders_alone_are_none() -> None:
+def test_too_small_tiles_are_refused() -> None:
     with pytest.raises(UsageError, match="too small"):
         TileMap.of(4)

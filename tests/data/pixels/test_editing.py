@@ -32,7 +32,7 @@ def _blocks(size: int, colours: int, seed: int) -> Rgba:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_bucket_fills_what_pillow_fills(seed: int) -> None:
+def test_flood_fill_equals_pillows(seed: int) -> None:
     size = 12 + seed
     rgba = _blocks(size, 3, seed)
     picture = rgba.copy()
@@ -45,7 +45,7 @@ def test_a_bucket_fills_what_pillow_fills(seed: int) -> None:
         np.testing.assert_array_equal(same_colour_mask(rgba, (x, y)), (picture == picture[y, x]).all(-1))
 
 
-def test_a_bucket_finds_its_way_through_a_spiral() -> None:
+def test_flood_fill_follows_a_spiral() -> None:
     size, rgba = 31, np.zeros((31, 31, 4), np.uint8)
     rgba[...] = [9, 9, 9, 255]
     x = y = 0
@@ -63,14 +63,14 @@ def test_a_bucket_finds_its_way_through_a_spiral() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [((1, 1), (1, 1)), ((0, 3), (15, 3)), ((2, 14), (2, 0)), ((0, 0), (15, 15))])
-def test_straight_lines_are_pillows(start: tuple[int, int], end: tuple[int, int]) -> None:
+def test_straight_lines_equal_pillows(start: tuple[int, int], end: tuple[int, int]) -> None:
     picture = Image.new("1", (16, 16))
     ImageDraw.Draw(picture).line([start, end], 1)
     np.testing.assert_array_equal(line_mask(start, end, 16), np.asarray(picture))
 
 
 @pytest.mark.parametrize("end", [(13, 4), (3, 15), (-6, 9), (40, -3)])
-def test_lines_have_no_gaps_and_one_pixel_a_step(end: tuple[int, int]) -> None:
+def test_lines_have_no_gaps(end: tuple[int, int]) -> None:
     found = line_mask((7, 7), end, 64 + 16)
     ys, xs = np.nonzero(found)
     assert found[7, 7] and len(xs) <= max(abs(end[0] - 7), abs(end[1] - 7)) + 1
@@ -81,7 +81,7 @@ def test_lines_have_no_gaps_and_one_pixel_a_step(end: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("brush", [1, 2, 5, 8])
-def test_a_brush_is_a_square_around_its_place(brush: int) -> None:
+def test_brush_is_a_centred_square(brush: int) -> None:
     found = line_mask((8, 8), (8, 8), 20, brush)
     ys, xs = np.nonzero(found)
     assert found.sum() == brush**2 and found[8, 8]
@@ -89,7 +89,7 @@ def test_a_brush_is_a_square_around_its_place(brush: int) -> None:
     assert line_mask((0, 0), (0, 0), 20, brush).sum() == (brush // 2 + 1) ** 2  # beyond the sprite there is nothing
 
 
-def test_a_rectangle_has_both_corners_and_ends_at_the_border() -> None:
+def test_rectangle_includes_corners_and_is_clipped() -> None:
     picture = Image.new("1", (16, 16))
     ImageDraw.Draw(picture).rectangle((3, 5, 9, 12), 1)
     for start, end in (((3, 5), (9, 12)), ((9, 5), (3, 12)), ((9, 12), (3, 5))):
@@ -97,7 +97,7 @@ def test_a_rectangle_has_both_corners_and_ends_at_the_border() -> None:
     assert rectangle_mask((-5, -5), (2, 0), 16).sum() == 3 and rectangle_mask((-5, -5), (-1, 30), 16).sum() == 0
 
 
-def test_steps_are_undone_and_done_again() -> None:
+def test_undo_and_redo() -> None:
     first = EditedSprite.of(SPRITE)
     history = EditHistory(SavedEdit(first, "gem"))
     hidden = first.with_keep(rectangle_mask((0, 0), (7, 7), 16), stays=False)
@@ -124,7 +124,7 @@ def test_steps_are_undone_and_done_again() -> None:
     assert undone == 100
 
 
-def test_another_sprite_is_a_step_and_the_one_before_comes_back_as_it_was_edited() -> None:
+def test_switching_sprites_can_be_undone() -> None:
     history = EditHistory(SavedEdit(EditedSprite.of(SPRITE), "gem", "item/gem"))
     history.push(EditedSprite.of(SPRITE).with_keep(rectangle_mask((0, 0), (7, 7), 16), stays=False))
     edited, other = history.now, SavedEdit(EditedSprite.of(make_sprites(1, size=8).rgba[0]), "sword")
@@ -136,7 +136,7 @@ def test_another_sprite_is_a_step_and_the_one_before_comes_back_as_it_was_edited
     assert history.now is other
 
 
-def test_an_edit_is_kept_and_what_is_damaged_is_said() -> None:
+def test_edit_survives_json_and_damage_is_reported() -> None:
     edit = EditedSprite.of(SPRITE).with_keep(_blocks(16, 2, 0)[..., 3] > 0, stays=False)
     kept = SavedEdit.from_json(SavedEdit(edit, "gem “1”", "item/gem").to_json())
     assert kept.edit.equals(edit) and (kept.name, kept.class_name) == ("gem “1”", "item/gem")

@@ -27,14 +27,14 @@ def described(folder: Path, rgba: Pixels, *, width: int = 16, height: int = 8, f
 
 
 @pytest.mark.parametrize("factor", [2, 3])
-def test_a_sheet_that_was_enlarged_after_its_export(tmp_path: Path, factor: int) -> None:
+def test_sheet_upscaled_after_export(tmp_path: Path, factor: int) -> None:
     described(tmp_path / "set", SHEET.repeat(factor, 0).repeat(factor, 1))
     event = imported(tmp_path / "set", shrink=factor)
     assert (event.sprites.rgba == [sprite(0), sprite(1)]).all()
     assert f"scaled by {factor}" in notes(event, "description")["s.png"]
 
 
-def test_a_sheet_that_was_shrunk_after_its_export(tmp_path: Path) -> None:
+def test_sheet_downscaled_after_export(tmp_path: Path) -> None:
     described(tmp_path / "set", SHEET[::2, ::2])
     event = imported(tmp_path / "set", size=4)
     assert (event.sprites.rgba == [sprite(0)[::2, ::2], sprite(1)[::2, ::2]]).all()
@@ -63,7 +63,7 @@ def test_a_described_size_that_contradicts_the_frames_is_ignored(tmp_path: Path)
     assert (event.sprites.rgba == [sprite(0), sprite(1)]).all() and not notes(event, "description")
 
 
-def test_frames_that_share_a_cell_count_once(tmp_path: Path) -> None:
+def test_frames_sharing_a_cell_count_once(tmp_path: Path) -> None:
     frames = [frame(f"f {number}", 8 * (number % 2), 0, 8, 8) for number in range(20)]
     write_sheet(tmp_path / "set" / "s.png", SHEET, frames)
     event = imported(tmp_path / "set")
@@ -113,7 +113,7 @@ def test_the_ground_of_an_opaque_tileset_covers_the_described_tile(tmp_path: Pat
     assert len(imported(tmp_path, sheets="grid", tile=16).sprites) == 16
 
 
-def test_extruded_edges_are_no_undescribed_sprites(tmp_path: Path) -> None:
+def test_extruded_edges_are_not_reported(tmp_path: Path) -> None:
     extruded = np.pad(sprite(0)[1:-1, 1:-1], ((2, 2), (2, 2), (0, 0)), mode="edge")
     sheet = np.concatenate([extruded, extruded[::-1]], axis=1)
     write_sheet(tmp_path / "s.png", sheet, [frame("a", 2, 2, 6, 6), frame("b", 12, 2, 6, 6)])

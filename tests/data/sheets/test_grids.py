@@ -54,7 +54,7 @@ def proposed(rgba: Pixels, least_confidence: float = 0) -> SheetGrid | None:
     return grid and replace(grid, confidence=1.0)
 
 
-def test_grids_of_sheets_that_were_put_together() -> None:
+def test_grids_of_composed_sheets() -> None:
     rng = np.random.default_rng(5)
     cases = list(product(SIZES, PLACES))
     wrong = []
@@ -109,7 +109,7 @@ def scattered(seed: int, height: int, width: int, background: tuple[int, ...]) -
         SheetGrid(65, 8),
     ],
 )
-def test_cells_are_those_of_a_search_one_by_one(grid: SheetGrid, background: tuple[int, ...]) -> None:
+def test_cells_equal_a_slow_search(grid: SheetGrid, background: tuple[int, ...]) -> None:
     rgba = scattered(grid.tile_width, 48, 64, background)
     tops = range(grid.top, 48 - grid.tile_height + 1, grid.tile_height + grid.spacing)
     lefts = range(grid.left, 64 - grid.tile_width + 1, grid.tile_width + grid.spacing)
@@ -123,7 +123,7 @@ def test_cells_are_those_of_a_search_one_by_one(grid: SheetGrid, background: tup
     assert cells.sprites == sum(map(sum, expected)) and cells.empty == len(tops) * len(lefts) - cells.sprites
 
 
-def test_filled_cells_are_what_is_cut() -> None:
+def test_filled_cells_are_sliced() -> None:
     options = ImportOptions(sheets="grid", tile=9, tile_height=7, margin=2, spacing=1)
     rgba = scattered(3, 60, 80, (0, 0, 0, 0))
     cells = find_cells(grid_from_options(options), SummedAreaTable.of(rgba))

@@ -38,7 +38,7 @@ def test_another_tile_size_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tile", [16, 0])
-def test_a_strip_with_a_rest_says_which_sizes_are_whole(tmp_path: Path, tile: int) -> None:
+def test_strip_with_a_rest_names_whole_sizes(tmp_path: Path, tile: int) -> None:
     strip = np.concatenate([sprite(number, 16) for number in range(5)] + [np.full((16, 6, 4), 255, np.uint8)], axis=1)
     said = left_over(tmp_path, strip, tile=tile)
     assert said == "6 px at the right left over: 5 columns end at 80 px, 6 at 96 px"

@@ -85,7 +85,7 @@ def test_all_strips_and_sheets_are_recognised_with_their_cells(nfc: dict[str, Co
     assert exact >= 40  # a page that is higher than the frames leaves open how high their cells are
 
 
-def test_a_whole_sprite_is_never_cut(nfc: dict[str, Composed], both: Both) -> None:
+def test_single_sprite_is_never_sliced(nfc: dict[str, Composed], both: Both) -> None:
     uncut, cut = both
     whole = {one.name for one in nfc.values() if not one.grid}
     names = {*cut.sprites.names, *(item.name for item in cut.quarantine)}
@@ -104,7 +104,7 @@ def test_the_canvas_comes_from_the_cells(nfc: dict[str, Composed], both: Both) -
     assert kept + left_out == sum(one.frames for one in nfc.values() if one.grid)  # no empty cell
 
 
-def test_what_is_recognised_is_said_with_its_flag(nfc: dict[str, Composed], both: Both) -> None:
+def test_detected_sheets_are_reported_with_a_flag(nfc: dict[str, Composed], both: Both) -> None:
     uncut, _ = both
     said = {**notes(uncut, "looks like a sheet"), **reasons(uncut, "looks like a sheet")}
     duplicates = reasons(uncut, "duplicate").keys()
@@ -115,12 +115,12 @@ def test_what_is_recognised_is_said_with_its_flag(nfc: dict[str, Composed], both
         assert kept["looks like a sheet"].fixes[0].changes == changes
 
 
-def test_whole_sprites_are_no_sheets(sprites: list[Pixels]) -> None:
+def test_single_sprites_are_not_sheets(sprites: list[Pixels]) -> None:
     seen = {number: sheet_candidates(rgba) for number, rgba in enumerate(sprites[::4])}
     assert len(seen) == 840 and not vote_on_sheets(seen)
 
 
-def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixels]) -> None:
+def test_double_sprites_are_sheets_only_by_vote(sprites: list[Pixels]) -> None:
     boot = celled(trimmed(sprites[1440]), 16, 18)
     two = np.concatenate([boot, boot], axis=1)
     assert not vote_on_sheets({0: sheet_candidates(two)})
@@ -135,7 +135,7 @@ def test_only_clear_borders_prove_a_cut_off_tile() -> None:
         assert not vote_on_sheets({0: (weaker,)})
 
 
-def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
+def test_vote_decides_between_equally_likely_grids() -> None:
     unclear = (SheetCandidate(SheetGrid(24, 16), 8, 4.0, 12.0), SheetCandidate(SheetGrid(12, 16), 16, 3.0, 12.0))
     assert vote_on_sheets({0: unclear})[0].grid.tile_width == 24
     others = {number: (SheetCandidate(SheetGrid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
@@ -143,13 +143,13 @@ def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
     assert 0 not in vote_on_sheets({0: (SheetCandidate(SheetGrid(12, 16), 16, -9.0, 12.0),), **others})
 
 
-def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) -> None:
+def test_upscaled_strips_are_sliced_at_whole_blocks(sprites: list[Pixels]) -> None:
     small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), SheetGrid(24, 24), 8)
     (grid,) = (one.grid for one in vote_on_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
     assert replace(grid, confidence=1.0) == SheetGrid(72, 72)
 
 
-def test_pictures_that_are_full_of_colours_or_too_plain_are_no_sheets() -> None:
+def test_noisy_or_plain_pictures_are_not_sheets() -> None:
     for seed in range(30):
         height = 12 + seed
         assert not vote_on_sheets({0: sheet_candidates(sprite(seed, height * (2 + seed % 5), height))})
@@ -158,7 +158,7 @@ def test_pictures_that_are_full_of_colours_or_too_plain_are_no_sheets() -> None:
             assert not vote_on_sheets({0: sheet_candidates(rgba)})
 
 
-def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:
+def test_sheets_named_by_the_user_need_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:
     pair = laid([sprites[700], sprites[701]], SheetGrid(*sprites[700].shape[1::-1]), 2)
     write(tmp_path / "pair.png", pair)
     write_many(tmp_path, 4, 16)

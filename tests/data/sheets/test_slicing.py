@@ -41,7 +41,7 @@ def flood_filled(filled: NDArray[np.bool_], gap: int) -> set[frozenset[tuple[int
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 3])
 @pytest.mark.parametrize("share", [0.03, 0.1, 0.3])
-def test_packed_parts_are_those_of_a_flood_fill(share: float, gap: int) -> None:
+def test_packed_components_equal_a_flood_fill(share: float, gap: int) -> None:
     rng = np.random.default_rng(int(100 * share) + gap)
     seeds = rng.random((24, 30)) < share / 6
     filled = np.pad(seeds, 1).repeat(3, axis=0).repeat(2, axis=1)  # blobs of six pixels: none is a spark
@@ -54,7 +54,7 @@ def test_packed_parts_are_those_of_a_flood_fill(share: float, gap: int) -> None:
     assert found == flood_filled(filled, gap)
 
 
-def test_a_spiral_is_one_part() -> None:
+def test_spiral_is_one_component() -> None:
     rgba = np.zeros((33, 33, 4), np.uint8)
     for near in range(
         0, 16, 2
@@ -119,7 +119,7 @@ def test_a_sheet_is_found_by_the_name_that_its_import_gives_it_and_cut_by_the_gr
     assert imported(folder, sheets="grid").sprites.fingerprint == cut.fingerprint
 
 
-def test_what_can_not_be_cut_says_why(tmp_path: Path) -> None:
+def test_unsliceable_sheets_say_why(tmp_path: Path) -> None:
     frames = [frame("a", 0, 0, 16, 8), frame("b", 16, 0, 16, 8)]
     write_sheet(tmp_path / "gems.png", np.tile(sprite(0), (1, 4, 1)), frames)
     (tmp_path / "broken.png").write_bytes(png_of(sprite(1))[:60])
@@ -132,7 +132,7 @@ def test_what_can_not_be_cut_says_why(tmp_path: Path) -> None:
             looked_at(tmp_path, name)
 
 
-def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
+def test_given_grid_and_a_class_per_row(tmp_path: Path) -> None:
     rgba = np.concatenate([np.concatenate([sprite(n + 3 * row, 8, 12) for n in range(3)], 1) for row in range(2)])
     archive = zipped(tmp_path / "set.zip", {"s.png": png_of(np.pad(rgba, ((2, 0), (2, 0), (0, 0))))})
     event = imported(archive, sheets="grid", tile=8, tile_height=12, margin=2, sheet_classes="row", size=16)
@@ -164,7 +164,7 @@ def test_packed_sprites_are_cut_as_their_boxes_are_drawn(tmp_path: Path) -> None
     assert imported(tmp_path, sheets="packed", gap=16).sprites.names == ("s.png",)
 
 
-def test_what_is_described_or_fits_the_canvas_stays_whole(tmp_path: Path) -> None:
+def test_described_or_small_pictures_stay_whole(tmp_path: Path) -> None:
     write_sheet(
         tmp_path / "set" / "gems.png",
         np.tile(sprite(0), (1, 2, 1)),
@@ -209,7 +209,7 @@ def test_too_many_sprites_are_refused(tmp_path: Path) -> None:
         run_to_end(find_packed(SheetPreview("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
 
 
-def test_a_cut_sheet_is_noted_also_when_none_of_it_is_kept(tmp_path: Path) -> None:
+def test_sliced_sheet_is_noted_without_kept_sprites(tmp_path: Path) -> None:
     sheet = np.concatenate([sprite(n, 16) for n in range(4)], axis=1)
     write(tmp_path / "a.png", sheet)
     write(tmp_path / "b.png", sheet)

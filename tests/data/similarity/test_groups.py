@@ -42,7 +42,7 @@ def _found(sprites: Sprites) -> list[list[int]]:
     return [group for group in members if len(group) > 1]
 
 
-def test_drawings_of_their_own_stand_alone() -> None:
+def test_unrelated_drawings_stay_separate() -> None:
     assert _found(_sprites(_drawings(80))) == []
     assert _found(make_sprites(12)) == []
     noise = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 4), dtype=np.uint8)
@@ -50,7 +50,7 @@ def test_drawings_of_their_own_stand_alone() -> None:
     assert _found(_sprites(noise)) == []
 
 
-def test_mirror_images_recolours_moved_and_retouched_ones_belong_together() -> None:
+def test_mirrored_recoloured_moved_and_retouched_copies_are_grouped() -> None:
     art = _drawings(60)
     mirrored, moved = art[3][:, ::-1], np.roll(art[4], (2, -1), (0, 1))
     recoloured = np.where(art[5][..., 3:] > 0, art[5] ^ np.array([255, 80, 130, 0], np.uint8), art[5])
@@ -61,13 +61,13 @@ def test_mirror_images_recolours_moved_and_retouched_ones_belong_together() -> N
     assert _found(_sprites(np.concatenate([art, added]))) == [[3, 60], [4, 61], [5, 62], [6, 63], [7, 64]]
 
 
-def test_frames_of_a_file_stay_together_and_take_their_twins_along() -> None:
+def test_frames_of_a_file_are_grouped_with_their_near_duplicates() -> None:
     art = np.concatenate([_drawings(90), _drawings(90)[:3, :, ::-1]])
     numbers = [0, 0, 0, *range(3, 93)]
     assert _found(_sprites(art, numbers)) == [[0, 1, 2, 90, 91, 92]]
 
 
-def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs_and_an_animation_never_is() -> None:
+def test_dominating_sheet_is_split_into_runs() -> None:
     first, labels = np.array([0] * 44 + list(range(44, 100))), np.zeros(100, np.int64)
     as_sheet, as_animation = (groups_by_file(first, np.full(100, kind), labels) for kind in (True, False))
     assert np.unique(as_sheet[:44], return_counts=True)[1].tolist() == [8] * 5 + [4]
@@ -79,7 +79,7 @@ def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs_and_an_animation_nev
     assert not len(groups_by_file(many[:0], np.zeros(0, bool), many[:0]))
 
 
-def test_a_chain_of_twins_longer_than_a_tenth_of_its_class_is_cut_where_it_is_weakest() -> None:
+def test_long_chain_is_cut_at_its_weakest_link() -> None:
     chain = [_drawings(1, seed=5)[0]]
     chain[0][3:12, 4:12, 3] = 255
     for step in range(1, 12):  # each differs from the one before it by a pixel, once by two
@@ -91,7 +91,7 @@ def test_a_chain_of_twins_longer_than_a_tenth_of_its_class_is_cut_where_it_is_we
     assert max(map(len, found)) <= 7 and [*range(60, 66)] in found
 
 
-def test_of_very_many_only_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_large_sets_are_grouped_by_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "MOST_COMPARED", 10)
     art = np.concatenate([_drawings(10), _drawings(10)[:, :, ::-1]])
     sprites = _sprites(art, [0, 0, *range(2, 20)])
@@ -102,7 +102,7 @@ def test_of_very_many_only_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     )  # so that its file can be linked to
 
 
-def test_twins_are_looked_for_once(tmp_path: Path) -> None:
+def test_near_duplicates_are_searched_once(tmp_path: Path) -> None:
     recoloured = _drawings(30)[4:5] ^ np.array([255, 80, 130, 0], np.uint8)
     recoloured[recoloured[..., 3] == 0] = 0
     sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1], recoloured]))
@@ -115,7 +115,7 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
     assert again.copies.tolist() == first.copies.tolist() == [[0, 30], [1, 31], [4, 32]]
 
 
-def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path) -> None:
+def test_damaged_cache_of_pairs_is_rebuilt(tmp_path: Path) -> None:
     sprites = _sprites(np.concatenate([_drawings(9), _drawings(9)[:2, :, ::-1]]))
     expected = run_to_end(find_near_duplicates(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
@@ -125,7 +125,7 @@ def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path) -> None:
         assert kept.stat().st_size > len(damage)
 
 
-def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
+def test_pairs_of_other_sprites_are_rejected(tmp_path: Path) -> None:
     sprites, nothing = make_sprites(5), np.zeros((0, 2), np.int64)
     run_to_end(find_near_duplicates(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
@@ -182,7 +182,7 @@ def test_a_stray_pixel_at_the_border_moves_nothing() -> None:
     assert _alike(np.stack([disc, stray])) == {1: (0, False, 1)}
 
 
-def test_of_several_the_first_is_named_and_each_is_said_once() -> None:
+def test_first_matches_are_the_earliest() -> None:
     known = _solid(3)
     sprites = np.concatenate([known, known[1:2], known[1:2, :, ::-1]])
     assert _alike(sprites) == {3: (1, False, 0), 4: (1, True, 0)}
@@ -191,7 +191,7 @@ def test_of_several_the_first_is_named_and_each_is_said_once() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 8, 24, 33])
-def test_every_canvas_is_looked_at(size: int) -> None:
+def test_every_canvas_size_works(size: int) -> None:
     sprites = np.random.default_rng(0).integers(0, 256, (3, size, size, 4), dtype=np.uint8)
     events = list(find_similar(sprites))
     assert events and all(isinstance(event, Progress) for event in events)
@@ -206,7 +206,7 @@ def test_centring_keeps_every_pixel() -> None:
     assert (middle[0, 3:6, 2:6] == one[0, 0:3, 5:9]).all() and (middle > 0).sum() == (one > 0).sum()
 
 
-def test_words() -> None:
+def test_description_of_pairs() -> None:
     similar = SimilarPairs(
         np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([False, True, False]), np.array([2, 0, 0])
     )

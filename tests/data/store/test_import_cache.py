@@ -29,7 +29,7 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_second_time_is_the_same(folder: Path, cache: Path) -> None:
+def test_cached_import_equals_the_first(folder: Path, cache: Path) -> None:
     first = imported(folder, cache=cache)
     (entry,) = cache.iterdir()
     os.utime(entry, (1, 1))
@@ -41,7 +41,7 @@ def test_the_second_time_is_the_same(folder: Path, cache: Path) -> None:
     assert not imported(folder).from_cache
 
 
-def test_what_was_recognised_and_asked_for_is_kept_and_older_entries_are_not_used(
+def test_sheets_are_cached_and_older_entries_ignored(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "strips"

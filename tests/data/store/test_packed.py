@@ -49,7 +49,7 @@ def assert_refused(path: Path, words: str = "damaged") -> None:
         load(path)
 
 
-def test_there_and_back(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sprites_survive_saving(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_module, "_A_LINE", 2)
     extra = {"notes": [["ü", 1]], "empty": [], "nothing": None, "many": [1, 2, 3]}
     plain = dataclasses.replace(sprites, targets=np.zeros((5, 0), np.float32), target_names=())
@@ -91,7 +91,7 @@ def test_large_files_are_mapped(sprites: Sprites, path: Path) -> None:
 
 
 @pytest.mark.usefixtures("large")
-def test_a_large_file_is_kept_twice_without_being_copied(sprites: Sprites, path: Path) -> None:
+def test_large_files_are_hard_linked(sprites: Sprites, path: Path) -> None:
     save(sprites, path, {"some": "thing"})
     mapped, other = load(path), path.with_name("other.safetensors")
     list(link_or_save(mapped, other))
@@ -101,7 +101,7 @@ def test_a_large_file_is_kept_twice_without_being_copied(sprites: Sprites, path:
 
 
 @pytest.mark.usefixtures("large")
-def test_what_can_not_be_linked_is_copied(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_without_hard_links(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(sprites, path, {"some": "thing"})
     mapped, other = load(path), path.with_name("other.safetensors")
     save(sprites.take([0, 1]), path)  # another file by that name: what is mapped is no longer there
@@ -119,7 +119,7 @@ def test_what_can_not_be_linked_is_copied(sprites: Sprites, path: Path, monkeypa
     assert not other.samefile(path) and load(other).fingerprint == moved.fingerprint == sprites.fingerprint
 
 
-def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_and_loading_can_be_cancelled(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.data.sprites._HASHED_BYTES", 1)
     monkeypatch.setattr("studio.data.store.packed._SLICE", 1)
     for slices in (1, 5, 7, 10, 11):
@@ -171,7 +171,7 @@ def test_cut_off_anywhere_and_every_flipped_bit_is_noticed(
         assert (again.fingerprint, again.names) == (sprites.fingerprint, sprites.names)  # a blank that fills up a line
 
 
-def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
+def test_inconsistent_headers(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
@@ -196,7 +196,7 @@ def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
         assert_refused(path)
 
 
-def test_texts_and_labels_that_lie(sprites: Sprites, path: Path) -> None:
+def test_inconsistent_texts_and_labels(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
     arrays = safetensors.numpy.load_file(path)
     lines = arrays["texts"].tobytes().splitlines(keepends=True)
