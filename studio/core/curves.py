@@ -17,7 +17,7 @@ SMOOTHING_STEPS = 50.0  # default smoothing of noisy losses
 
 _LOOK_BACK = 5  # early averages span at most 1 / _LOOK_BACK of the curve
 _BLOCK = 1024  # length of a block in `_recur`
-_MANY = 100  # values; shorter curves are shown whole
+_MANY = 100  # values; shorter curves keep all values
 _EARLY = 0.1  # share of the visible steps that skip_early ignores
 
 _NOTHING = np.zeros(0)
@@ -81,31 +81,31 @@ def decimate(steps: Values, values: Values, low: float, high: float, columns: in
     return steps[indices], values[indices]
 
 
-def steps_range(first: float, last: float, shown: Range) -> Range:
-    """Return the axis range from the first to the last step; return `shown` while it still fits."""
+def steps_range(first: float, last: float, current: Range) -> Range:
+    """Return the axis range from the first to the last step; return `current` while it still fits."""
     span = max(1.0, last - first)
-    if first - 0.05 * span <= shown[0] <= first and last <= shown[1] <= first + 1.1 * span:
-        return shown
+    if first - 0.05 * span <= current[0] <= first and last <= current[1] <= first + 1.1 * span:
+        return current
     return first - 0.01 * span, last + 0.05 * span
 
 
 def values_range(
-    drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, skip_early: bool, skip_outliers: bool
+    curves: Sequence[tuple[Values, Values]], steps: Range, current: Range, *, skip_early: bool, skip_outliers: bool
 ) -> Range:
-    """Return the range of values to show, with a margin; return `shown` while the curves still fit well.
+    """Return the range of values to show, with a margin; return `current` while the curves still fit well.
 
-    drawn: steps and values of each curve. steps: first and last step to show. skip_early: ignore the first tenth of a
+    curves: steps and values of each curve. steps: first and last step to show. skip_early: ignore the first tenth of a
     long curve, because raw losses begin far above the rest. skip_outliers: ignore a few extreme values of a long curve.
     """
     settled = steps[0] + (_EARLY * (steps[1] - steps[0]) if skip_early else 0)
-    found = [_bounds(curve_steps, values, settled, skip_outliers=skip_outliers) for curve_steps, values in drawn]
+    found = [_bounds(curve_steps, values, settled, skip_outliers=skip_outliers) for curve_steps, values in curves]
     bounds = [pair for pair in found if pair is not None]
     if not bounds:
-        return shown
+        return current
     low, high = min(pair[0] for pair in bounds), max(pair[1] for pair in bounds)
     span = high - low if high > low else abs(high) or 1.0
-    if shown[0] <= low and high <= shown[1] and shown[1] - shown[0] <= 1.35 * span:
-        return shown
+    if current[0] <= low and high <= current[1] and current[1] - current[0] <= 1.35 * span:
+        return current
     return low - 0.06 * span, high + 0.08 * span
 
 

@@ -16,56 +16,56 @@ EXCLUDED_BY_NAME = "excluded by name"
 _OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes about pixels: valid for every duplicate
 
 
-def swap_excluded(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
+def swap_excluded(imported: ImportResult, is_excluded: Callable[[str], bool]) -> ImportResult:
     """Replace sprites excluded by name with their first duplicate that is not excluded."""
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
-        return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_out(name) else None
+        return ImportIssue(name, EXCLUDED_BY_NAME, "chosen") if is_excluded(name) else None
 
-    return _with_duplicates(arranged, why_not)
+    return _with_duplicates(imported, why_not)
 
 
-def swap_small_classes(arranged: ImportResult, minimum: int, is_out: Callable[[str], bool]) -> ImportResult:
+def swap_small_classes(imported: ImportResult, minimum: int, is_excluded: Callable[[str], bool]) -> ImportResult:
     """Replace sprites in classes below `minimum` sprites with their first duplicate in a larger class."""
-    classes, labels = arranged.sprites.class_names, arranged.sprites.labels.tolist()
-    pairs = zip(arranged.sprites.names, labels, strict=True)
-    counts = Counter(classes[label] for name, label in pairs if not is_out(name))
+    classes, labels = imported.sprites.class_names, imported.sprites.labels.tolist()
+    pairs = zip(imported.sprites.names, labels, strict=True)
+    counts = Counter(classes[label] for name, label in pairs if not is_excluded(name))
 
     def why_not(name: str, class_name: str) -> ImportIssue | None:
-        if is_out(name) or counts[class_name] < minimum:
+        if is_excluded(name) or counts[class_name] < minimum:
             return ImportIssue(name, small_class_reason(class_name, counts[class_name]), "small class")
         return None
 
-    return _with_duplicates(arranged, why_not)
+    return _with_duplicates(imported, why_not)
 
 
-def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
+def _with_duplicates(imported: ImportResult, why_not: Callable[[str, str], ImportIssue | None]) -> ImportResult:
     """Replace unwanted sprites with their first wanted duplicate.
 
     why_not: takes a sprite's name and class; returns an issue for an unwanted sprite, else None.
     """
-    names, classes = arranged.sprites.names, arranged.sprites.class_names
-    labels = arranged.sprites.labels.tolist()
+    names, classes = imported.sprites.names, imported.sprites.class_names
+    labels = imported.sprites.labels.tolist()
     substitutes: dict[int, Duplicate] = {}
-    left_out: list[ImportIssue] = []
-    for duplicate in arranged.duplicates:
+    excluded: list[ImportIssue] = []
+    for duplicate in imported.duplicates:
         reason = why_not(names[duplicate.first], classes[labels[duplicate.first]])
         if reason and duplicate.first not in substitutes and not why_not(duplicate.item.name, duplicate.class_name):
             substitutes[duplicate.first] = duplicate
-            left_out.append(reason)
+            excluded.append(reason)
     if not substitutes:
-        return arranged
-    quarantine = [*_quarantine(arranged, substitutes), *left_out]
-    notes = _notes(arranged, {names[index]: duplicate for index, duplicate in substitutes.items()})
+        return imported
+    quarantine = [*_quarantine(imported, substitutes), *excluded]
+    notes = _notes(imported, {names[index]: duplicate for index, duplicate in substitutes.items()})
     return dataclasses.replace(
-        arranged,
-        sprites=_exchanged(arranged.sprites, substitutes),
+        imported,
+        sprites=_with_substitutes(imported.sprites, substitutes),
         quarantine=tuple(sorted(quarantine, key=lambda item: item.name)),
         notes=tuple(sorted(notes, key=lambda item: item.name)),
     )
 
 
-def _exchanged(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprites:
+def _with_substitutes(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprites:
     """Return the sprites with the names, classes and numbers of the duplicates. Empty classes are removed."""
     names, labels, targets = list(sprites.names), sprites.labels.copy(), sprites.targets.copy()
     label_of = {name: label for label, name in enumerate(sprites.class_names)}
@@ -82,11 +82,11 @@ def _exchanged(sprites: Sprites, substitutes: Mapping[int, Duplicate]) -> Sprite
     )
 
 
-def _quarantine(arranged: ImportResult, substitutes: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
+def _quarantine(imported: ImportResult, substitutes: Mapping[int, Duplicate]) -> Iterator[ImportIssue]:
     """Yield issues for sprites that stay excluded; they are now duplicates of the substitute."""
-    replaced = [one for one in arranged.duplicates if one.first in substitutes]
+    replaced = [one for one in imported.duplicates if one.first in substitutes]
     duplicates = {(one.item.name, one.item.group): one for one in replaced}
-    for item in arranged.quarantine:
+    for item in imported.quarantine:
         duplicate = duplicates.get((item.name, item.group))
         if duplicate is None:
             yield item
@@ -98,9 +98,9 @@ def _quarantine(arranged: ImportResult, substitutes: Mapping[int, Duplicate]) ->
             yield dataclasses.replace(item, reason=reason)
 
 
-def _notes(arranged: ImportResult, substitutes: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
+def _notes(imported: ImportResult, substitutes: Mapping[str, Duplicate]) -> Iterator[ImportIssue]:
     """Yield the notes about pixels under the duplicate's name; drop notes about an excluded file."""
-    for note in arranged.notes:
+    for note in imported.notes:
         duplicate = substitutes.get(note.name)
         if duplicate is None:
             yield note

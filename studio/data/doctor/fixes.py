@@ -48,22 +48,22 @@ _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
 def apply_fixes(
-    arranged: ImportResult, options: ImportOptions, folder: Path | None
+    imported: ImportResult, options: ImportOptions, folder: Path | None
 ) -> Generator[Event, None, ImportResult]:
     """Apply `options` to an import; yields Progress and returns the changed import, with a reason for each exclusion.
 
-    Returns `arranged` itself if nothing changes. Large sets go to a scratch file in `folder`. Raises BadInputError for
+    Returns `imported` itself if nothing changes. Large sets go to a scratch file in `folder`. Raises BadInputError for
     an unusable palette, and OSError if the disk is full.
     """
-    is_out = exclusion_filter(options.leave_out)
+    is_excluded = exclusion_filter(options.leave_out)
     if options.merge_classes:
-        arranged = _with_merged_classes(arranged)
+        imported = _with_merged_classes(imported)
     if options.leave_out:
-        arranged = swap_excluded(arranged, is_out)
+        imported = swap_excluded(imported, is_excluded)
     if options.class_minimum > 1:
-        arranged = swap_small_classes(arranged, options.class_minimum, is_out)
-    sprites = yield from _repainted(arranged.sprites, options, folder)
-    changed = _count_changed(arranged.sprites.rgba, sprites.rgba)
+        imported = swap_small_classes(imported, options.class_minimum, is_excluded)
+    sprites = yield from _change_pixels(imported.sprites, options, folder)
+    changed = _count_changed(imported.sprites.rgba, sprites.rgba)
     selection = _Selection(sprites)
     selection.exclude_named(options.leave_out)
     if changed.any():
@@ -72,30 +72,30 @@ def apply_fixes(
         yield from selection.exclude_similar()
     selection.exclude_small_classes(options.class_minimum)
     if not changed.any() and not selection.left_out:
-        return arranged
+        return imported
     kept = selection.sprites()
     names, gone = set(kept.names), {item.name for item in selection.left_out}
     # After thresholding, notes about semi-transparent pixels are outdated.
     outdated = "soft alpha" if options.alpha_threshold else ""
-    notes = [item for item in arranged.notes if item.name not in gone and item.group != outdated]
+    notes = [item for item in imported.notes if item.name not in gone and item.group != outdated]
     for index in np.flatnonzero(changed).tolist():
         if sprites.names[index] in names:
             words = formatting.count(int(changed[index]), "pixel")
             notes.append(ImportIssue(sprites.names[index], f"{words} changed", "mended"))
-    quarantine = sorted([*arranged.quarantine, *selection.left_out], key=lambda item: item.name)
-    return dataclasses.replace(arranged, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
+    quarantine = sorted([*imported.quarantine, *selection.left_out], key=lambda item: item.name)
+    return dataclasses.replace(imported, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
 
 
-def _with_merged_classes(arranged: ImportResult) -> ImportResult:
+def _with_merged_classes(imported: ImportResult) -> ImportResult:
     """Return the import with like-named classes merged, in its sprites and its duplicates."""
-    spellings = preferred_spellings(arranged.sprites)
+    spellings = preferred_spellings(imported.sprites)
     if not spellings:
-        return arranged
+        return imported
     duplicates = tuple(
         dataclasses.replace(each, class_name=spellings.get(spelling_key(each.class_name), each.class_name))
-        for each in arranged.duplicates
+        for each in imported.duplicates
     )
-    return dataclasses.replace(arranged, sprites=merge_spellings(arranged.sprites, spellings), duplicates=duplicates)
+    return dataclasses.replace(imported, sprites=merge_spellings(imported.sprites, spellings), duplicates=duplicates)
 
 
 def exclusion_filter(names: str) -> Callable[[str], bool]:
@@ -136,20 +136,20 @@ def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
     return result
 
 
-def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
+def _change_pixels(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
     """Return the sprites with their pixels changed as `options` say."""
     rgba = sprites.rgba
     if options.alpha_threshold:
-        rgba = yield from _changed(rgba, partial(threshold_alpha, threshold=options.alpha_threshold), folder)
+        rgba = yield from _apply(rgba, partial(threshold_alpha, threshold=options.alpha_threshold), folder)
     if options.merge_colours:
         change = yield from near_colour_merger(rgba, options.merge_colours)
-        rgba = yield from _changed(rgba, change, folder)
+        rgba = yield from _apply(rgba, change, folder)
     for change_for in (_reduce_all, _map_all, _reduce_each):
-        rgba = yield from _changed(rgba, change_for(rgba, options), folder)
+        rgba = yield from _apply(rgba, change_for(rgba, options), folder)
     return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
 
 
-def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
+def _apply(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
     """Apply `change` to every sprite; without a change, return `rgba` itself."""
     if change is None:
         return rgba

@@ -111,7 +111,7 @@ def decode(data: bytes, suffix: str) -> Decoded:
     except MemoryError:
         raise UnreadableFile("refused", "too large for the free memory") from None
     except pictures.PILLOW_ERRORS as error:
-        raise UnreadableFile("unreadable", _in_words(error, header.kind, data)) from None
+        raise UnreadableFile("unreadable", _describe_error(error, header.kind, data)) from None
     if words:
         remarks.append(SourceIssue("converted", f"converted {words}"))
     if sizes > 1:
@@ -176,7 +176,7 @@ def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
     return np.ascontiguousarray(rgba)
 
 
-def _in_words(error: Exception, kind: str, data: bytes) -> str:
+def _describe_error(error: Exception, kind: str, data: bytes) -> str:
     text = str(error).lower()
     cut_off = "truncated" in text or isinstance(error, EOFError)
     if kind == "WEBP":

@@ -84,7 +84,7 @@ def read_pictures(data: bytes, suffix: str) -> Iterator[SourceImage | SourceIssu
     else:
         yield from _distinct(_rendered(chain(first, frames), suffix, counts), counts)
         deque(frames, maxlen=0)  # count the remaining frames
-        yield SourceIssue("animation", _in_words(counts))
+        yield SourceIssue("animation", _summary(counts))
 
 
 def _still(data: bytes, suffix: str, frames: Sequence[EncodedFrame], counts: _FrameCounts) -> Decoded:
@@ -185,7 +185,7 @@ def _hardly_differ(one: Rgba, other: Rgba) -> bool:
     return bool(np.count_nonzero(first != second) < SAME_SHARE * np.count_nonzero(first | second))
 
 
-def _in_words(counts: _FrameCounts) -> str:
+def _summary(counts: _FrameCounts) -> str:
     kept = "1 was read" if counts.kept == 1 else f"{counts.kept} different frames were read"
     if counts.kept == counts.found > 1 and not counts.stopped:
         kept = "all were read"

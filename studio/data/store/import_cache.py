@@ -61,30 +61,30 @@ def load_import(entry: Path) -> Generator[int, None, ImportResult | None]:
         quarantine, notes = (tuple(_items_from(extra[key])) for key in ("quarantine", "notes"))
         duplicates = tuple(_duplicates_from(extra["twins"]))
         sheets = tuple(DetectedSheet(str(name), SheetGrid(*grid), int(count)) for name, grid, count in extra["sheets"])
-        arranged = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
+        imported = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
         os.utime(entry)  # marks the entry as used
-    return arranged
+    return imported
 
 
-def save_import(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
+def save_import(entry: Path, imported: ImportResult) -> Generator[int, None, ImportResult]:
     """Save an import and remove old entries beyond the limits. Yields the number of saved sprites. Raises OSError.
 
     Returns the import with many sprites mapped from the file, which frees their memory.
     """
     extra = {
-        "sizes": [[width, height, count] for (width, height), count in arranged.sizes.items()],
-        "quarantine": [_row(item) for item in arranged.quarantine],
-        "notes": [_row(item) for item in arranged.notes],
-        "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in arranged.sheets],
-        "proposed_size": arranged.proposed_size,
-        "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in arranged.duplicates],
+        "sizes": [[width, height, count] for (width, height), count in imported.sizes.items()],
+        "quarantine": [_row(item) for item in imported.quarantine],
+        "notes": [_row(item) for item in imported.notes],
+        "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in imported.sheets],
+        "proposed_size": imported.proposed_size,
+        "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in imported.duplicates],
     }
-    yield from packed.save_in_slices(arranged.sprites, entry, extra)
+    yield from packed.save_in_slices(imported.sprites, entry, extra)
     _evict(entry)
-    return replace(arranged, sprites=packed.map_saved(arranged.sprites, entry))
+    return replace(imported, sprites=packed.map_saved(imported.sprites, entry))
 
 
 def _row(item: ImportIssue) -> list[str]:
