@@ -17,7 +17,7 @@ def made() -> Sprites:
     return Sprites(rgba, np.array([0, 2, 2, 0]), ("a", "none", "b"), ("0", "1", "2", "3"), "set")
 
 
-def test_counts_size_and_taking_some() -> None:
+def test_counts_size_and_take() -> None:
     assert len(made()) == 4 and made().size == 8
     assert made().class_counts().tolist() == [2, 0, 2]
     assert made().take([]).class_counts().tolist() == [0, 0, 0]
@@ -27,7 +27,7 @@ def test_counts_size_and_taking_some() -> None:
     assert dataclasses.replace(made(), groups=np.array([0, 0, 2, 2])).take([1, 3, 2]).groups.tolist() == [0, 2, 2]
 
 
-def test_numbers_go_along_where_there_are_some() -> None:
+def test_targets_are_taken_along() -> None:
     assert made().targets.shape == (4, 0) and made().take([1, 2]).targets.shape == (2, 0)
     targets = np.array([[1], [np.nan], [3], [4]], np.float32)
     told = dataclasses.replace(made(), targets=targets, target_names=("price",))
@@ -36,7 +36,7 @@ def test_numbers_go_along_where_there_are_some() -> None:
         dataclasses.replace(told, target_names=("price", "weight"))
 
 
-def test_the_fingerprint_is_of_what_is_learned() -> None:
+def test_the_fingerprint_covers_the_training_data() -> None:
     sprites, targets = made(), np.array([[1], [np.nan], [3], [4]], np.float32)
     assert sprites.fingerprint == "1de57f61fb56bb4369a2ac2ece0755c7"  # old runs, without numbers, know their data by it
     told = dataclasses.replace(sprites, targets=targets, target_names=("price",))

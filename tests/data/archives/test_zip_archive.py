@@ -79,7 +79,7 @@ def test_archives_among_other_drops(tmp_path: Path) -> None:
     assert imported(one.parent, other.parent).sprites.class_names == ("new/gems", "old/gems")
 
 
-def test_neighbours(tmp_path: Path) -> None:
+def test_siblings_in_an_archive(tmp_path: Path) -> None:
     write(tmp_path / "set" / "a.png", sprite(0))
     (tmp_path / "set" / "a.json").write_text("{}")
     (tmp_path / "secret.json").write_text("{}")
@@ -97,7 +97,7 @@ def test_neighbours(tmp_path: Path) -> None:
     "name", ["../evil.png", "a/../../evil.png", "/etc/evil.png", "C:/evil.png", "c:evil.png", "..\\evil.png",
              "\\\\host\\evil.png", "a/NUL.png", "x" * 5000 + ".png"],
 )  # fmt: skip
-def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+def test_paths_that_leave_the_archive_are_refused(tmp_path: Path, name: str) -> None:
     archive = zipped(tmp_path / "set.zip", {"good.png": GOOD, f"{name}@.png": png_of(sprite(1))})
     replaced(archive, b"NUL.png@", b"N\0L.png@")
     event = imported(archive)
@@ -107,7 +107,7 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> Non
     assert sorted(tmp_path.iterdir()) == [archive]
 
 
-def test_odd_names_are_shown_plainly(tmp_path: Path) -> None:
+def test_unprintable_names_are_escaped(tmp_path: Path) -> None:
     shown_as = {"./dots/./a.png": "dots/a.png", "back\\slash\\b.png": "back/slash/b.png", "\u202e.png": "\\u202e.png"}
     shown_as |= {"con/trol\x1b[31m\n.png": "con/trol\\x1b[31m\\x0a.png"}
     shown_as |= {name: name for name in ("CON.png", "x" * 300 + ".png")}
@@ -124,7 +124,7 @@ def test_names_in_other_encodings(tmp_path: Path) -> None:
     assert imported(archive, cache=tmp_path / "cache").from_cache
 
 
-def test_the_last_of_the_same_name_is_used(tmp_path: Path) -> None:
+def test_the_last_of_several_entries_with_one_name_is_used(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "set.zip", {"a.png": GOOD, "b.png": png_of(sprite(1))})
     replaced(archive, b"b.png", b"a.png")
     event = imported(archive)
@@ -141,7 +141,7 @@ def test_archives_with_nothing_in_them(tmp_path: Path) -> None:
         imported(tmp_path / "set.zip")
 
 
-def test_unusual_but_lawful(tmp_path: Path) -> None:
+def test_unusual_but_valid_archives(tmp_path: Path) -> None:
     whole = zipped(tmp_path / "whole.zip", {"a.png": GOOD, "b.json": b"{}"}).read_bytes()
     program = tmp_path / "program.zip"
     program.write_bytes(b"#!/bin/sh\n" * 9 + whole)  # unpacks itself
@@ -185,7 +185,7 @@ def changed(path: Path, name: bytes, field: tuple[int, str], value: int) -> None
     path.write_bytes(data)
 
 
-def test_members_that_can_not_be_read(tmp_path: Path) -> None:
+def test_unreadable_members_are_left_out(tmp_path: Path) -> None:
     lies = {
         "locked": (FLAGS, 1, "password"), "odd": (METHOD, 9, "compression method"),
         "link": (MODE, stat.S_IFLNK | 0o777, "a link"), "pipe": (MODE, stat.S_IFIFO, "pipe"),
@@ -206,7 +206,7 @@ def test_members_that_can_not_be_read(tmp_path: Path) -> None:
     assert said.keys() == expected.keys() and all(expected[name] in reason for name, reason in said.items()), said
 
 
-def test_archives_that_ask_for_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zipped(tmp_path / "set" / "many.zip", {f"{seed}.png": png_of(sprite(seed)) for seed in range(9)})
     write(tmp_path / "set" / "a.png", sprite(20))
     monkeypatch.setattr(zip_archive, "_MAX_UNPACKED", 4 * len(GOOD))
@@ -219,7 +219,7 @@ def test_archives_that_ask_for_too_much(tmp_path: Path, monkeypatch: pytest.Monk
     assert "larger than" in reasons(imported(tmp_path / "set"), "refused")["many.zip"]
 
 
-def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
+def test_unpacking_stops_at_the_requested_length(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=-15)
     packed = packer.compress(bytes(20 << 20)) + packer.flush()
     stream = io.BytesIO(b"PK\3\4" + bytes(26) + packed)
@@ -230,7 +230,7 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
         unpack_member(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
 
 
-def test_archives_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_not_zip_archives(tmp_path: Path) -> None:
     whole = zipped(tmp_path / "whole.zip", {"a.png": GOOD, "x/b.png": png_of(sprite(1))}).read_bytes()
     split = whole[:-18] + b"\1" + whole[-17:]
     shifted = whole[:-6] + b"\xff\xff\xff\x7f\0\0"
@@ -249,7 +249,7 @@ def test_archives_that_are_none(tmp_path: Path) -> None:
     assert all(content[name][1] in reason for name, reason in reasons(event).items()), reasons(event)
 
 
-def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:
+def test_an_archive_that_is_deleted_or_replaced_during_the_import(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "set.zip", {"a.png": GOOD, "b.png": png_of(sprite(1))})
     *_, file = walk_files(resolve_roots([archive])[0])
     assert isinstance(file, SourceFile)

@@ -130,7 +130,7 @@ def test_every_mode_has_a_formula() -> None:
 
 
 @pytest.mark.parametrize("mode", range(19))
-def test_over_what_is_opaque_it_is_w3c(mode: int) -> None:
+def test_blending_over_opaque_pixels_matches_w3c(mode: int) -> None:
     edges = np.array([0, 1, 63, 64, 127, 128, 254, 255], np.uint8)
     below, source = np.full((2, 20, 20, 4), 255, np.uint8)
     below[..., :3], source[..., :3] = noise(5, 20, 20, 3), noise(6, 20, 20, 3)
@@ -144,7 +144,7 @@ def test_over_what_is_opaque_it_is_w3c(mode: int) -> None:
 
 @pytest.mark.parametrize("mode", range(19))
 @pytest.mark.parametrize("opacity", [255, 128])
-def test_over_what_is_half_transparent(mode: int, opacity: int) -> None:
+def test_blending_over_semi_transparent_pixels(mode: int, opacity: int) -> None:
     below, source = noise(8, 20, 20, 4), noise(9, 20, 20, 4)
     below[..., 3], source[..., 3] = below[..., 3] // 2 + 128, source[..., 3] // 2 + 128
     difference = np.abs(both(mode, below, source, opacity) - expected(as_aseprite, mode, below, source, opacity))
@@ -153,7 +153,7 @@ def test_over_what_is_half_transparent(mode: int, opacity: int) -> None:
 
 
 @pytest.mark.parametrize("mode", range(19))
-def test_over_nothing_all_are_normal_and_what_is_transparent_changes_nothing(mode: int) -> None:
+def test_blending_over_or_with_transparent_pixels(mode: int) -> None:
     below, source = noise(11, 3, 4, 4), noise(10, 3, 4, 4, least=2)
     result = both(mode, np.zeros_like(below), source, 128)
     assert (result[..., :3] == source[..., :3]).all()
@@ -163,7 +163,7 @@ def test_over_nothing_all_are_normal_and_what_is_transparent_changes_nothing(mod
     assert (both(mode, below, source, 255) == below).all()
 
 
-def test_known_numbers() -> None:
+def test_known_results() -> None:
     """Worked out by hand with Aseprite's whole numbers, which round a product and cut a quotient off."""
     below, source = (np.array([[colour]], np.uint8) for colour in ((100, 200, 10, 255), (200, 100, 30, 128)))
     assert both(NORMAL, below, source, 255).tolist() == [[[150, 150, 20, 255]]]
@@ -174,7 +174,7 @@ def test_known_numbers() -> None:
     assert both(MULTIPLY, clear, source, 255).tolist() == [[[155, 111, 19, 153]]]
 
 
-def test_large_pictures_are_drawn_in_bands() -> None:
+def test_large_images_are_drawn_in_bands() -> None:
     below, source = noise(13, 300, 700, 4), noise(14, 300, 700, 4)
     once = both(MULTIPLY, below, source, 255)
     rows = [both(MULTIPLY, below[row : row + 1], source[row : row + 1], 255) for row in range(300)]

@@ -82,7 +82,7 @@ OF_NO_PIXELS = [part(kind, b"\xff" * 9) for kind in (0x2006, 0x2007, 0x2008, 0x2
     ],
     ids=["hidden layers", "a background", "parts of no pixels", "an unknown blend mode", "tiles in another file"],
 )  # fmt: skip
-def test_only_the_first_layer_is_seen(tmp_path: Path, parts: list[bytes], said: list[tuple[str, str]]) -> None:
+def test_invisible_layers_are_not_drawn(tmp_path: Path, parts: list[bytes], said: list[tuple[str, str]]) -> None:
     parts = [*parts, cel(0, filled(RED))]
     assert (drawn(tmp_path, *parts) == RED).all() and remarks(ase(frame(*parts)), tmp_path) == said
 
@@ -106,7 +106,7 @@ def test_indexed(tmp_path: Path, clear: int, names: bool) -> None:
     assert (background[0, 0] == COLOURS[0]).all()  # there the clear index is a colour
 
 
-def test_palettes_of_old(tmp_path: Path) -> None:
+def test_old_palette_chunks(tmp_path: Path) -> None:
     pixels = np.array([[1, 2, 4, 5]], np.uint8)
     packets = [(1, [(63, 0, 32), (1, 2, 3)]), (1, [(10, 20, 30), (40, 50, 60)])]
     six_bits = old_palette(packets, kind=0x0011)
@@ -118,7 +118,7 @@ def test_palettes_of_old(tmp_path: Path) -> None:
     assert (drawn(tmp_path, whole, layer(), cel(0, INDICES), depth=8)[..., 0] == INDICES).all()
 
 
-def test_the_new_palette_outdoes_the_old(tmp_path: Path) -> None:
+def test_the_new_palette_chunk_overrides_the_old(tmp_path: Path) -> None:
     both = [palette(COLOURS), old_palette([(0, [(7, 7, 7)] * 4)])]
     for palettes in (both, both[::-1]):
         assert (drawn(tmp_path, *palettes, layer(), cel(0, INDICES), depth=8) == indexed()).all()
@@ -148,7 +148,7 @@ def test_opacities_multiply(tmp_path: Path, flags: int, share: float) -> None:
     assert np.abs(drawn(tmp_path, *parts, flags=flags)[0, 0] - expected).max() <= 1
 
 
-def test_groups_are_drawn_apart_where_the_file_says_so(tmp_path: Path) -> None:
+def test_groups_blend_if_the_file_says_so(tmp_path: Path) -> None:
     layers = [layer(), layer(kind=1, opacity=128), layer(level=1), layer(level=1)]
     cels = [cel(0, filled(RED)), cel(2, filled(BLUE)), cel(3, filled(GREEN))]
     assert (drawn(tmp_path, *layers, *cels, flags=1) == GREEN).all()
@@ -157,7 +157,7 @@ def test_groups_are_drawn_apart_where_the_file_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("x", "y"), [(-2, -1), (2, 1), (0, 0), (3, -2), (9, 9), (-32768, 0), (0, 32767)])
-def test_cels_beside_the_canvas(tmp_path: Path, x: int, y: int) -> None:
+def test_cels_outside_the_canvas(tmp_path: Path, x: int, y: int) -> None:
     pixels = noise(2, 3, 4, 4, least=1)
     expected = np.zeros((3, 4, 4), np.uint8)
     for row in range(3):
@@ -221,12 +221,12 @@ def test_flips_of_tiles(tmp_path: Path) -> None:
         assert (rgba == (expected[::-1] if y else expected)).all()
 
 
-def test_a_turned_tile_that_is_no_square_keeps_its_place(tmp_path: Path) -> None:
+def test_a_flipped_non_square_tile_keeps_its_position(tmp_path: Path) -> None:
     rgba = drawn(tmp_path, tileset(0, TILES), layer(kind=2), tilemap(0, [[1 | DIAGONAL]]), size=(3, 2))
     assert (rgba[:, :2] == TILES[1][:, :2].transpose(1, 0, 2)).all() and not rgba[:, 2].any()
 
 
-def test_empty_tiles_of_old(tmp_path: Path) -> None:
+def test_empty_tiles_of_beta_versions(tmp_path: Path) -> None:
     cells = tilemap(0, [[0, 0xFFFFFFFF], [2, 1]])
     rgba = drawn(tmp_path, tileset(0, TILES[1:][[0, 1, 0]], flags=2), layer(kind=2), cells, size=(6, 4))
     assert (rgba[:2, :3] == TILES[1]).all() and not rgba[:2, 3:].any() and (rgba[2:, 3:] == TILES[2]).all()
@@ -242,7 +242,7 @@ def test_names_of_frames(tmp_path: Path) -> None:
     assert [picture.part for picture in pictures(ase(frame(run)), tmp_path)] == [""]
 
 
-def test_very_many_frames_are_cut_short(tmp_path: Path) -> None:
+def test_frames_beyond_the_limit_are_left_out(tmp_path: Path) -> None:
     data = ase(frame(layer(), cel(0, filled(RED, 1, 1))), *[frame(link(0, 0))] * 1_200, size=(1, 1))
     assert len(pictures(data, tmp_path)) == 1_000
     assert remarks(data, tmp_path) == [("animation", "holds 1,201 frames: only the first 1,000 were read")]
@@ -288,7 +288,7 @@ def rich(depth: int) -> list[list[bytes]]:
     return [[*first, *cels], second, [link(2, 1)]]
 
 
-def test_cut_off_anywhere(tmp_path: Path) -> None:
+def test_truncated_at_every_offset(tmp_path: Path) -> None:
     frames = [frame(*parts) for parts in rich(8)]
     whole = ase(*frames, depth=8, flags=3)
     assert len(pictures(whole, tmp_path)) == 3
@@ -300,7 +300,7 @@ def test_cut_off_anywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [8, 16, 32])
-def test_parts_cut_short(tmp_path: Path, depth: int) -> None:
+def test_truncated_chunks(tmp_path: Path, depth: int) -> None:
     """Every part in turn loses bytes from its end, with sizes that agree: noticed or harmless, and never an error."""
     first, *later = rich(depth)
     for number, whole in enumerate(first):
@@ -316,7 +316,7 @@ def survives(data: bytes, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 7, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_sizes_of_parts_that_lie(tmp_path: Path, size: int) -> None:
+def test_wrong_chunk_sizes(tmp_path: Path, size: int) -> None:
     for kind in (0x2004, 0x2020):
         lying = struct.pack("<IH", size, kind) + b"\0" * 4
         assert refusal(ase(frame(layer(), lying)), tmp_path).group == "unreadable"
@@ -325,7 +325,7 @@ def test_sizes_of_parts_that_lie(tmp_path: Path, size: int) -> None:
     assert refusal(bytes(whole), tmp_path).group == "unreadable"
 
 
-def test_counts_of_parts_that_lie(tmp_path: Path) -> None:
+def test_wrong_chunk_counts(tmp_path: Path) -> None:
     whole = frame(layer(), cel(0, RED_PIXELS))
     cases = (3, 3, "too early"), (1, 1, "after the last chunk"), (9, 0, "too early"), (0, 2**32 - 1, "200,000")
     for old, new, reason in cases:
@@ -338,7 +338,7 @@ def test_counts_of_parts_that_lie(tmp_path: Path) -> None:
     assert "200,000 chunks" in refusal(ase(frame(*[part(0x2020, b"")] * 200_001)), tmp_path).reason
 
 
-def test_headers_that_lie(tmp_path: Path) -> None:
+def test_wrong_headers(tmp_path: Path) -> None:
     body = frame(layer(), cel(0, RED_PIXELS))
     for size in ((65535, 65535), (4097, 1), (1, 65535)):
         refused = refusal(ase(body, size=size), tmp_path)
@@ -350,7 +350,7 @@ def test_headers_that_lie(tmp_path: Path) -> None:
     assert "palette is missing" in refusal(ase(frame(layer(), cel(0, RED_PIXELS[..., 0])), depth=8), tmp_path).reason
 
 
-def test_other_files_under_that_name(tmp_path: Path) -> None:
+def test_other_formats_with_the_suffix(tmp_path: Path) -> None:
     swatches = b"ASEF\0\1\0\0\0\0\0\1" + b"\0" * 200
     refused = refusal(swatches, tmp_path, "colours.ase")
     assert (refused.group, refused.reason) == ("unsupported", "an Adobe swatch file: it holds colours and no picture")
@@ -416,12 +416,12 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
 
 
 @pytest.mark.parametrize("said", LIES)
-def test_parts_that_lie(tmp_path: Path, said: str) -> None:
+def test_damaged_chunks(tmp_path: Path, said: str) -> None:
     for parts in LIES[said]:
         assert said in refusal(ase(frame(*parts)), tmp_path).reason
 
 
-def test_what_only_looks_like_a_lie(tmp_path: Path) -> None:
+def test_unusual_but_valid_chunks(tmp_path: Path) -> None:
     nested = [layer(kind=1, level=level) for level in range(1_500)]
     assert "too deep" in refusal(ase(frame(*nested), flags=3), tmp_path).reason
     assert (drawn(tmp_path, *nested, layer(level=1_500), cel(1_500, RED_PIXELS)) == RED).all()
@@ -430,7 +430,7 @@ def test_what_only_looks_like_a_lie(tmp_path: Path) -> None:
     assert not drawn(tmp_path, palette(GREY, first=65_535), layer(), cel(0, RED_PIXELS[..., 0]), depth=8).any()
 
 
-def test_links_that_lie(tmp_path: Path) -> None:
+def test_wrong_links(tmp_path: Path) -> None:
     def refused(*frames: bytes) -> str:
         return refusal(ase(*frames), tmp_path).reason
 
@@ -457,7 +457,7 @@ def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
             tracemalloc.stop()
 
 
-def test_too_much_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pixel_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ase_frames, "_MAX_DRAWN", 1 << 18)
     large = cel(0, np.zeros((256, 256, 4), np.uint8))
     assert len(pictures(ase(frame(layer(), large), *[frame(link(0, 0))] * 2, size=(1, 1)), tmp_path)) == 3

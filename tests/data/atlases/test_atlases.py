@@ -45,7 +45,7 @@ def tres(picture: str, region: str, margin: str = "") -> str:
 
 
 @pytest.mark.parametrize(("source", "left", "top"), [({}, 5, 3), ({"x": 9, "y": 1, "w": 6, "h": 10}, 9, 1)])
-def test_a_turned_frame_of_texture_packer(tmp_path: Path, source: dict[str, int], left: int, top: int) -> None:
+def test_a_rotated_texture_packer_frame(tmp_path: Path, source: dict[str, int], left: int, top: int) -> None:
     turned = {**frame("art/tall.png", 3, 5, 6, 10), "rotated": True, "trimmed": bool(source)}
     turned |= {"sourceSize": {"w": 16, "h": 16}, "spriteSourceSize": source} if source else {}
     write_sheet(tmp_path / "set" / "s.png", packed((3, 5, clockwise(TALL)), (20, 0, sprite(2))), [turned])
@@ -117,7 +117,7 @@ def test_premultiplied_libgdx_alpha_is_undone(tmp_path: Path, pma: str, written:
     assert (event.sprites.rgba[1] == sprite(1)).all()
 
 
-def test_a_libgdx_sheet_that_was_enlarged_after_its_export(tmp_path: Path) -> None:
+def test_a_libgdx_sheet_scaled_up_after_the_export(tmp_path: Path) -> None:
     sheet = packed((0, 0, sprite(0)), (8, 0, sprite(1)))
     write(tmp_path / "set" / "s.png", sheet.repeat(2, 0).repeat(2, 1))
     (tmp_path / "set" / "s.atlas").write_text("s.png\nsize: 32, 32\na\nbounds: 0, 0, 8, 8\nb\nbounds: 8, 0, 8, 8\n")
@@ -126,13 +126,13 @@ def test_a_libgdx_sheet_that_was_enlarged_after_its_export(tmp_path: Path) -> No
     assert "scaled by 2" in notes(event, "description")["s.png"]
 
 
-def test_libgdx_names_and_numbers_in_another_notation(tmp_path: Path) -> None:
+def test_libgdx_names_with_an_index_and_numbers_as_decimals(tmp_path: Path) -> None:
     write(tmp_path / "set" / "S.png", packed((0, 0, sprite(0)), (8, 0, sprite(1))))
     (tmp_path / "set" / "s.atlas").write_text("s.PNG\na\nbounds: 0.0, 0, 8.0, 8\nb\nxy: 8, 0\nsize: 8, 8\n")
     assert imported(tmp_path / "set").sprites.names == ("S.png#a", "S.png#b")
 
 
-def test_libgdx_that_lies_and_about_others(tmp_path: Path) -> None:
+def test_damaged_libgdx_files_and_files_of_other_images(tmp_path: Path) -> None:
     regions = "right\nbounds:30,0,8,8\nhuge\nbounds:0,0,{0},8\nwords\nxy: a, b\nslanted\nbounds:0,0,8,8\nrotate:45\n"
     write(tmp_path / "set" / "s.png", packed((0, 0, sprite(0))))
     text = f"s.png\n../../x\nbounds:0,0,8,8\n{regions}b\x07ell\n".format("9" * 40)
@@ -149,7 +149,7 @@ def test_libgdx_that_lies_and_about_others(tmp_path: Path) -> None:
     assert "lists no sprites" in notes(event, "description")["empty.png"]
 
 
-def test_a_large_file_that_only_ends_as_libgdx_does_is_passed_over(tmp_path: Path) -> None:
+def test_a_large_atlas_file_of_another_program_is_ignored(tmp_path: Path) -> None:
     home = tmp_path / "set"
     for number in range(2):
         write(home / f"{number}.png", sprite(number))
@@ -162,7 +162,7 @@ def test_a_large_file_that_only_ends_as_libgdx_does_is_passed_over(tmp_path: Pat
     assert "larger than 8 MB" in notes(event, "description")["1.png"]
 
 
-def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
+def test_several_godot_resources_for_one_image(tmp_path: Path) -> None:
     folder = tmp_path / "set"
     write(folder / "s.png", packed((3, 5, TALL), (20, 0, sprite(2))))
     write(folder / "plain.png", sprite(3))
@@ -227,7 +227,7 @@ THREE = re.sub(r'ExtResource\("(\d)_.*"\)', r"ExtResource( \1 )", re.sub(r'id="(
 
 
 @pytest.mark.parametrize("text", [FRAMES, THREE, FRAMES.replace("\n", "\r\n")], ids=["4", "3", "Windows"])
-def test_godots_sprite_frames_of_two_pictures(text: str, tmp_path: Path) -> None:
+def test_godot_sprite_frames_of_two_images(text: str, tmp_path: Path) -> None:
     folder = tmp_path / "set"
     write(folder / "s.png", packed((3, 5, TALL), (20, 0, sprite(2))))
     write(folder / "other.png", packed((0, 0, sprite(3))))
@@ -258,7 +258,7 @@ def test_too_many_godot_resources(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["s.json", "a.atlas", "b.tres"])
-def test_a_description_without_permission_costs_no_picture(
+def test_an_inaccessible_description_keeps_the_image(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(file: SourceFile, most: int = 0) -> bytes:
@@ -274,7 +274,7 @@ def test_a_description_without_permission_costs_no_picture(
     assert event.sprites.names == ("s.png",) and reasons(event, "no access").keys() == {name}
 
 
-def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trimmed_frames_must_not_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.data.sheets.described._MOST_RESTORED", 1000)
     region = "bounds:0,0,1,1\noffsets:0,0,16,16\n"
     write(tmp_path / "set" / "plain.png", sprite(1))
@@ -285,7 +285,7 @@ def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.
     assert "proportion" in notes(event, "description")["s.png"]
 
 
-def test_a_folder_that_is_read_once_more_is_not_compared_with_itself(tmp_path: Path) -> None:
+def test_cached_sibling_lists_compare_by_identity(tmp_path: Path) -> None:
     class Name(str):
         asked = 0
         __hash__ = str.__hash__

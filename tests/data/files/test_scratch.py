@@ -35,7 +35,7 @@ def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"size": 16}, {"other_sizes": "leave out"}])
-def test_the_disk_gives_the_same_as_the_memory(
+def test_imports_on_disk_and_in_memory_are_equal(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     expected = imported(folder, **options)
@@ -52,7 +52,7 @@ def test_the_disk_gives_the_same_as_the_memory(
 
 
 @pytest.mark.parametrize("in_memory", [1000, 1 << 20])
-def test_a_cache_that_can_not_be_written_is_no_hindrance(
+def test_an_unwritable_cache_does_not_stop_the_import(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
     monkeypatch.setattr(scratch, "MEMORY_LIMIT", in_memory)
@@ -63,9 +63,7 @@ def test_a_cache_that_can_not_be_written_is_no_hindrance(
 
 
 @pytest.mark.usefixtures("small_memory")
-def test_a_full_drive_is_said_whenever_it_happens(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported_at_every_stage(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, left = tempfile.TemporaryFile, 0
 
     def temporary_file(*arguments: Any, **settings: Any) -> Mock:
@@ -96,7 +94,7 @@ def test_a_full_drive_is_said_whenever_it_happens(
 
 
 @pytest.mark.usefixtures("small_memory")
-def test_some_room_is_left_to_others(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_space_is_left_for_other_programs(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "RESERVED_BYTES", 1 << 60)
     alone = write(tmp_path / "alone.png", sprite(0))
     with pytest.raises(BadInputError, match="disk is full"):
@@ -123,7 +121,7 @@ def test_closing_leaves_nothing_on_the_disk(folder: Path, tmp_path: Path, stage:
     assert not [path for path in (tmp_path / "cache").iterdir() if not path.name.startswith("import-")]
 
 
-def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_36_small_computers_hold_less_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for total_bytes, most in ((64 << 30, 256 << 20), (512 << 20, 32 << 20)):
         monkeypatch.setattr(
             limits, "usable_memory", lambda total_bytes=total_bytes: limits.Memory(total_bytes, total_bytes)
@@ -131,7 +129,7 @@ def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.M
         assert scratch.memory_limit() == most
 
 
-def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_buffers_return_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "MEMORY_LIMIT", 50)
     for pieces in ([], [20, 30], [20, 30, 1], [60], [51, 0, 3]):
         there = ScratchBuffer(tmp_path)
@@ -144,7 +142,7 @@ def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("small_memory")
-def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_frees_the_disk_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     handles: list[int] = []
     monkeypatch.setattr(scratch, "_close_in_thread", handles.append)
     there = ScratchBuffer(tmp_path)
@@ -165,7 +163,7 @@ def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("small_memory")
-def test_a_large_choice_of_sprites_is_copied_on_the_disk(folder: Path, tmp_path: Path) -> None:
+def test_copying_many_sprites_uses_a_scratch_file(folder: Path, tmp_path: Path) -> None:
     sprites = imported(folder, cache=tmp_path / "cache").sprites
     few, many = sprites.take([3, 1]), sprites.take(range(len(sprites) - 1, -1, -2))
     assert few.rgba.flags.writeable and not many.rgba.flags.writeable and many.stored is None

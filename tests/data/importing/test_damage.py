@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, abou
 
 
 @pytest.mark.parametrize("kind", SPECIMENS)
-def test_cut_off_anywhere(kind: str, tmp_path: Path) -> None:
+def test_truncated_at_every_offset(kind: str, tmp_path: Path) -> None:
     specimen = SPECIMENS[kind]()
     specimen.write(tmp_path)
     assert specimen.read(tmp_path)
@@ -31,7 +31,7 @@ def test_cut_off_anywhere(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SPECIMENS)
-def test_changed_anyhow(kind: str, tmp_path: Path) -> None:
+def test_random_changes(kind: str, tmp_path: Path) -> None:
     """Some of what tests/fuzz does with thousands of twins."""
     specimen = SPECIMENS[kind]()
     specimen.write(tmp_path)
@@ -50,7 +50,7 @@ def test_changed_anyhow(kind: str, tmp_path: Path) -> None:
     rest=st.binary(max_size=200),
     suffix=st.sampled_from([".png", ".tga", ".jpg", ""]),
 )
-def test_any_bytes_at_all(start: bytes, rest: bytes, suffix: str) -> None:
+def test_random_bytes(start: bytes, rest: bytes, suffix: str) -> None:
     sniff(start + rest, suffix)
     try:
         decode(start + rest, suffix)
@@ -58,7 +58,7 @@ def test_any_bytes_at_all(start: bytes, rest: bytes, suffix: str) -> None:
         check_text(refused.reason)
 
 
-def test_reasons_are_plain() -> None:
+def test_reasons_are_printable_sentences() -> None:
     texts = set()
     for specimen in (make() for make in SPECIMENS.values()):
         data = specimen.files[specimen.target]

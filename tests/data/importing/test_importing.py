@@ -70,7 +70,7 @@ def test_folders_are_classes(
     assert event.sizes == {(8, 8): len(files)} and event.proposed_size == 8 and not event.from_cache
 
 
-def test_the_commonest_size_is_proposed_and_others_are_centred_or_left_out(tmp_path: Path) -> None:
+def test_the_most_common_size_is_proposed(tmp_path: Path) -> None:
     folder = write_many(tmp_path / "set", 10, 16)
     write(folder / "small.png", sprite(20, 9, 13))
     tall = np.zeros((48, 16, 4), np.uint8)
@@ -88,7 +88,7 @@ def test_the_commonest_size_is_proposed_and_others_are_centred_or_left_out(tmp_p
     }
 
 
-def test_a_canvas_of_ones_own(tmp_path: Path) -> None:
+def test_a_given_canvas_size(tmp_path: Path) -> None:
     write(tmp_path / "set" / "a.png", sprite(0, 16))
     assert imported(tmp_path / "set", size=40).sprites.size == 40
     with pytest.raises(BadInputError, match="too large for the canvas of 8 x 8"):
@@ -121,7 +121,7 @@ def test_hidden_colour_is_zeroed_and_soft_alpha_noted(tmp_path: Path) -> None:
     assert notes(event, "soft alpha") == {"a.png": "3 semi-transparent pixels"}
 
 
-def test_pictures_that_are_no_sprites_are_told_by_kind(tmp_path: Path) -> None:
+def test_unsuitable_images_are_grouped_by_reason(tmp_path: Path) -> None:
     folder = write_many(tmp_path / "set", 10, 32)
     big = np.zeros((2048, 2048, 4), np.uint8)
     big[::3, ::5] = 255
@@ -139,7 +139,7 @@ def test_pictures_that_are_no_sprites_are_told_by_kind(tmp_path: Path) -> None:
     assert (1, 1) in event.sizes and event.proposed_size == 32
 
 
-def test_enlarged_sprites_are_noted_and_not_repaired(tmp_path: Path) -> None:
+def test_upscaled_sprites_are_reported_and_kept(tmp_path: Path) -> None:
     large = sprite(0, 16).repeat(2, 0).repeat(2, 1)
     write(tmp_path / "set" / "large.png", large)
     drawing = Image.fromarray(np.ascontiguousarray(sprite(1, 16)[1:-1, 1:-1]))
@@ -151,7 +151,7 @@ def test_enlarged_sprites_are_noted_and_not_repaired(tmp_path: Path) -> None:
     assert (event.sprites.rgba[0, 16:48, 16:48] == large).all()
 
 
-def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_bad_files_are_listed_and_the_others_imported(tmp_path: Path) -> None:
     folder = tmp_path / "set"
     write(folder / "good.png", sprite(0))
     jpeg = io.BytesIO()
@@ -177,7 +177,7 @@ def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert {item.group for item in event.notes} <= set(NOTE_GROUPS)
 
 
-def test_nothing_usable_says_so(tmp_path: Path) -> None:
+def test_an_import_without_usable_files_raises(tmp_path: Path) -> None:
     (tmp_path / "void").mkdir()
     (tmp_path / "void" / "notes.txt").write_text("hello")
     with pytest.raises(BadInputError, match="No images found in 'void'") as nothing:
@@ -200,7 +200,7 @@ def test_nothing_usable_says_so(tmp_path: Path) -> None:
         imported()
 
 
-def test_lopsided_classes_are_told(tmp_path: Path) -> None:
+def test_imbalanced_classes_give_a_notice(tmp_path: Path) -> None:
     write_many(tmp_path / "set" / "many", 100)
     write(tmp_path / "set" / "few" / "x.png", sprite(1000))
     (told,) = (event for event in events_of(tmp_path / "set") if isinstance(event, Notice))
@@ -218,9 +218,7 @@ def test_progress_and_the_result_last(tmp_path: Path) -> None:
     assert [event.done for event in read] == sorted(event.done for event in read)
 
 
-def test_same_files_same_sprites_and_nothing_on_disk_is_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_imports_are_deterministic_and_change_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "set"
 
     def on_disk() -> dict[Path, tuple[int, bytes]]:

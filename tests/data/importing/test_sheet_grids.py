@@ -44,7 +44,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("sheets", ["grid", "as they are", "packed"])
-def test_a_sheet_is_cut_along_its_own_grid_and_all_others_as_before(game: Path, sheets: str) -> None:
+def test_a_sheet_with_its_own_grid(game: Path, sheets: str) -> None:
     before = imported(game, sheets=sheets)
     after = imported(game, sheets=sheets, sheet_grids="spirits.png=12x14; fists.png=24x17")
     cut = notes(after, "cut sheet")
@@ -60,7 +60,7 @@ def test_a_sheet_is_cut_along_its_own_grid_and_all_others_as_before(game: Path, 
     assert after.sprites.origin["options"]["sheet_grids"] == "spirits.png=12x14; fists.png=24x17"
 
 
-def test_a_name_may_stand_for_several_sheets_and_an_unknown_name_is_reported(game: Path) -> None:
+def test_patterns_match_several_sheets_and_unknown_names_are_reported(game: Path) -> None:
     *events, result = events_of(game, sheets="grid", sheet_grids="strip?.png=8x16; spirit.png=12x14")
     told = [event.title for event in events if isinstance(event, Notice)]
     assert "No sheet matches 'spirit.png'." in told and len(told) == 1

@@ -19,7 +19,7 @@ def _enlarged(rgba: Rgba, scale: int) -> Rgba:
     return rgba.repeat(scale, 0).repeat(scale, 1)
 
 
-def test_pictures_are_fitted_by_whole_pixels() -> None:
+def test_images_are_fitted_without_mixing_pixels() -> None:
     rng = np.random.default_rng(0)
     art = np.zeros((SIZE, SIZE, 4), np.uint8)
     art[1:-1, 2:-1] = [*rng.integers(0, 255, (1, 1, 3))[0, 0], 255]
@@ -43,7 +43,7 @@ def test_pictures_are_fitted_by_whole_pixels() -> None:
     assert not fit_to_canvas(np.zeros((20, 20, 4), np.uint8), SIZE).rgba.any()
 
 
-def test_a_mask_is_white_where_pixels_stay(tmp_path: Path) -> None:
+def test_white_mask_pixels_are_kept(tmp_path: Path) -> None:
     picture = np.array(
         [[[255, 255, 255, 255], [255, 255, 255, 0]], [[90, 90, 90, 255], [200, 200, 200, 255]]], np.uint8
     )

@@ -84,7 +84,7 @@ def test_numbers_become_targets(folder: Path) -> None:
         ("a.png,\nb.png,1\nsub/c.png,0.5", ("value",), None),
     ],
 )
-def test_every_usual_way_to_write_a_table(folder: Path, text: str, names: tuple[str, ...], value: float | None) -> None:
+def test_common_table_formats(folder: Path, text: str, names: tuple[str, ...], value: float | None) -> None:
     event = with_labels(folder, text)
     assert event.sprites.target_names == names and numbers(event)["a.png"][0] == value
     assert all(reason.startswith("no row for") for reason in said(event))
@@ -99,7 +99,7 @@ def test_a_column_of_classes_beside_numbers(folder: Path) -> None:
     assert "line 1: column 4 holds texts and is not read: only one is the class" in said(event)
 
 
-def test_each_line_that_lies_is_said_and_the_rest_goes_on(folder: Path) -> None:
+def test_invalid_lines_are_reported_and_skipped(folder: Path) -> None:
     lines = [
         "file,price,rarity", "a.png,1,2", "b.png,1", "b.png,1,2,3", "none.png,1,2", "../a.png,1,2", "/etc/a.png,1,2",
         "C:\\a.png,1,2", "a.png,7,7", ",1,2", "sub/c.png,inf,2", "sub/d.png,cheap,1e31", 'b.png,"1",x"y', "b.png,5,6",
@@ -143,7 +143,7 @@ def test_each_line_that_lies_is_said_and_the_rest_goes_on(folder: Path) -> None:
         (("a.png" + ",1" * (MAX_NUMBERS + 1)).encode(), "too many columns of numbers: 65, at most 64"),
     ],
 )
-def test_a_file_that_is_no_table_is_left_out(folder: Path, data: bytes, reason: str) -> None:
+def test_files_without_a_table_are_left_out(folder: Path, data: bytes, reason: str) -> None:
     event = with_labels(folder, data)
     assert reason in reasons(event)["labels.csv"] and len(event.sprites) == 4 and not said(event)
 
@@ -176,7 +176,7 @@ def test_archives_by_themselves_and_in_folders(tmp_path: Path) -> None:
     assert "not UTF-8" in reasons(imported(bad))["labels.csv"]
 
 
-def test_what_was_not_dropped_does_not_count(folder: Path) -> None:
+def test_rows_for_files_that_were_not_dropped_are_ignored(folder: Path) -> None:
     (folder / "labels.csv").write_text("a.png,1\nb.png,2\n")
     assert imported(folder / "a.png").sprites.target_names == ()
     event = imported(folder / "a.png", folder / "labels.csv")
@@ -189,7 +189,7 @@ def test_what_was_not_dropped_does_not_count(folder: Path) -> None:
         imported(folder / "alone")
 
 
-def test_names_with_accents_and_of_twins(folder: Path) -> None:
+def test_names_with_accents_and_equal_folder_names(folder: Path) -> None:
     write(folder / "e\u0301pe\u0301e.png", sprite(7))
     write(folder / "twin.png", sprite(0))
     event = with_labels(folder, "a.png,1\n\u00e9p\u00e9e.png,2\ntwin.png,3\n")
@@ -203,7 +203,7 @@ def test_idx_files_know_their_own_classes(tmp_path: Path) -> None:
     assert set(classes(event).values()) == {"3", "7"} and [4] in numbers(event).values()
 
 
-def test_it_counts_in_the_cache(folder: Path, tmp_path: Path) -> None:
+def test_a_changed_labels_file_changes_the_cache_entry(folder: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     (folder / "labels.csv").write_text("a.png,1\nb.png,x\n")
     first, again = imported(folder, cache=cache), imported(folder, cache=cache)
@@ -216,7 +216,7 @@ def test_it_counts_in_the_cache(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_very_many_lines_are_read_and_very_many_complaints_are_not_listed() -> None:
+def test_many_lines_are_read_and_the_list_of_problems_is_limited() -> None:
     rows = 100_000
     found = table_of("file,class,x\n" + "".join(f"{n}.png,c{n % 7},{n}\n" for n in range(rows)) + "no\n" * 500)
     assert len(found.rows) == rows and found.rows["70000.png"] == 70_000
@@ -225,12 +225,12 @@ def test_very_many_lines_are_read_and_very_many_complaints_are_not_listed() -> N
     assert len(sentences) == 101 and sentences[-1] == "400 more lines can't be used"
 
 
-def test_texts_that_are_too_long_are_passed_over() -> None:
+def test_too_long_texts_are_skipped() -> None:
     found = table_of(f"a.png,{'x' * 300}\nb.png,sword\n{'y' * 200_000}.png,gem\n")
     assert found.class_names == ("sword",) and len(found.problems.lines) == 2
 
 
-def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_labels_files_yields_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup, "_PROGRESS_FILES", 10)
     for number in range(25):
         write(tmp_path / "set" / f"{number}.png", sprite(number))
@@ -264,7 +264,7 @@ def test_a_whole_column_decides_the_decimal_mark(
     assert len(said) == len(misfits) and all(map(str.startswith, said, misfits)) and not table.ambiguous
 
 
-def test_the_last_line_of_many_decides() -> None:
+def test_the_last_of_many_lines_can_decide_the_decimal_mark() -> None:
     lines = ["file;price", *(f"{number}.png;1.{number % 1000:03}" for number in range(3000)), "last.png;0,5"]
     assert table_of("\n".join(lines)).numbers[7, 0] == 1007
 
@@ -320,7 +320,7 @@ def test_the_separator_line_for_excel_is_skipped(folder: Path) -> None:
     assert said(event)[0] == "line 4: no file 'no.png' found"
 
 
-def test_the_row_numbers_of_pandas_are_no_targets() -> None:
+def test_row_numbers_of_pandas_are_ignored() -> None:
     table = table_of(",file,price\n0,a.png,5\n1,b.png,6\n")
     assert table.number_names == ("price",) and table.numbers[:, 0].tolist() == [5, 6]
 

@@ -22,7 +22,7 @@ from tests.data.making import all_sorts, events_of, imported, png_of, reasons, s
 
 
 @posix
-def test_links_are_not_followed_and_loops_end(tmp_path: Path) -> None:
+def test_links_are_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "set"
     write(folder / "a.png", sprite(0))
     write(tmp_path / "outside" / "b.png", sprite(1))
@@ -36,7 +36,7 @@ def test_links_are_not_followed_and_loops_end(tmp_path: Path) -> None:
 
 
 @posix
-def test_zero_inodes_hide_no_folder_and_loops_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_systems_with_inode_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "set" / "a.png", sprite(0))
     write(tmp_path / "set" / "one" / "b.png", sprite(1))
     write(tmp_path / "set" / "two" / "deep" / "c.png", sprite(2))
@@ -93,7 +93,7 @@ def test_pipes_and_devices_are_never_opened(tmp_path: Path) -> None:
             imported(path)
 
 
-def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inaccessible_files_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "set"
     for seed, name in enumerate(("a.png", "b.png", "c.png", "gone.png", "sub/d.png")):
         write(folder / name, sprite(seed))
@@ -177,7 +177,7 @@ def test_folders_with_equal_names_give_a_single_notice(tmp_path: Path) -> None:
     assert notice.title == "Merged folders with equal names: v1/set, v2/set."
 
 
-def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:
+def test_escaped_names_and_titles(tmp_path: Path) -> None:
     assert escape_unprintable("item/potion 2.png") == "item/potion 2.png" and escape_unprintable("剣 🗡️ é") == "剣 🗡️ é"
     assert escape_unprintable("a\x00\u202eb\u2028\udc80\ud800") == "a\\x00\\u202eb\\u2028\\x80\\ud800"
     roots = [finding.Root(tmp_path / name, (name,), True) for name in "abcde"]
@@ -201,7 +201,7 @@ def test_too_many_files_are_cut_with_a_notice(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", ["gems.png", "b/gems.png"])
-def test_a_file_is_found_by_its_name_among_what_was_dropped(tmp_path: Path, name: str) -> None:
+def test_find_file(tmp_path: Path, name: str) -> None:
     paths = [write(tmp_path / folder / "gems.png", sprite(n, 16 * n)) for n, folder in ((1, "a"), (2, "b"))]
     roots = resolve_roots(paths if "/" in name else paths[1:])
     file = find_file(roots, name)
@@ -209,7 +209,7 @@ def test_a_file_is_found_by_its_name_among_what_was_dropped(tmp_path: Path, name
     assert find_file(roots, "c/gems.png") is None
 
 
-def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
+def test_find_file_searches_only_matching_folders(tmp_path: Path) -> None:
     write(tmp_path / "a" / "b" / "s.png", sprite(1))
     (tmp_path / "damaged.zip").write_text("no archive")
     write(tmp_path / "ab" / "s.png", sprite(1))
@@ -218,7 +218,7 @@ def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
     assert isinstance(file, SourceFile) and file.folders == ("a", "b") and file.siblings == {"s.png"}
 
 
-def test_found_files_are_as_they_were_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_found_files_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "_SORT_RUN", 4)
     folder, odd = all_sorts(tmp_path / "set"), os.fsdecode(b"caf\xe9 \x01.png")
     (folder / odd).write_bytes(b"")

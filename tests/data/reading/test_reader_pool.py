@@ -129,7 +129,7 @@ def readers() -> list[threading.Thread]:
 
 
 @pytest.mark.parametrize("sheets", ["as they are", "grid"])
-def test_the_same_comes_of_it(
+def test_processes_and_threads_give_equal_imports(
     tmp_path: Path, odd_files: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, sheets: str
 ) -> None:
     folder = all_sorts(folder_of(tmp_path / "set", "talks", "b"))
@@ -153,7 +153,7 @@ def test_the_same_comes_of_it(
     assert_gone(pools)
 
 
-def test_what_a_process_leaves_undone_is_read_here_and_an_error_comes_out_as_it_is(
+def test_files_of_a_dead_process_are_read_on_the_thread(
     tmp_path: Path, odd_files: Path, pools: list[ReaderPool]
 ) -> None:
     for fate in ("dies", "stumbles"):
@@ -164,7 +164,7 @@ def test_what_a_process_leaves_undone_is_read_here_and_an_error_comes_out_as_it_
     assert_gone(pools)
 
 
-def test_a_file_that_hangs_in_a_process(tmp_path: Path, odd_files: Path, pools: list[ReaderPool]) -> None:
+def test_closing_kills_a_process_with_a_hanging_file(tmp_path: Path, odd_files: Path, pools: list[ReaderPool]) -> None:
     job = import_sprites([folder_of(tmp_path / "set", "hangs")], ImportOptions())
     seen = 0
     for event in job:
@@ -193,7 +193,7 @@ def test_closing_ends_the_processes(
     assert_gone(pools)
 
 
-def test_no_process_works_far_ahead_of_whoever_takes_the_results(
+def test_processes_read_only_a_few_chunks_ahead(
     tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "_MAX_WAITING", 1)
@@ -239,7 +239,7 @@ def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[
     assert_gone([readers])
 
 
-def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_36_process_count_by_cpus_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for cpus, free_bytes, expected in (
         (200, 64 << 30, {1_000_000: 16}),
         (1, 64 << 30, {1_000_000: 0}),
@@ -314,9 +314,7 @@ def test_closing_leaves_nothing_running(tmp_path: Path, stage: str) -> None:
     assert not readers()
 
 
-def test_a_file_that_hangs_holds_up_neither_progress_nor_closing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_file_blocks_neither_progress_nor_closing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = HangingSource()
     monkeypatch.setattr(importing, "all_sources", lambda: [source])
     job = import_sprites([write_many(tmp_path / "set", 300)], ImportOptions())

@@ -38,7 +38,7 @@ def test_train_val_and_test_are_splits(tmp_path: Path) -> None:
     assert "--no-split-folders" in notice.hint
 
 
-def test_one_fix_takes_splits_as_classes(tmp_path: Path) -> None:
+def test_the_fix_that_makes_splits_classes(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", SPLITS)
     found = imported(folder)
     (finding,) = [each for each in list_findings(found, ImportOptions()) if each.group == "split folders"]

@@ -126,7 +126,7 @@ def test_a_whole_import(tmp_path: Path) -> None:
         (images(GREY, 0x803, 250_000, 4096, 4096), "refused", "too large"),
     ],
 )
-def test_headers_that_lie(tmp_path: Path, data: bytes, group: str, words: str, packed: bool) -> None:
+def test_wrong_headers(tmp_path: Path, data: bytes, group: str, words: str, packed: bool) -> None:
     refused = refusal(write(tmp_path, "x.idx3-ubyte" + (".gz" if packed else ""), data))
     assert refused.group == group and words in (refused.reason if data or not packed else "empty")
 
@@ -142,14 +142,14 @@ def test_headers_that_lie(tmp_path: Path, data: bytes, group: str, words: str, p
         (b"", "empty"),
     ],
 )
-def test_labels_that_lie(tmp_path: Path, data: bytes, words: str) -> None:
+def test_wrong_labels(tmp_path: Path, data: bytes, words: str) -> None:
     path = write(tmp_path, "x.idx3-ubyte", images())
     write(tmp_path, "x.idx1-ubyte", data)
     refused = refusal(path)
     assert words in refused.reason and "x.idx1-ubyte" in refused.reason
 
 
-def test_no_more_is_unpacked_than_the_header_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpacking_stops_at_the_length_in_the_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
 
     class Counting(gzip.GzipFile):
@@ -164,7 +164,7 @@ def test_no_more_is_unpacked_than_the_header_says(tmp_path: Path, monkeypatch: p
     assert sum(taken) == 16 + GREY.size + 1
 
 
-def test_packed_files_that_are_damaged(tmp_path: Path) -> None:
+def test_damaged_gzip_files(tmp_path: Path) -> None:
     path = write(tmp_path, "x.idx3-ubyte.gz", images())
     whole = path.read_bytes()
     for position in range(10, len(whole), 7):  # the name and the time before are not checked by gzip

@@ -51,7 +51,7 @@ def test_the_merged_picture_is_read(tmp_path: Path, method: int) -> None:
         (ora(("mergedimage.png", png_of(sprite(1))))[:-30], "unreadable", "cut off"),
     ],
 )
-def test_files_without_a_picture_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
+def test_files_without_an_image_are_refused(tmp_path: Path, data: bytes, group: str, words: str) -> None:
     with pytest.raises(UnreadableFile, match=words) as refused:
         read(tmp_path / "a.ora", data)
     assert refused.value.group == group

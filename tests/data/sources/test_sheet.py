@@ -42,7 +42,7 @@ def test_a_sheet_dropped_by_itself(tmp_path: Path) -> None:
         assert event.sprites.class_names == ("gems",) and len(event.sprites) == 2 and not event.quarantine
 
 
-def test_frames_that_lie_are_left_out_with_reasons(tmp_path: Path) -> None:
+def test_invalid_frames_are_left_out_with_reasons(tmp_path: Path) -> None:
     frames: list[Any] = [
         frame("good", 0, 0, 8, 8),
         frame("right of it", 9, 0, 8, 8),
@@ -67,7 +67,7 @@ def test_frames_that_lie_are_left_out_with_reasons(tmp_path: Path) -> None:
     assert {"s.png#nowhere", "s.png#frame 8", "s.png#frame 9", "s.png#frame 10"} <= left_out.keys()
 
 
-def test_frame_names_stay_inside_and_apart(tmp_path: Path) -> None:
+def test_frame_names_are_unique_and_inside_the_sheet(tmp_path: Path) -> None:
     names = ["../../x", "a\\b\\x", "x", "", "\x00bell\x07"]
     frames = [frame(name, 8 * number, 0, 8, 8) for number, name in enumerate(names)]
     write_sheet(tmp_path / "set" / "s.png", strip(0, 1, 2, 3, 4), frames)
@@ -115,14 +115,14 @@ def test_damaged_json(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("content", [{"textures": []}, [1, 2], 7, None, {"frames": 3}])
-def test_json_about_something_else(tmp_path: Path, content: object) -> None:
+def test_json_files_without_frames(tmp_path: Path, content: object) -> None:
     write(tmp_path / "set" / "s.png", sprite(0))
     (tmp_path / "set" / "s.json").write_text(json.dumps(content))
     assert imported(tmp_path / "set").sprites.names == ("s.png",)
 
 
 @pytest.mark.parametrize("image", ["hero.png", "C:\\art\\hero.png"])
-def test_a_picture_beside_the_sheet_is_not_cut_as_the_sheet_is(tmp_path: Path, image: str) -> None:
+def test_an_image_beside_the_sheet_is_not_sliced(tmp_path: Path, image: str) -> None:
     write_sheet(tmp_path / "set" / "hero.png", strip(0, 1), [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)])
     content = json.loads((tmp_path / "set" / "hero.json").read_text())
     (tmp_path / "set" / "hero.json").write_text(json.dumps({**content, "meta": {"image": image}}))
@@ -137,7 +137,7 @@ def test_a_renamed_sheet_is_still_described(tmp_path: Path) -> None:
     assert imported(tmp_path / "set").sprites.names == ("new.png#a",)
 
 
-def test_absurd_counts_and_overlaps_are_not_cut(tmp_path: Path) -> None:
+def test_absurd_counts_and_overlaps_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "set" / "good.png", sprite(0))
     write_sheet(tmp_path / "set" / "many.png", strip(1), [frame("f", 0, 0, 1, 1)] * 30_001)
     boxes = [frame("f", x, y, 5, 5) for x in range(4) for y in range(4)]
@@ -192,7 +192,7 @@ def test_frames_with_repeated_keys_are_all_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [8.0, "8", "8.0"])
-def test_whole_numbers_in_another_notation(tmp_path: Path, number: object) -> None:
+def test_whole_numbers_as_floats_and_texts(tmp_path: Path, number: object) -> None:
     box = {"x": number, "y": 0.0, "w": number, "h": number}
     write_sheet(tmp_path / "set" / "s.png", strip(0, 1), [TWO[0], {"filename": "b", "frame": box}])
     event = imported(tmp_path / "set")
@@ -210,7 +210,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("content", OTHERS)
-def test_json_of_another_program_costs_no_picture(tmp_path: Path, content: object) -> None:
+def test_json_of_another_program_keeps_the_image(tmp_path: Path, content: object) -> None:
     write(tmp_path / "set" / "s.png", strip(0, 1))
     written(tmp_path / "set", "s.json", content)
     event = imported(tmp_path / "set", size=16)
@@ -233,7 +233,7 @@ NAMED = {"frames": TWO, "meta": {"image": "Hero-Sheet.png"}}
         ("s.png", "data.json", {"images": ["x/s.png"], "frames": [[0, 0, 8, 8], [8, 0, 8, 8, 0, 4, 4]]}),
     ],
 )
-def test_names_that_lead_to_a_description(tmp_path: Path, picture: str, described_by: str, content: object) -> None:
+def test_description_file_names(tmp_path: Path, picture: str, described_by: str, content: object) -> None:
     write(tmp_path / "set" / picture, strip(0, 1))
     written(tmp_path / "set", described_by, content)
     event = imported(tmp_path / "set")
@@ -241,9 +241,7 @@ def test_names_that_lead_to_a_description(tmp_path: Path, picture: str, describe
 
 
 @pytest.mark.parametrize(("picture", "described_by"), [("hero-sheet.png", "hero"), ("pack0.png", "pack")])
-def test_a_dropped_picture_brings_the_description_that_names_it(
-    tmp_path: Path, picture: str, described_by: str
-) -> None:
+def test_a_dropped_image_is_read_with_its_description(tmp_path: Path, picture: str, described_by: str) -> None:
     sheet = write(tmp_path / "set" / picture, strip(0, 1))
     written(tmp_path / "set", f"{described_by}.json", {"frames": TWO, "meta": {"image": picture}})
     assert imported(sheet).sprites.names == (f"{picture}#a", f"{picture}#b")
@@ -272,7 +270,7 @@ def test_the_same_sheet_in_two_formats(tmp_path: Path, size: dict[str, int]) -> 
     assert imported(tmp_path / "set", size=16).sprites.names == names
 
 
-def test_an_animation_keeps_its_frames_beside_json_of_its_name(tmp_path: Path) -> None:
+def test_an_animation_beside_json_of_the_same_name(tmp_path: Path) -> None:
     home = tmp_path / "set"
     home.mkdir()
     frames = [Image.fromarray(sprite(number, 16)) for number in range(3)]
@@ -303,7 +301,7 @@ def test_slices_of_a_single_frame_are_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("slices", [[], SLICES[:1], [SLICES[0], SLICES[0]], [{"keys": []}, 7]])
-def test_a_single_frame_is_a_picture_like_any_other(tmp_path: Path, slices: object) -> None:
+def test_a_single_frame_is_a_plain_image(tmp_path: Path, slices: object) -> None:
     write(tmp_path / "set" / "hero.png", strip(0, 1))
     meta = {"image": "hero.png", "slices": slices}
     written(tmp_path / "set", "hero.json", {"frames": [frame("hero", 0, 0, 16, 8)], "meta": meta})
@@ -312,7 +310,7 @@ def test_a_single_frame_is_a_picture_like_any_other(tmp_path: Path, slices: obje
     assert len(imported(tmp_path / "set", sheets="grid", tile=8).sprites) == 2
 
 
-def test_each_json_of_a_folder_is_read_once_for_all_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_json_of_a_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [found(write(tmp_path / f"{number}.png", sprite(number))) for number in range(20)]
     written(tmp_path, "notes.json", {"about": "all"})
     shared = found(tmp_path / "0.png").siblings
