@@ -44,7 +44,7 @@ class ColumnMarks:
     has_comma: bool = False
 
     def add(self, text: str) -> None:
-        """Count a cell."""
+        """Update the counts with the text of a cell."""
         as_point, as_comma = parse_number(text, POINT), parse_number(text, COMMA)
         if as_comma is None:
             self.points += as_point is not None

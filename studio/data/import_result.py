@@ -139,7 +139,7 @@ def most_common_reasons(quarantine: Sequence[ImportIssue], most: int = 3) -> str
 
 
 def duplicate_reason(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
-    """Return the reason for leaving out a duplicate of the sprite `name`. classes: of the sprite, of the duplicate."""
+    """Return the reason for leaving out a duplicate of the kept sprite `name`. classes: (kept sprite, duplicate)."""
     kept, own = classes
     conflict = "" if kept == own else f" of class {kept!r} instead of {own!r}"
     return f"duplicate of {name}{conflict}" + (" with other numbers" if numbers_differ else "")

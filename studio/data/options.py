@@ -169,7 +169,7 @@ class ImportOptions(ReadOptions):
 
     @property
     def has_fixes(self) -> bool:
-        """Whether any option after reading changes or excludes sprites."""
+        """Whether any fix is set: an option that changes or excludes sprites after reading."""
         return not self.changed().keys() <= {item.name for item in settings_of(ReadOptions)}
 
 

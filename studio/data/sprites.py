@@ -79,7 +79,7 @@ class Sprites:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of pixels, classes and targets: equal training data have equal fingerprints."""
+        """Hash of pixels, classes and targets, 32 hex digits: equal training data have equal fingerprints."""
         for _ in self.compute_fingerprint():
             pass
         return str(vars(self)["_fingerprint"])
@@ -100,11 +100,11 @@ class Sprites:
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
     def with_pixels(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
-        """Return a copy with the same pixels in another array. stored: see the class."""
+        """Return a copy whose pixels are another, equal array. stored: the file if the array is memory-mapped."""
         return self._with_fingerprint(replace(self, rgba=rgba, stored=stored))
 
     def with_origin(self, origin: Mapping[str, Any]) -> Sprites:
-        """Return a copy with another origin."""
+        """Return a copy with another `origin` (paths, options, rights)."""
         return self._with_fingerprint(replace(self, origin=origin))
 
     def _with_fingerprint(self, copy: Sprites) -> Sprites:

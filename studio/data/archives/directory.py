@@ -32,7 +32,9 @@ class DirectoryRecord(NamedTuple):
 
 
 class _Directory(NamedTuple):
-    """Position of the directory. start, length: in bytes. members: their number. shift: bytes before the archive."""
+    """Position of the central directory in the file, in bytes. members: number of entries. shift: bytes put before the
+    archive, as in a self-extracting file.
+    """
 
     start: int
     length: int
@@ -71,7 +73,7 @@ def read_directory(stream: BinaryIO, size: int) -> Iterator[DirectoryRecord]:
 
 
 def _directory(stream: BinaryIO, size: int) -> _Directory:
-    """Find the directory from the last bytes of the file. Raises UnreadableFile."""
+    """Locate the central directory of a zip archive by the record at its end. Raises UnreadableFile."""
     tail_start = max(0, size - _MAX_TAIL)
     stream.seek(0)
     beginning = stream.read(4)

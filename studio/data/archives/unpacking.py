@@ -52,7 +52,7 @@ def unpack_member(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
 
 
 def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
-    """Return up to `wanted` bytes; fewer if the packed data end earlier."""
+    """Decompress up to `wanted` bytes of a member; fewer if the packed data end earlier."""
     left, missing = entry.packed_size, wanted
     beginning = b""
     if entry.method == _LZMA:
@@ -74,7 +74,7 @@ def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
 
 
 def _unpacker(method: int, beginning: bytes) -> _Unpacker:
-    """Return a decompressor. beginning: first nine bytes of LZMA data: four for zip, then five of LZMA settings."""
+    """Return a decompressor for a zip compression method. beginning: LZMA header, 9 bytes for LZMA."""
     if method == _DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS)
     if method == _BZIP2:

@@ -69,7 +69,7 @@ class _Contents:
 
     @property
     def has_top_folder(self) -> bool:
-        """Whether a single top folder holds all files. Names in the import then leave it out."""
+        """Whether a single top folder holds all files; sprite names then omit the folder."""
         tops = {folder[:1] for folder in self.folders} | {path[:-1][:1] for path, _, _ in self.left_out}
         return len(tops) == 1 and () not in tops
 
@@ -102,7 +102,7 @@ def files_in_archive(archive: Archive) -> Iterator[SourceFile | ImportIssue | Sk
 
 
 def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
-    """Add every member to `contents`. Raises UnreadableFile for a damaged directory and for too large an archive."""
+    """Sort every member of a zip archive into `contents`. Raises UnreadableFile for a damaged or too large archive."""
     total = 0
     for record in read_directory(stream, size):
         name = _decoded(record).replace("\\", "/")  # old programs on Windows write backslashes
@@ -138,7 +138,7 @@ def _read_contents(stream: BinaryIO, size: int, contents: _Contents) -> None:
 
 
 def _decoded(record: DirectoryRecord) -> str:
-    """Decode a name: as UTF-8 if possible, even without the UTF-8 flag, else in the encoding of the zip format."""
+    """Decode a member's name as UTF-8 if possible, even without the UTF-8 flag, else as CP437, the zip default."""
     try:
         return record.name.decode()
     except UnicodeDecodeError:
@@ -146,7 +146,7 @@ def _decoded(record: DirectoryRecord) -> str:
 
 
 def _unsafe_name(name: str, parts: tuple[str, ...]) -> str:
-    """Return why a name is unsafe; '' for a safe name. The studio writes no such file, but others may use the name."""
+    """Return why a member's path is unsafe; '' for a safe path. The path may be used later to export a file."""
     if len(name) > _MAX_NAME:
         return "name too long"
     if not parts or "\0" in name:

@@ -62,7 +62,7 @@ def _draw_band(canvas: Rgba, source: Rgba, opacity: int, function: BlendFunction
 
 
 def _blended(below: Channels, source: Channels, alpha: Channels, function: BlendFunction | None) -> Channels:
-    """Blend `source` [N, 3] with `alpha` [N, 1] over `below` [N, 4]; no pixel is fully transparent. Returns [N, 4]."""
+    """Blend `source` [N, 3] with `alpha` [N, 1] over `below` [N, 4], all alphas above 0. Returns RGBA [N, 4]."""
     below_alpha = below[:, 3:]
     below = below[:, :3]
     whole = alpha + below_alpha - mul(below_alpha, alpha)
@@ -105,7 +105,7 @@ def _saturation(b: Channels, s: Channels) -> Channels:
 
 
 def _ratio(first: Channels, second: Channels) -> Channels:
-    """Return first / second in 255ths, at most 255, and 0 if `first` is 0: divide mode, and part of dodge and burn."""
+    """Return 255 * first / second, at most 255, and 0 if `first` is 0: divide mode, and part of dodge and burn."""
     divisor = np.maximum(second, 1)
     quotient: Channels = np.where(first >= second, 255, (first * 255 + divisor // 2) // divisor)
     return np.where(first == 0, 0, quotient)

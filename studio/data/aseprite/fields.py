@@ -9,7 +9,7 @@ from studio.data.files.source_files import UnreadableFile
 
 
 def damaged(reason: str) -> UnreadableFile:
-    """Return the error for a damaged file. reason: a plain sentence."""
+    """Return an UnreadableFile error for a damaged file, to raise. reason: a plain sentence."""
     return UnreadableFile("unreadable", f"damaged: {reason}")
 
 
@@ -21,7 +21,7 @@ class ChunkReader:
         self._position = 0
 
     def read(self, layout: str) -> tuple[int, ...]:
-        """Read integers. layout: as for struct.unpack."""
+        """Read the next integers. layout: format string for struct.unpack."""
         return struct.unpack(layout, self.read_bytes(struct.calcsize(layout)))
 
     def read_bytes(self, length: int) -> memoryview:

@@ -50,7 +50,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class CelImage:
-    """Pixels as in the file: `height` rows of `width` pixels. packed: whether zlib-compressed."""
+    """Content of a cel: `height` rows of `width` pixels, encoded as in the file. packed: whether zlib-compressed."""
 
     width: int
     height: int
@@ -60,7 +60,7 @@ class CelImage:
 
 @dataclass(frozen=True, slots=True)
 class Tilemap:
-    """Compressed tile numbers, `rows` x `columns`, of `bits` bits. masks: of tile, x, y, diagonal flip."""
+    """Content of a cel: compressed tile numbers. masks: bit masks for tile number, x, y and diagonal flip."""
 
     columns: int
     rows: int
@@ -107,7 +107,7 @@ class Tag:
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """A frame. palette: uint8 [256, 4]. cels: by layer number."""
+    """A frame of an Aseprite file. palette: uint8 [256, 4]. cels: by layer number."""
 
     palette: Rgba
     duration_ms: int
@@ -137,7 +137,7 @@ class AseFile:
 
 
 def parse(data: bytes) -> AseFile:
-    """Parse a file. Raises UnreadableFile for a damaged file, a too large file, and files of other formats."""
+    """Parse the bytes of an Aseprite file. Raises UnreadableFile for damaged, too large and other files."""
     if not data:
         raise UnreadableFile("unreadable", "empty: the file has no bytes")
     if data.startswith(b"ASEF"):
@@ -266,7 +266,7 @@ class _Parser:
         frame.cels[number] = Cel(x, y, opacity, z_index, content)
 
     def _linked(self, layer: int, frame: int) -> CelImage | Tilemap:
-        """Return the cel content of an earlier frame, where a link to a link is already replaced by its target."""
+        """Return the content of a linked cel: that of an earlier frame on this layer, whose own links are resolved."""
         frames = self._ase.frames
         if frame >= len(frames) - 1:
             raise damaged("a cel links to a frame that does not precede the cel")

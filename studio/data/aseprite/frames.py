@@ -25,7 +25,7 @@ class FramePainter:
         self._tiles: dict[int, RawPixels] = {}
 
     def render(self, frame: Frame) -> Rgba:
-        """Return a frame: uint8 [H, W, 4], straight alpha. Raises UnreadableFile for damaged or too many pixels."""
+        """Render a frame: uint8 [H, W, 4], straight alpha. Raises UnreadableFile for damaged or too many pixels."""
         drawn = set(frame.cels)
         for number in frame.cels:
             while (number := self._ase.layers[number].parent) != ROOT:
@@ -72,7 +72,7 @@ class FramePainter:
             draw(canvas[top:bottom, left:right][band], rgba, opacity, _mode(layer))
 
     def _size(self, layer: Layer, content: CelImage | Tilemap) -> tuple[int, int]:
-        """Return (width, height) in pixels; (0, 0) for a tilemap with external tiles."""
+        """Return (width, height) of a cel in pixels; (0, 0) for a tilemap with external tiles."""
         if isinstance(content, CelImage):
             return content.width, content.height
         tileset = self._tileset(layer)

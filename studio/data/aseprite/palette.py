@@ -26,7 +26,7 @@ class FramePalette:
         self._modern = False
 
     def read_modern(self, chunk: ChunkReader) -> None:
-        """Read a palette chunk (0x2019). Raises UnreadableFile."""
+        """Update `current` from a palette chunk (0x2019). Raises UnreadableFile."""
         size, first, last = chunk.read("<III8x")
         if size > _MAX_ENTRIES:
             raise UnreadableFile("refused", f"a palette of {size:,} colours: at most {_MAX_ENTRIES:,} can be read")
@@ -42,7 +42,7 @@ class FramePalette:
         self.is_set = self._modern = True
 
     def read_old(self, chunk: ChunkReader, *, bits: int) -> None:
-        """Read an old palette chunk: 0x0004 with 8 bits, 0x0011 with 6 bits per channel. Ignored after a new one."""
+        """Update `current` from an old palette chunk (0x0004: 8 bits, 0x0011: 6 bits) unless 0x2019 was read."""
         if self._modern:
             return
         self.current = self.current.copy()

@@ -13,7 +13,7 @@ RawPixels = NDArray[np.uint8]  # as in the file, [..., C]: C is 1 for indexed, 2
 
 
 class TileGrid:
-    """A decoded tilemap.
+    """A tilemap with decompressed tile numbers.
 
     tiles: [N, tile height, tile width, C]. Raises UnreadableFile for damaged numbers.
     """
@@ -60,7 +60,7 @@ class TileGrid:
 
 
 def decode_tiles(tileset: Tileset, channels: int) -> RawPixels:
-    """Return all tiles, [N, H, W, C]. Raises UnreadableFile for damaged pixels."""
+    """Decompress the tiles of a tileset: uint8 [N, H, W, C]. Raises UnreadableFile for damaged pixels."""
     shape = (tileset.count, tileset.height, tileset.width, channels)
     packed = memoryview(b"") if tileset.data is None else tileset.data
     return np.frombuffer(inflate(packed, int(np.prod(shape))), np.uint8).reshape(shape)

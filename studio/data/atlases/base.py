@@ -1,4 +1,4 @@
-"""Base class of atlas formats: description files beside a sheet that say where its sprites are.
+"""Base class of atlas formats: files beside a sheet that describe the positions of its sprites.
 
 To add a format, define a subclass of `AtlasFormat` in a new file of this folder, or in a package that names its module
 in the entry-point group 'studio.data.atlases'. The sheet source finds it.
@@ -86,14 +86,14 @@ class Atlas:
 
 
 class AtlasFormat(ABC):
-    """A format of description files. Stateless: called on several threads at once."""
+    """A file format that describes the sprites of a sheet. Stateless: called on several threads at once."""
 
     name: str = ""
     order: ClassVar[int] = 0  # formats with a lower order are asked first
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:
-        """Return the names of siblings that may describe `file`, without opening files: called for every image."""
+        """Return the names of files that may describe the image `file`. Called for every image: open no file."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Atlas | None:
@@ -135,12 +135,12 @@ def _by_casefolded_name(folder: FolderKey, suffix: str) -> dict[str, str]:
 
 
 def siblings_with_suffix(file: SourceFile, suffix: str) -> Sequence[str]:
-    """Return the sorted names of siblings of `file` with this suffix, such as '.json'."""
+    """Return the sorted names of files with a suffix, such as '.json', in the folder of `file`."""
     return _with_suffix(FolderKey(file), suffix)
 
 
 def find_sibling(file: SourceFile, name: str) -> str:
-    """Return the name of the sibling that equals `name`, with upper and lower case ignored; '' if missing."""
+    """Find a file in the folder of `file`, ignoring upper and lower case; return its name, or '' if missing."""
     if name in file.siblings:
         return name
     _, dot, suffix = name.rpartition(".")
@@ -149,7 +149,7 @@ def find_sibling(file: SourceFile, name: str) -> str:
 
 
 def casefolded(name: str) -> str:
-    """Return a file name in a form for comparisons: case-folded, in composed Unicode."""
+    """Return a file name for case-insensitive comparisons: case-folded, in composed Unicode."""
     return nfc(name).casefold()
 
 
@@ -181,12 +181,12 @@ def whole_number(value: object) -> int | None:
 
 
 def exceeds_size_limit(file: SourceFile, name: str) -> bool:
-    """Return whether `read_description` would refuse the sibling `name`. Raises OSError."""
+    """Return whether `name`, in the folder of `file`, is too large for `read_description`. Raises OSError."""
     return file.sibling(name).size > _MAX_BYTES
 
 
 def read_description(file: SourceFile, name: str) -> bytes:
-    """Return the bytes of the sibling `name`. Raises UnreadableFile for a too large file, and OSError."""
+    """Read `name` in the folder of `file`. Raises UnreadableFile for more than 8 MB, and OSError."""
     data = read_start(file, name, _MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise UnreadableFile("refused", f"{escape_unprintable(name)} is larger than {_MAX_BYTES >> 20} MB")
@@ -194,9 +194,9 @@ def read_description(file: SourceFile, name: str) -> bytes:
 
 
 def read_start(file: SourceFile, name: str, most: int) -> bytes:
-    """Return the first `most` bytes of the sibling `name`; b'' for a forbidden, missing or damaged file.
+    """Read the first `most` bytes of `name`, in the folder of `file`; b'' for an inaccessible, missing or damaged file.
 
-    The import reports that file by itself; the images beside it are still read. Raises OSError for other faults.
+    The import reports an inaccessible file separately and still reads the images. Raises OSError for other errors.
     """
     try:
         return read_bytes(file.sibling(name), most)
@@ -205,7 +205,7 @@ def read_start(file: SourceFile, name: str, most: int) -> bytes:
 
 
 def write_example_sheet(folder: Path) -> Path:
-    """Write 'gems.png' for the examples of formats: two sprites of 8 x 8 pixels side by side; return its path."""
+    """Write 'gems.png', two sprites of 8 x 8 pixels side by side, for `AtlasFormat.example`; return its path."""
     pixels = np.zeros((8, 16, 4), np.uint8)
     pixels[2:6, 1:7] = (200, 60, 40, 255)
     pixels[1:7, 10:14] = (40, 60, 200, 255)

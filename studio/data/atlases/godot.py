@@ -108,7 +108,7 @@ def _region(name: str, text: str) -> Region:
 
 
 def _rect(found: re.Match[str] | None) -> Box | None:
-    """Return the box of a matched Rect2 in pixels; None without a match and for fractions."""
+    """Parse the 'x, y, w, h' of a matched Rect2; return None without a match and for fractions."""
     numbers = [whole_number(word) for word in found[1].split(",")] if found else []
     whole = [number for number in numbers if number is not None]
     return Box(*whole) if len(numbers) == len(whole) == 4 else None

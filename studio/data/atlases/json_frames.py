@@ -47,7 +47,7 @@ _SHEET_SUFFIXES = (".png", ".webp", ".bmp", ".tga")  # hero.json describes hero.
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The entries of a JSON file about one picture. image: path of the picture; '' in a file without a path."""
+    """The entries of a JSON file for one image. image: path of the image; '' if the file has no path."""
 
     image: str
     size: tuple[int, int] | None
@@ -108,7 +108,7 @@ def _naming_picture(file: SourceFile) -> Sequence[str]:
 
 @lru_cache(maxsize=8)  # called for every picture of a folder
 def _by_image(folder: FolderKey) -> dict[str, list[str]]:
-    """Map the folded names of pictures to the JSON files of a folder with "image" entries; skip unusable files."""
+    """Map case-folded image names to the JSON files in a folder that name them in "image"; skip unusable files."""
     found: dict[str, list[str]] = {}
     for name in siblings_with_suffix(folder.file, _SUFFIX)[:_MAX_FILES]:
         with suppress(OSError, UnreadableFile):
@@ -125,7 +125,7 @@ def _content(file: SourceFile, name: str) -> Any:
 
 
 def _pages(content: Any) -> Iterator[_Page]:
-    """Yield a page for each picture that the JSON describes. JSON without frames gives no page."""
+    """Yield a page for every image that the JSON describes; nothing for JSON without frames."""
     if not isinstance(content, dict):
         return
     textures, images, frames = content.get("textures"), content.get("images"), content.get("frames")
@@ -198,7 +198,7 @@ def _regions(page: _Page) -> tuple[Region, ...]:
 
 
 def _slices(slices: Any, frame: Region) -> tuple[Region, ...]:
-    """Return the slices of a single frame as regions of the picture; () for fewer than two and for overlaps."""
+    """Return the slices of a single frame as regions of the image; () for fewer than two and for overlaps."""
     if not isinstance(slices, list) or frame.box is None or frame.turns:
         return ()
     left, top = frame.box.x, frame.box.y

@@ -39,7 +39,7 @@ def is_ignored(name: str) -> bool:
 
 
 def is_foreign(name: str, *, is_folder: bool) -> bool:
-    """Return whether the name means a folder made by a NAS, a system or an editor, or a backup file."""
+    """Return whether the import skips a name with a notice: backup files and folders of a NAS, system or editor."""
     name = name.lower()
     return name in _FOREIGN_FOLDERS or (not is_folder and name.endswith(_BACKUP_SUFFIXES))
 
@@ -64,7 +64,7 @@ class ArchiveEntry(NamedTuple):
 
 
 class ArchiveFolder(Mapping[str, ArchiveEntry]):
-    """The entries of a folder in an archive by file name, stored in columns: a folder may hold a million of them."""
+    """Archive entries of one folder by file name, stored in columns to hold a million entries in little memory."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
@@ -147,7 +147,7 @@ class SourceFile:
 
     @property
     def is_of_test_set(self) -> bool:
-        """Whether the sprites belong to the test set, by a folder named test or by an MNIST file name."""
+        """Whether the sprites belong to the test set: in a folder named test, or in an MNIST test set file."""
         return self.in_test_folder or self.file_name.lower().startswith("t10k-images")
 
     @property
@@ -161,7 +161,7 @@ class SourceFile:
         return self._split()[1].lower()
 
     def sibling(self, name: str) -> SourceFile:
-        """Return the file `name` in the same folder. Raises OSError, FileNotFoundError for a missing file."""
+        """Return another file in the folder of this file. Raises OSError, FileNotFoundError for a missing file."""
         if name not in self.siblings:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         printable = f"{self.name[: self.name.rfind('/') + 1]}{escape_unprintable(name)}"

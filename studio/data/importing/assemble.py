@@ -192,14 +192,14 @@ class _Assembler:
         return max(sprite.visible) <= self._size
 
     def _folder_class(self, file: SourceFile, sprite: DecodedSprite) -> str:
-        """Return the class by folders. The sheet or row of a sliced tile counts at any depth: the user asked for it."""
+        """Return the class name from up to `class_levels` folders; tiles always add the name of their sheet or row."""
         levels = self._options.class_levels
         if sprite.cut:
             return "/".join((*file.folders[:levels], *sprite.folders))
         return "/".join((*file.folders, *sprite.folders)[:levels]) or file.default_class
 
     def _size_issue(self, sprite: DecodedSprite, sheet: SheetCandidate | None) -> SourceIssue:
-        """Return why a sprite does not go on the canvas: empty, a whole sheet, or of a wrong size."""
+        """Return the issue for a sprite that does not fit on the canvas: empty, a whole sheet, or a wrong size."""
         width, height = sprite.size
         if sprite.visible == (0, 0):
             return SourceIssue("empty", "empty: every pixel is transparent", sprite.part)
@@ -216,7 +216,7 @@ class _Assembler:
 
 
 def _draw_centred(rgba: Rgba, canvas: Rgba) -> None:
-    """Draw an image, or the visible part of a larger image, in the centre of the canvas."""
+    """Draw an image in the centre of the canvas; crop transparent borders if the image is larger."""
     if max(rgba.shape[:2]) > canvas.shape[0]:
         box = visible_bounds(rgba)
         assert box is not None

@@ -167,7 +167,7 @@ def list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles
 
 
 def _find_splits(files: FoundFiles) -> Generator[Event, None, list[SplitFolders]]:
-    """Remove the folders train, val and test from the class names of `files`, and offer to undo that."""
+    """Remove the folders train, val and test from the class names of `files`; yields notices with a fix to undo it."""
     splits = yield from run_in_thread(remove_split_folders(files), len(files.folders), "folders checked")
     for split in splits:
         title = f"{split.sentence()}{f' (in {split.parent[:-1]})' if split.parent else ''}."
@@ -208,7 +208,7 @@ def _read_and_assemble(
 def _choose_grids(
     buffer: ImportBuffer, files: FoundFiles, options: ImportOptions
 ) -> Generator[Event, None, tuple[dict[int, SheetCandidate], dict[int, SheetGrid]]]:
-    """Decide which images are sheets; return all detected sheets, and the grids to slice by, by file number."""
+    """Decide which images are sheets; return detected sheets and grids for slicing, both by file number."""
     sheets = vote_on_sheets(buffer.candidates)
     if options.uses_detected_grids:
         sheets |= _further_sheets(buffer, sheets, options.size)

@@ -51,7 +51,7 @@ class _LabelsFile:
         return _folder(self.file)
 
     def covers(self, file: SourceFile) -> bool:
-        """Return whether `file`, in this folder by name, really is in this folder: two roots can share a name."""
+        """Return whether `file` is in or below the folder of this labels file, by path: names may be ambiguous."""
         if self.file.member is not None:
             return file.path_str == self.file.path_str
         return file.path_str.startswith(self.file.path_str[: -len(self.file.file_name)])
@@ -93,7 +93,7 @@ class LabelLookup:
         self.target_names: tuple[str, ...] = ()
 
     def add(self, file: SourceFile, table: LabelsTable) -> None:
-        """Add a parsed labels file."""
+        """Add the parsed table of a labels file."""
         labels = _LabelsFile(file, table, self._row_count, np.zeros(len(table.lines), bool))
         self._files.append(labels)
         self._first_rows.append(self._row_count)
@@ -134,7 +134,7 @@ class LabelLookup:
         return found
 
     def class_of(self, row: int) -> str:
-        """Return the class of a row; '' for a row without a class, and for -1."""
+        """Return the class name in a row; '' for a row without a class, and for -1."""
         if row < 0:
             return ""
         labels = self._files[bisect.bisect_right(self._first_rows, row) - 1]
@@ -142,11 +142,11 @@ class LabelLookup:
         return labels.table.class_names[label] if label >= 0 else ""
 
     def targets_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the numbers of rows: float32 [N, T], NaN if missing and in the row -1."""
+        """Return the targets in rows int64 [N]: float32 [N, T], NaN if missing and for row -1."""
         return self._targets[rows]
 
     def differ(self, row: int, other: int) -> bool:
-        """Return whether the numbers of two rows differ."""
+        """Return whether the targets in two rows differ."""
         return not np.array_equal(self._targets[row], self._targets[other], equal_nan=True)
 
     def notes(self) -> Iterator[ImportIssue]:
@@ -167,7 +167,7 @@ class LabelLookup:
 
     @cached_property
     def _targets(self) -> NDArray[np.float32]:
-        """float32 [rows + 1, T]; the last row, NaN, is found at the index -1."""
+        """Targets of all rows, float32 [rows + 1, T]; the last row is NaN, for index -1."""
         columns = {name: column for column, name in enumerate(self.target_names)}
         targets = np.full((self._row_count + 1, len(columns)), np.nan, np.float32)
         for labels in self._files:

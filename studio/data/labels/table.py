@@ -157,7 +157,7 @@ def _first_line(data: bytes) -> str:
 
 
 def _rows(data: bytes, delimiter: str, problems: Problems, file_column: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line number and the cells of each row, `file_column` moved to the front; skip blank rows."""
+    """Yield (line number, cells) for every non-blank row, with `file_column` moved to the front."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
     reader = csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True)
     while True:
@@ -293,7 +293,7 @@ class _TableBuilder:
         self._class_index: dict[str, int] = {}
 
     def add(self, line: int, cells: list[str]) -> None:
-        """Add a row, or the problem of an unusable row."""
+        """Add a row of cells; an unusable row becomes a problem with its line number."""
         key = _key(cells[0])
         problem = self._problem(key, cells)
         if problem:
@@ -305,7 +305,7 @@ class _TableBuilder:
         self._numbers.extend(self._number(line, cells[column], mark) for column, mark in self._columns)
 
     def table(self) -> LabelsTable:
-        """Return the finished table."""
+        """Return the table of all added rows."""
         numbers = np.array(self._numbers, np.float32).reshape(len(self._lines), len(self._layout.number_columns))
         lines, classes = np.array(self._lines, np.int32), np.array(self._classes, np.int32)
         names = tuple(self._class_index)

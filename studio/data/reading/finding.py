@@ -130,7 +130,7 @@ def title_of_roots(roots: Sequence[Root]) -> str:
 
 
 def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
-    """Find the file with this name, `SourceFile.name`, searching only folders that can hold the file."""
+    """Find the file with a `SourceFile.name` under `roots`, searching only folders on the way; None if missing."""
     items = (item for root in roots for item in walk_files(root, wanted=name))
     return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
 
@@ -175,7 +175,7 @@ def _folder_items(
     folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
 ) -> Iterator[Found]:
-    """Yield the items among the entries of a folder, and append its sub-folders to `waiting`."""
+    """Yield files, skipped and inaccessible entries of a folder, and append sub-folders to `waiting`."""
     for entry in entries:
         if is_ignored(entry.name):
             continue
@@ -282,7 +282,7 @@ class Folder:
         return _unpickled, (names, self.path_str, self.name, self.folders, self.default_class, self.is_test)
 
     def file_for(self, row: FileRow) -> SourceFile:
-        """Return the file of a row."""
+        """Return the SourceFile for a row of this folder."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         path_str = self.path_str if member else self.path_str + row.file_name
         name = self.name + escape_unprintable(row.file_name)
@@ -331,7 +331,7 @@ class FoundFiles(Sequence[SourceFile]):
         return [self._row(number) for number in self._order[part]]
 
     def add(self, file: SourceFile) -> None:
-        """Append a file."""
+        """Append a file to the list."""
         shared = id(file.member.folder if file.member else file.siblings)
         number = self._folder_numbers.get(shared)
         if number is None:

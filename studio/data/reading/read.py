@@ -1,4 +1,4 @@
-"""Read one file to decoded sprites with remarks, or to the reason why it can't be read.
+"""Read one file: return decoded sprites with remarks, or the reason why the file can't be read.
 
 Runs on reader threads and in worker processes.
 """

@@ -76,7 +76,7 @@ def process_count(files: int) -> int:
 
 
 class ReaderPool:
-    """Workers for `run_workers` that read chunks of `files`; leaving the `with` block kills the processes.
+    """Workers for `run_workers` that read chunks of files; leaving the `with` block kills the worker processes.
 
     grids: as in `read_files`.
     """
@@ -131,7 +131,7 @@ class ReaderPool:
             yield from zip(chunk, read_all(files, self.sources, self.options, self.grids_of(chunk)), strict=True)
 
     def _read_in_process(self, chunks: Iterator[range]) -> Iterator[tuple[int, ReadResult]]:
-        """Read chunks in a process. If the process dies, read the rest here, which also raises the file's error."""
+        """Read chunks of files in a worker process; if the process dies, read the rest in this process."""
         waiting: deque[range] = deque()
         with suppress(*CONNECTION_ERRORS), closing(_ReaderProcess(self)) as process:
             for chunk in chunks:

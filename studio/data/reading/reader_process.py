@@ -37,7 +37,7 @@ class ReadRequest(NamedTuple):
 
 
 def main() -> None:
-    """Answer requests until the pipe is closed. Any error ends the process; the import then reads its files itself."""
+    """Run the worker process: answer read requests until the pipe closes. An error ends the process."""
     requests, answers = own_streams()
     received: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive_requests, args=(requests, received), daemon=True).start()

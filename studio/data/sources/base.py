@@ -39,7 +39,7 @@ class Source(ABC):
 
     @abstractmethod
     def claims(self, file: SourceFile) -> bool:
-        """Return whether this source reads `file`, from names alone: called for every file, so don't open any."""
+        """Return whether this source reads `file`, without opening files: called for every file of an import."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Iterator[SourceImage | SourceIssue]:

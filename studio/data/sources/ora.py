@@ -1,4 +1,4 @@
-"""Read OpenRaster files of Krita, MyPaint and GIMP: zip archives that include the merged picture as PNG.
+"""Read OpenRaster files of Krita, MyPaint and GIMP: zip archives that include the merged image as PNG.
 
 https://www.openraster.org/baseline/file-layout-spec.html
 """
@@ -23,7 +23,7 @@ _ENCRYPTED = 1  # flag bit of a zip entry
 
 
 class OraSource(Source):
-    """Reads the merged image."""
+    """Reads the merged image of an OpenRaster file."""
 
     name = "ora"
 

@@ -1,4 +1,4 @@
-"""Read Piskel files: JSON with the frames of each layer as base64 PNG pictures.
+"""Read Piskel files: JSON with the frames of each layer as base64 PNG images.
 
 The format follows src/js/utils/serialization/Deserializer.js of github.com/piskelapp/piskel.
 """
@@ -30,14 +30,14 @@ _ONE_STRIP = 1  # modelVersion that stores the frames of a layer in one image
 
 
 class _Chunk(msgspec.Struct, frozen=True):
-    """A picture of several frames in a grid. layout: frame numbers from 0, layout[column][row]."""
+    """An image with several frames in a grid. layout: frame numbers from 0, layout[column][row]."""
 
     layout: list[list[records.Count]]
     base64PNG: str  # noqa: N815 - as it is called in the file
 
 
 class _Layer(msgspec.Struct, frozen=True):
-    """A layer: `chunks`, or in older files a single picture with `frameCount` frames side by side."""
+    """A layer: `chunks`, or in older files a single image with `frameCount` frames side by side."""
 
     chunks: list[_Chunk] | None = None
     base64PNG: str = ""  # noqa: N815
@@ -59,7 +59,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class PiskelSource(Source):
-    """Reads frames as sprites, with merged layers."""
+    """Reads every frame of a Piskel file as a sprite, with merged layers."""
 
     name = "piskel"
 

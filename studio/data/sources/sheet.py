@@ -20,7 +20,7 @@ _FEW = 0.05  # larger shares of foreground pixels outside the described sprites 
 
 
 class SheetSource(Source):
-    """Reads each frame as a sprite. Its class comes from the folders in the frame's name, or from the sheet's name."""
+    """Reads every described frame of a sheet as a sprite, its class from the frame's name or the sheet."""
 
     name = "sheet"
     order = -10
