@@ -110,7 +110,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     # Fail on a wrong --from or --preset before the import, which may take minutes.
     source = _typed_parent(args)
     parent = load_parent(source, recipe) if source is not None else None
-    chosen_config(recipe, args, TrainingBudget(given=parent.settings if parent else None))
+    chosen_config(recipe, args, TrainingBudget(parent_settings=parent.settings if parent else None))
     found = read_sprites(args, args.paths, reporter)
     print_excluded(found, reporter)
     sprites = Rights.for_sources(args.paths).replace(**typed_settings(args, Rights)).add_to(found.sprites)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import statistics
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from torch import Tensor
 
 from studio.core.events import Events, Progress
 from studio.engine.steps.bench_steps import BenchmarkTrainer
 from studio.engine.training.loop import TICK_S
-from studio.lab.experiments.base import ExperimentContext, loss_curve, seconds_in_turns
+from studio.lab.experiments.base import loss_curve, seconds_in_turns
 from studio.lab.outcome import Line, Outcome
 
 V = TypeVar("V")
@@ -22,7 +21,7 @@ V = TypeVar("V")
 _SHOW_EVERY_S = 0.5
 _SMOOTHING = 1 / 20  # of all steps, for the loss curve
 
-# The start of the plain code of several experiments: sprites, a small network and an optimizer.
+# Parts of the plain code of several experiments: sprites, a small network and an optimizer; and a timed training step.
 SETUP = """\
 import time
 
@@ -35,62 +34,53 @@ network = nn.Sequential(nn.Conv2d(4, 64, 3, padding=1), nn.SiLU(), nn.Conv2d(64,
 network.to(device)
 optimizer = torch.optim.AdamW(network.parameters())
 """
+TIMED_STEP = """\
+        start = time.perf_counter()
+        loss = nn.functional.mse_loss(network(x), x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()  # waits for a GPU: without it the clock stops too early
+        seconds = time.perf_counter() - start
+"""
 
 
-class Sweep(ABC, Generic[V]):
-    """One run of an experiment that measures the same thing at several values, such as batch sizes."""
+def sweep(
+    values: Mapping[str, V], noun: str, measure: Callable[[V], Generator[Progress, None, bool]],
+    summary: Callable[[], Outcome],
+) -> Events:  # fmt: skip
+    """Measure values one after the other, with Progress and a summary for each, until `measure` returns False.
 
-    def __init__(self, context: ExperimentContext) -> None:
-        self.context, self.seconds = context, context.seconds
-        self.start_s = time.perf_counter()
+    values: by name, as the progress names them. noun: what the values are, in the plural: 'batch sizes'.
+    """
+    for done, (name, value) in enumerate(values.items()):
+        yield Progress(done, len(values), f"{noun}; now {name}")
+        if not (yield from measure(value)):
+            return
+        yield Progress(done + 1, len(values), f"{noun}; now {name}")
+        yield summary()
 
-    @abstractmethod
-    def values(self) -> Iterable[V]:
-        """Return the values in the order in which they are measured, perhaps repeatedly."""
 
-    @abstractmethod
-    def measure(self, value: V) -> Generator[Progress, None, None]:
-        """Measure one value and store the result."""
+def sweep_in_turns(
+    values: Sequence[V], measure: Callable[[V], object], summary: Callable[[], Outcome], seconds: float, rounds: int
+) -> Events:
+    """Measure values in turns for so many seconds, but at least so many rounds; yields Progress and summaries.
 
-    @abstractmethod
-    def summary(self) -> Outcome:
-        """Return the plots and tables of the results so far."""
-
-    @abstractmethod
-    def conclusion(self) -> Outcome:
-        """Return the final plots, tables and sentences."""
-
-    def run(self) -> Events:
-        """Measure all values: yields Progress, an Outcome now and then, and the conclusion."""
-        told_s = shown_s = 0.0
-        for value in self.values():
-            for progress in self.measure(value):
-                if time.perf_counter() - told_s > TICK_S:
-                    told_s = time.perf_counter()
-                    yield progress
-            if time.perf_counter() - shown_s > _SHOW_EVERY_S:
-                shown_s = time.perf_counter()
-                yield self.summary()
-        yield self.conclusion()
-
-    @property
-    def passed_s(self) -> float:
-        """The seconds since the start of the measurement."""
-        return time.perf_counter() - self.start_s
-
-    def in_turns(self, values: Sequence[V], least_rounds: int) -> Iterator[V]:
-        """Yield the values round after round until the experiment's time is over.
-
-        In turns, because whatever else the computer does then slows down all values alike.
-        """
-        rounds = 0
-        while rounds < least_rounds or self.passed_s < self.seconds:
-            yield from values
-            rounds += 1
-
-    def progress(self) -> Progress:
-        """Return the progress of a measurement in turns."""
-        return seconds_in_turns(self.passed_s, self.seconds)
+    In turns, because whatever else the computer does then slows down all values alike.
+    """
+    start_s = told_s = shown_s = time.perf_counter()
+    done = 0
+    while done < rounds or time.perf_counter() - start_s < seconds:
+        for value in values:
+            measure(value)
+            if (now_s := time.perf_counter()) - told_s > TICK_S:
+                told_s = now_s
+                yield seconds_in_turns(now_s - start_s, seconds)
+        done += 1
+        if time.perf_counter() - shown_s > _SHOW_EVERY_S:
+            shown_s = time.perf_counter()
+            yield summary()
+    yield seconds_in_turns(seconds, seconds)
 
 
 @dataclass(eq=False)

@@ -1,13 +1,13 @@
-"""A code of a few numbers for each sprite, and the sprite back from it: a variational autoencoder (Kingma & Welling
-2014).
+"""The autoencoder: turns each sprite into a code of a few numbers, and back. A variational autoencoder (Kingma &
+Welling 2014).
 
-What it tells of each pixel are the odds of the colours of a palette, learnt by cross-entropy: a decoder that is unsure
-says so in the odds, where one that is learnt by squared error mixes colours. What is drawn in the end is the colour to
-be expected by odds that are sharpened: the likeliest alone would be black wherever it is unsure, as outlines are black,
-and that of the odds as they are is blurred.
-The codes of a class are taken to be normal around a mean of its own, which is learnt along with them, so that new
-sprites of it can be drawn. The decoder is told the code alone: it knows no class, and between any two codes there are
-others.
+For each pixel the decoder predicts logits of the colours of a palette and trains with cross-entropy: an unsure decoder
+gives low probabilities, where one trained with squared errors would mix colours. Drawing takes the expected colour of
+sharpened logits. The most likely colour alone would turn every unsure pixel black, as outlines are black; the expected
+colour without sharpening is blurred.
+
+The codes of a class follow a normal distribution with a learnt mean and deviation, so that new sprites of the class can
+be drawn. The decoder sees the code alone, not the class: all codes between two codes can be decoded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
-from studio.recipes.colours import PaletteHead, colour_errors, in_rows, palette_for, some_rows
+from studio.recipes.colours import PaletteHead, choose_palette, choose_rows, colour_loss, select_rows
 from studio.recipes.flow import normal_rows
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 from studio.recipes.planning import Planner
@@ -30,28 +30,31 @@ from studio.recipes.planning import Planner
 
 @dataclass(frozen=True)
 class AutoencoderConfig(TrainingConfig):
-    """Settings of the autoencoder."""
+    """The settings of the autoencoder."""
 
     minutes: float = with_default(TrainingConfig, "minutes", 5.0)
     batch_size: int = with_default(TrainingConfig, "batch_size", 32)
     learning_rate: float = with_default(TrainingConfig, "learning_rate", 2e-3)
     width: int = setting(
-        32, "Channels of the first level of the network: more learn finer detail and train slower.", low=16, high=512
+        32,
+        "Channels of the network's first level. More channels learn finer detail and train slower.",
+        low=16,
+        high=512,
     )
     code: int = setting(
-        32, "How many numbers stand for a sprite: more give it back more exactly, fewer bring like ones closer.",
+        32, "Numbers in the code of a sprite. More reproduce it more exactly; fewer bring similar sprites closer.",
         unit="numbers", label="Code",
         low=2, high=1024,
     )  # fmt: skip
     colours: int = setting(
-        256, "How many of your sprites' colours the model chooses from, pixel by pixel.",
+        256, "Number of colours in the model's palette, chosen from your sprites.",
         unit="colours", label="Palette",
         low=2, high=1024, advanced=True,
     )  # fmt: skip
     kl_weight: float = setting(
-        1.0, "Pull of the codes of a class towards one another: more lets more of the codes between them be sprites, "
-        "less gives sprites back more exactly. 1 is the variational autoencoder of the books.",
-        label="Pull of codes",
+        1.0, "Weight of the KL divergence, which pulls the codes of a class together. More weight makes interpolations "
+        "better, less reproduces sprites more exactly. 1 is the standard variational autoencoder.",
+        label="KL weight",
         low=0.0, high=100.0, advanced=True,
     )  # fmt: skip
 
@@ -61,19 +64,19 @@ class AutoencoderConfig(TrainingConfig):
 
 
 _PLANNER = Planner(
-    width=AutoencoderConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000, most_tuning_looks=1000
+    width=AutoencoderConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_epochs=1000, most_tuning_epochs=1000
 )
-_PIXEL_FEATURES = 64  # divided by the side of a patch: channels of a pixel, of which the head makes odds
-_SHARPNESS = 2.5  # of the odds, when drawing: as near to held-out sprites as at 1, with edges, and nearer than at 100
-_ANY = 0.1  # share of the sprites whose codes teach what those of any class are like
+_PIXEL_FEATURES = 64  # divided by the patch size: feature channels per pixel, the input of the palette head
+_SHARPNESS = 2.5  # of the logits when drawing: sharper edges than 1, smaller errors on validation sprites than 100
+_ANY = 0.1  # share of the sprites that train the prior of any class
 
 
 class CodeNetwork(nn.Module):
-    """Sprites x [B, 4, S, S] to codes [B, code] and back.
+    """Encodes sprites x [B, 4, S, S] as codes [B, code], and decodes them.
 
-    Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down. Any S:
-    the border is padded. prior: for each class, and last for any, the mean of its codes and the logarithm of their
-    deviation.
+    Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), with two coarser levels. S may be
+    any size: the border is padded.
+    prior: for each class, and last for any class, the mean of its codes and the logarithm of their deviation.
     """
 
     def __init__(self, size: int, classes: int, width: int, code: int, colours: int) -> None:
@@ -90,6 +93,7 @@ class CodeNetwork(nn.Module):
             ResidualBlock(deep, deep, stride=2),
             ResidualBlock(deep, deep),
         )
+        # side: pixels of the coarsest level, 4 for sprites of 32 pixels
         self.squeezed = group_norm(deep)
         self.squeeze, self.expand = nn.Linear(deep * self.side**2, 2 * code), nn.Linear(code, deep * self.side**2)
         self.bottom = nn.Sequential(ResidualBlock(deep, deep), ResidualBlock(deep, deep))
@@ -101,37 +105,41 @@ class CodeNetwork(nn.Module):
         nn.init.zeros_(self.prior.weight)
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean of the code of each sprite and the logarithm of its deviation, float32 [B, code] both."""
+        """Return the mean of each code and the logarithm of its standard deviation, float32 [B, code] each."""
         border = (0, self.padding, 0, self.padding)
+        # [B, deep, side, side]
         h = self.down(self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch)))
-        mean, deviation = self.squeeze(F.hardswish(self.squeezed(h)).flatten(1)).float().chunk(2, 1)
-        return mean, deviation.clamp(-10.0, 10.0)
+        mean, log_std = self.squeeze(F.hardswish(self.squeezed(h)).flatten(1)).float().chunk(2, 1)
+        return mean, log_std.clamp(-10.0, 10.0)
 
     def features(self, code: Tensor) -> Tensor:
-        """What the head makes odds of, [B, channels, S, S]."""
-        h = self.bottom(self.expand(code).unflatten(1, (-1, self.side, self.side)))
-        h = self.middle(F.interpolate(h, scale_factor=2.0, mode="nearest"))
-        h = self.fine(F.interpolate(h, scale_factor=2.0, mode="nearest"))
+        """Return the features of decoded sprites, [B, channels, S, S], for the palette head."""
+        h = self.bottom(self.expand(code).unflatten(1, (-1, self.side, self.side)))  # [B, deep, side, side]
+        h = self.middle(F.interpolate(h, scale_factor=2.0, mode="nearest"))  # [B, width, 2 * side, 2 * side]
+        h = self.fine(F.interpolate(h, scale_factor=2.0, mode="nearest"))  # [B, width, 4 * side, 4 * side]
         h = F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)
         return h[:, :, : self.size, : self.size]
 
     def decode(self, code: Tensor) -> Tensor:
-        """The sprite [B, 4, S, S]: float32."""
+        """Return the decoded sprites, float32 [B, 4, S, S]."""
         return self.head.expected(self.features(code).permute(0, 2, 3, 1), _SHARPNESS).permute(0, 3, 1, 2)
 
     def codes_of(self, label: Tensor) -> tuple[Tensor, Tensor]:
-        """As `encode`, of the codes of each class int64 [B] or of shares of them float32 [B, classes + 1]."""
+        """Return mean and logarithm of the deviation of the codes of classes, float32 [B, code] each.
+
+        label: int64 [B], or float32 [B, classes + 1], shares of classes.
+        """
         known = label @ self.prior.weight if label.is_floating_point() else self.prior(label)
-        mean, deviation = known.float().chunk(2, 1)
-        return mean, deviation
+        mean, log_std = known.float().chunk(2, 1)
+        return mean, log_std
 
 
 class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
-    """Gives sprites back from codes. It draws new ones in one step, of random codes, and knows no guidance."""
+    """Reconstructs sprites from codes, and draws new ones from random codes in one step, without guidance."""
 
     name = "autoencoder"
     title = "Autoencoder"
-    summary = "Learns a code of a few numbers for each sprite: a map of all of them, and a way from any to any other."
+    summary = "Learns a code of a few numbers per sprite, for a map of all sprites and for in-betweens."
     makes = "sprites"
     Config, Network = AutoencoderConfig, CodeNetwork
     order = 4
@@ -140,11 +148,11 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
     capabilities = frozenset({"encode", "decode", "blend", "mix", "from_noise"})
     fixed_by_weights = ("width", "code", "colours")
 
-    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
-            _PLANNER.preset("Quick", "A first map: which sprites are alike.", 2.0, 40_000, means),
-            _PLANNER.preset("Standard", "Sprites that come back recognisably.", 5.0, 120_000, means),
-            _PLANNER.preset("Best", "Finer detail, for a longer break.", 20.0, 300_000, means),
+            _PLANNER.preset("Quick", "A first map of similar sprites.", 2.0, 40_000, budget),
+            _PLANNER.preset("Standard", "Recognisable reconstructions.", 5.0, 120_000, budget),
+            _PLANNER.preset("Best", "Finer detail, for a longer break.", 20.0, 300_000, budget),
         )
 
     def arguments(self, config: AutoencoderConfig, spec: Spec) -> dict[str, Value]:
@@ -155,32 +163,34 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
         }  # fmt: skip
 
     def statistics(self, sprites: Sprites, config: AutoencoderConfig) -> Mapping[str, Tensor]:
-        return {"head.palette": palette_for(sprites.rgba, config.colours)}
+        return {"head.palette": choose_palette(sprites.rgba, config.colours)}
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         return {"prior.weight": spec.class_names}
 
     def loss(self, network: CodeNetwork, batch: Batch, config: AutoencoderConfig, rng: BatchRng) -> Tensor:
         label = torch.where(rng.rand() < _ANY, network.classes, batch.y)
-        mean, deviation = network.encode(batch.x)
-        features = network.features(mean + deviation.exp() * rng.randn(network.code))
-        rows = some_rows(network.size, rng.rand(1))
-        error = _error(network, in_rows(features, rows), in_rows(batch.x, rows))
-        divergence = _divergence(mean, deviation, *network.codes_of(label))
+        mean, log_std = network.encode(batch.x)  # [B, code] each
+        # Reparameterisation: the gradient flows through mean and log_std of the random code.
+        features = network.features(mean + log_std.exp() * rng.randn(network.code))
+        rows = choose_rows(network.size, rng.rand(1))
+        error = _error(network, select_rows(features, rows), select_rows(batch.x, rows))
+        divergence = _divergence(mean, log_std, *network.codes_of(label))
+        # The error is per pixel, the divergence per sprite.
         return error + config.kl_weight / network.size**2 * divergence.mean()
 
     def evaluate(
         self, network: CodeNetwork, batches: Iterable[Batch], config: AutoencoderConfig, spec: Spec
     ) -> Evaluation:
-        """The loss without chance in the codes, and the share of the pixels whose likeliest colour is their own."""
+        """Return the loss at the mean codes, and the share of pixels whose most likely colour is right."""
         total, right, count = 0.0, 0.0, 0
         for batch in batches:
-            mean, deviation = network.encode(batch.x)
-            divergence = _divergence(mean, deviation, *network.codes_of(batch.y))
+            mean, log_std = network.encode(batch.x)
+            divergence = _divergence(mean, log_std, *network.codes_of(batch.y))
             features, colours = _by_pixel(network.features(mean)), _by_pixel(batch.x)
             loss = _error(network, features, colours) + config.kl_weight / network.size**2 * divergence.mean()
-            likeliest = network.head.mean(features, torch.ones(len(mean), device=mean.device))
-            found, true = network.head.nearest(likeliest), network.head.nearest(colours)
+            likeliest = network.head.expected_at(features, torch.ones(len(mean), device=mean.device))
+            found, true = network.head.nearest_index(likeliest), network.head.nearest_index(colours)
             total += float(loss) * len(batch.x)
             right += float((found == true).float().mean((1, 2)).sum())
             count += len(batch.x)
@@ -218,24 +228,25 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
 
 def _draw_from(network: CodeNetwork, noise: Tensor, labels: Tensor) -> Iterator[Tensor]:
     known = F.pad(labels, (0, 1)) if labels.is_floating_point() else torch.where(labels < 0, network.classes, labels)
-    mean, deviation = network.codes_of(known)
-    yield network.decode(mean + deviation.exp() * noise)
+    mean, log_std = network.codes_of(known)
+    yield network.decode(mean + log_std.exp() * noise)
 
 
 def _by_pixel(values: Tensor) -> Tensor:
-    """[B, channels, H, W] as [B, H, W, channels]."""
+    """Move the channels last: [B, channels, H, W] to [B, H, W, channels]."""
     return values.permute(0, 2, 3, 1).contiguous()
 
 
 def _error(network: CodeNetwork, features: Tensor, x: Tensor) -> Tensor:
-    """The cross-entropy of the odds of colours, in nats a pixel, by features [B, H, W, channels] of x [B, H, W, 4]."""
+    """Return the cross-entropy of the colours in nats per pixel. features: [B, H, W, channels]. x: [B, H, W, 4]."""
     even = torch.full(x.shape[:-1], 1 / x[..., 0].numel(), device=x.device)
-    return colour_errors(network.head, features, x, even, torch.zeros_like(even))
+    return colour_loss(network.head, features, x, even, torch.zeros_like(even))
 
 
-def _divergence(mean: Tensor, deviation: Tensor, prior_mean: Tensor, prior_deviation: Tensor) -> Tensor:
-    """The Kullback-Leibler divergence of normal codes from those of their class, in nats: [B]. Means and logarithms of
-    deviations: [B, code].
+def _divergence(mean: Tensor, log_std: Tensor, prior_mean: Tensor, prior_log_std: Tensor) -> Tensor:
+    """Return the Kullback-Leibler divergence of normal codes from their class's prior, in nats: [B].
+
+    All arguments: [B, code]; deviations are logarithms.
     """
-    apart = (mean - prior_mean).square() + (2 * deviation).exp()
-    return (prior_deviation - deviation + apart / (2 * (2 * prior_deviation).exp()) - 0.5).sum(1)
+    apart = (mean - prior_mean).square() + (2 * log_std).exp()
+    return (prior_log_std - log_std + apart / (2 * (2 * prior_log_std).exp()) - 0.5).sum(1)

@@ -1,7 +1,7 @@
-"""What a recipe is: a kind of model, how it is built, what it minimises and what it is good for once trained.
+"""The base of recipes. A recipe is one kind of model: its settings, network, loss, evaluation and use.
 
 A new recipe is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.recipes'): a subclass of `Recipe` with a `Config`. Forms, flags, JSON, runs and exports come from there.
+'studio.recipes'): a subclass of `Recipe` with a `Config`. Forms, flags, JSON, runs and exports follow from it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 @dataclass(frozen=True)
 class Batch:
-    """Sprites on the training device.
+    """A batch of sprites on the training device.
 
     x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
     y: int64 [B], class indices.
-    augment_labels: float32 [B, 3], what augmentation did: mirrored (0 or 1), and moved right and down before that, in
-        units of 8 pixels.
-    targets: float32 [B, T], the numbers that go with each sprite, NaN where one is missing.
-    progress: how much of the training is done, 0 to 1.
-    first, whole: where several processes share a batch, these sprites are those from `first` on of so many; else 0.
+    augment_labels: float32 [B, 3], the augmentation: mirrored (0 or 1), and the shift right and down before mirroring,
+    in units of 8 pixels.
+    targets: float32 [B, T], the numbers of each sprite, NaN where missing.
+    progress: share of the training that is done, 0 to 1.
+    first, whole: in a distributed run, the index of the first sprite in the global batch and the global batch size;
+    otherwise 0.
     """
 
     x: Tensor
@@ -52,7 +53,7 @@ class Batch:
     whole: int = 0
 
     def micro_batches(self, count: int, generator: torch.Generator) -> Iterator[tuple[Batch, BatchRng]]:
-        """The same sprites in so many batches, at most one for each, each with its rows of the same random numbers."""
+        """Split the batch into `count` micro-batches or fewer; yields each with its rows of the random numbers."""
         size, drawn = len(self.x), list[Tensor]()
         count = min(count, size)
         for start, stop in pairwise(size * number // count for number in range(count + 1)):
@@ -62,24 +63,27 @@ class Batch:
 
 
 def evenly_spread(first: int, count: int) -> Tensor:
-    """Numbers float64 [count] in [0, 1), on the CPU, for the places from `first` on.
+    """Return well-spread numbers float64 [count] in [0, 1), on the CPU, for the indices from `first` on.
 
-    However many they are, multiples of the golden ratio are spread evenly.
+    Multiples of the golden ratio cover [0, 1) evenly, whatever their number.
     """
     return (0.5 + _GOLDEN * torch.arange(first, first + count, dtype=torch.float64)) % 1
 
 
 class BatchRng:
-    """Random numbers for the sprites of a micro-batch, on the device: rows of those of the whole batch.
+    """Random numbers for the sprites of a micro-batch, on its device: rows of the whole batch's random numbers.
 
-    What the first micro-batch asks for is drawn for the whole batch and kept for the others, which ask for the same in
-    the same order. So it makes no difference in how many parts a batch is taken, nor how many processes share it.
+    The first micro-batch draws numbers for the whole batch; the other micro-batches reuse them in the same order. The
+    result does not depend on the number of micro-batches or processes.
     """
 
     def __init__(
         self, generator: torch.Generator, batch: Batch, rows: slice = slice(None), drawn: list[Tensor] | None = None
     ) -> None:
-        """rows: of the micro-batch in `batch`. drawn: what was asked for, of the whole batch."""
+        """Create a generator for some rows of a batch.
+
+        rows: the micro-batch's rows in `batch`. drawn: numbers drawn so far for the whole batch, shared by all parts.
+        """
         start, stop, _ = rows.indices(len(batch.x))
         self._generator, self._device = generator, batch.x.device
         self._size, self._rows = batch.whole or len(batch.x), slice(batch.first + start, batch.first + stop)
@@ -87,11 +91,11 @@ class BatchRng:
         self._asked = 0
 
     def randn(self, *shape: int) -> Tensor:
-        """Standard normal float32 [B, *shape]."""
+        """Return standard normal numbers, float32 [B, *shape]."""
         return self._rows_of(torch.randn, shape)
 
     def rand(self, *shape: int) -> Tensor:
-        """Uniform float32 [B, *shape] in [0, 1)."""
+        """Return uniform numbers in [0, 1), float32 [B, *shape]."""
         return self._rows_of(torch.rand, shape)
 
     def _rows_of(self, draw: Callable[..., Tensor], shape: tuple[int, ...]) -> Tensor:
@@ -104,7 +108,7 @@ class BatchRng:
 
 @dataclass(frozen=True)
 class Spec:
-    """What a network must know of its data: the side of a sprite in pixels, and the names of classes and numbers."""
+    """The shape of the data: sprite size in pixels, and the names of classes and numbers."""
 
     size: int
     class_names: tuple[str, ...]
@@ -112,15 +116,15 @@ class Spec:
 
     @classmethod
     def of(cls, sprites: Sprites) -> Spec:
-        """What there is to know of these."""
+        """Return the spec of a set of sprites."""
         return cls(sprites.size, sprites.class_names, sprites.target_names)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings that belong together, offered by one name ('Quick').
+    """A named set of settings ('Quick').
 
-    about_s: seconds that a training with them takes, nearly, where that is not what they say.
+    about_s: estimated seconds of a training, if `changes` do not state its time; else 0.
     """
 
     title: str
@@ -131,26 +135,28 @@ class Preset:
 
 @dataclass(frozen=True)
 class TrainingBudget:
-    """What there is to train with; 0 for what is not known.
+    """The resources of a training; 0 stands for unknown.
 
-    sprites: how many; sprites_per_s: how fast the recipe's default network learns from them on all devices.
-    given: settings that follow from the weights that the training starts from; None where it starts from nothing.
-    devices: how many share each batch.
+    sprites: number of sprites. sprites_per_s: training speed of the recipe's default network on all devices together.
+    parent_settings: settings fixed by the parent's weights; None without a parent.
+    devices: number of devices that share each batch.
     """
 
     sprites: int = 0
     sprites_per_s: float = 0.0
-    given: Mapping[str, Value] | None = None
+    parent_settings: Mapping[str, Value] | None = None
     devices: int = 1
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Figures on held-out sprites: `metrics` always holds 'loss'. `confusion` is int64 [K, K] on the CPU, or None.
+    """Metrics on the validation set.
 
-    baseline: the same figures, as far as they can be told, of who says the same of every sprite.
-    pairs: float32 [2, N, T] on the CPU, the numbers that are predicted and the true ones, NaN where not known; of many
-    sprites some. None for recipes that predict no numbers.
+    metrics: always holds 'loss'. confusion: int64 [K, K] on the CPU, rows are true classes; None if there are no
+    classes.
+    baseline: the same metrics of a constant prediction, where known.
+    pairs: float32 [2, N, T] on the CPU, predicted and true numbers of up to 1,000 sprites, NaN where unknown; None if
+    the recipe predicts no numbers.
     """
 
     metrics: Mapping[str, float]
@@ -164,34 +170,35 @@ if not TYPE_CHECKING:  # a checker would accept any name
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):
-    """One kind of model, with the config and the network that it has. Stateless: what is learnt is in the network.
+    """One kind of model: its config, its network and their use. A recipe is stateless; the network holds what it
+    learns.
 
-    For makes='sprites' it has `draw`. For makes='labels' its network gives logits [B, K], for makes='numbers' numbers
-    [B, T] in their own units, of x as in `Batch`.
+    makes='sprites': define `draw`. makes='labels': the network returns logits [B, K]. makes='numbers': the network
+    returns numbers [B, T] in their own units. Networks take x as in `Batch`.
     """
 
     name: str = ""
     title: ClassVar[str] = ""
-    summary: ClassVar[str] = ""  # one sentence, shown beside the title
+    summary: ClassVar[str] = ""  # one sentence beside the title
     makes: ClassVar[Makes] = "sprites"
     capabilities: ClassVar[frozenset[Capability]] = frozenset()  # beyond what it `makes`
     Config: type[ConfigT]
     Network: type[NetworkT]
-    small: ConfigT  # of a network that learns in seconds, for the tests
-    order: ClassVar[int] = 100  # recipes with a lower one come first; the first is the one that is proposed
-    # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
-    # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
+    small: ConfigT  # settings of a small network, for tests
+    order: ClassVar[int] = 100  # recipes are listed by order; the first is the default
+    # Training time of a sprite of 32 pixels relative to the device probe's, from 'studio devices --measure --recipe
+    # NAME'. 0: unknown, so presets can't be adapted to the device's speed.
     relative_cost: ClassVar[float] = 0.0
-    solver: ClassVar[Mapping[str, float]] = MappingProxyType({})  # of one that can 'flow': flow.CONSTANTS
-    fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that follow from the weights of a trained network
-    fine_tuning: ClassVar[Mapping[str, Value]] = {}  # settings that suit a training that starts from trained weights
-    # How far batches grow with the devices that share them: to the noise scale of its runs, beyond which larger ones
-    # stop helping, as 'studio lab noise-scale RUN' says; 0 where that is not known: they don't grow.
+    solver: ClassVar[Mapping[str, float]] = MappingProxyType({})  # flow.CONSTANTS, for the capability 'flow'
+    fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that a trained network fixes
+    fine_tuning: ClassVar[Mapping[str, Value]] = {}  # defaults for a training with a parent
+    # Largest batch size for several devices: the noise scale of the recipe's runs, from 'studio lab noise-scale RUN'.
+    # 0: unknown, so the batch size does not grow with the devices.
     largest_batch: ClassVar[int] = 0
-    # Shares of a training from which on the loss asks other things of the device. Between them it asks the same in each
-    # step, whatever `Batch.progress` is, so that a CUDA graph can stand for it.
+    # Values of `Batch.progress` at which the computation of the loss changes. Between two of them all steps launch the
+    # same kernels, so that one captured CUDA graph replays them all.
     stages: ClassVar[tuple[float, ...]] = ()
-    headline: ClassVar[Metric] = LOSS  # the figure on held-out sprites that stands for a run
+    headline: ClassVar[Metric] = LOSS  # the validation metric that represents a run
 
     can = former_names.alias("Recipe.can", "capabilities")
 
@@ -201,90 +208,99 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @property
     def best_by(self) -> Metric | None:
-        """The figure on held-out sprites by which a better checkpoint is told from a worse one.
+        """The validation metric that selects the best checkpoint.
 
-        None where sprites are drawn: of few sprites, the loss on held-out ones rises while new ones still get better.
+        None for generators: on few sprites their validation loss rises while new sprites still get better.
         """
         return None if self.makes == "sprites" else self.headline
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
-        """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
+        """Return the sprites that the recipe can train on, and a sentence for each group left out.
+
+        Raises TrainingError if too few sprites suit the recipe.
+        """
         return sprites, []
 
-    def defaults(self, means: TrainingBudget) -> ConfigT:
-        """The settings that are changed by a preset and by the user."""
+    def defaults(self, budget: TrainingBudget) -> ConfigT:
+        """Return the default settings for a budget; presets and the user change them."""
         usual = self.Config()
-        if means.given is not None:
-            usual = usual.replace(**{**self.fine_tuning, **means.given})
-        larger = min(means.devices * usual.batch_size, self.largest_batch)
+        if budget.parent_settings is not None:
+            usual = usual.replace(**{**self.fine_tuning, **budget.parent_settings})
+        larger = min(budget.devices * usual.batch_size, self.largest_batch)
         return usual.replace(batch_size=larger) if larger > usual.batch_size else usual
 
-    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
-        """Trainings as suit these means, the usual one in the middle. Each takes the time that it states."""
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
+        """Return trainings that suit the budget, the standard one in the middle."""
         return ()
 
-    def usual_changes(self, means: TrainingBudget) -> Mapping[str, Value]:
-        """What the preset in the middle changes; nothing where there are no presets."""
-        presets = self.presets(means)
+    def usual_changes(self, budget: TrainingBudget) -> Mapping[str, Value]:
+        """Return the changes of the standard preset, or nothing without presets."""
+        presets = self.presets(budget)
         return presets[len(presets) // 2].changes if presets else {}
 
     def cost(self, size: int) -> float:
-        """`relative_cost` for sprites of so many pixels a side. A quarter of it is the same for all of them: the
-        optimizer's step, and what each operation costs whatever its size.
+        """Return `relative_cost` for sprites of `size` x `size` pixels.
+
+        A quarter of the cost is independent of the size: the optimizer step and the launch of each operation.
         """
         return self.relative_cost * (0.25 + 0.75 * (size / 32) ** 2)
 
     @abstractmethod
     def arguments(self, config: ConfigT, spec: Spec) -> dict[str, Value]:
-        """The keyword arguments of `network_class` for these settings and sprites: plain values, for exports too."""
+        """Return the keyword arguments of `network_class`: plain values that exports can write down."""
 
     def network_class(self, config: ConfigT) -> type[NetworkT]:
-        """Of the network for these settings: `Network`, or a subclass of it where there are several."""
+        """Return the class of the network for these settings."""
         return self.Network
 
     def build(self, config: ConfigT, spec: Spec) -> NetworkT:
-        """A new network on the CPU, its weights drawn from torch's global generator."""
+        """Create a network on the CPU. The initial weights come from the global generator of torch."""
         return self.network_class(config)(**self.arguments(config, spec))
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
-        """Weights that have a row for each class or number, with the names of these rows; a last row without a name
-        stands for any of them. By these names a training that starts from other weights finds the rows it can take.
+        """Return the names of the rows of each weight that has a row per class or number.
+
+        The key is the weight's name. A last row without a name stands for any class. A training with a parent copies
+        rows with equal names.
         """
         return {}
 
     def statistics(self, sprites: Sprites, config: ConfigT) -> Mapping[str, Tensor]:
-        """What a network must know of the sprites that it will learn from: values of its buffers, by their names."""
+        """Return the values of the network's buffers that depend on the training sprites, by buffer name."""
         return {}
 
     @abstractmethod
     def loss(self, network: NetworkT, batch: Batch, config: ConfigT, rng: BatchRng) -> Tensor:
-        """The scalar to minimise, on the device: a mean over the batch. All randomness comes from `rng`."""
+        """Return the scalar to minimise, on the device: a mean over the batch. All randomness comes from `rng`."""
 
     def weight(self, batch: Batch) -> float | Tensor:
-        """How much a batch counts: of how many `loss` is the mean. A tensor is a scalar on the batch's device."""
+        """Return the number of items that `loss` averages over in this batch, to weight micro-batches.
+
+        A tensor is a scalar on the batch's device.
+        """
         return len(batch.x)
 
     @abstractmethod
     def evaluate(self, network: NetworkT, batches: Iterable[Batch], config: ConfigT, spec: Spec) -> Evaluation:
-        """Figures over held-out batches, the same for the same network, however large the batches are.
+        """Return metrics over the batches of the validation set. They do not depend on the batch size.
 
-        Called without gradients, in eval mode; anew, in smaller batches, where the device had no room for these.
+        Runs in eval mode without gradients. If the device runs out of memory, it is called again with smaller batches.
         """
 
     @staticmethod
     def draw(
         network: NetworkT, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        """Draw a sprite of each class in int64 [N] (-1: any), on the network's device: yields x as in `Batch` after
-        each of its steps, the sprites last. A recipe that can mix takes shares of classes as well: float32 [N, K].
+        """Draw one sprite per label; yields x as in `Batch` after each solver step, the finished sprites last.
 
-        guidance: 1 for the class as it was learnt, more for what sets it apart. A sprite depends on the seed and its
-        place, that of the first being `first`. Its source, and what that needs, is written into loaders of exported
-        models, as is the network's: of other packages than this one's it uses torch alone.
+        labels: int64 [N] on the network's device, -1 for any class; with the capability 'mix' also float32 [N, K],
+        shares of classes. guidance: guidance scale, 1 for none. A sprite depends on the seed and its index, which
+        counts from `first`. Loaders of exported models contain the source of this function: beside the studio it may
+        only use torch.
         """
         raise NotImplementedError("this recipe draws no sprites")
 
     def predict(self, network: NetworkT, x: Tensor) -> Tensor:
-        """Of x as in `Batch`: class probabilities float32 [B, K], or numbers float32 [B, T] in their own units."""
+        """Return class probabilities float32 [B, K], or numbers float32 [B, T] in their own units. x: as in `Batch`."""
         outputs = network(x).float()
         return outputs.softmax(1) if self.makes == "labels" else outputs  # type: ignore[no-any-return]

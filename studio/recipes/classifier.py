@@ -1,4 +1,4 @@
-"""Which class a sprite belongs to: a network whose outputs are the classes' logits."""
+"""The classifier: predicts the class of a sprite."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from studio.recipes.predictors import (
     predictor_class,
 )
 
-_SMALLEST = 3  # one sprite to check on, and more than one to learn from
+_SMALLEST = 3  # sprites: one for validation and two for training
 
 
 @dataclass(frozen=True)
 class ClassifierConfig(PredictorConfig):
-    """Settings of the classifier."""
+    """The settings of the classifier."""
 
     shift_px: int = with_default(TrainingConfig, "shift_px", 2)
     dropout: float = with_default(PredictorConfig, "dropout", 0.2)
     label_smoothing: float = setting(
-        0.1, "How much doubt the targets leave (Szegedy et al. 2016).", low=0.0, high=0.5, advanced=True
+        0.1, "Label smoothing of the training targets (Szegedy et al. 2016).", low=0.0, high=0.5, advanced=True
     )
     smallest_class: int = setting(
         _SMALLEST, "Classes with fewer sprites are left out.", unit="sprites", low=_SMALLEST, high=100_000
@@ -45,11 +45,11 @@ class ClassifierConfig(PredictorConfig):
 
 
 class Classifier(Recipe[ClassifierConfig, Predictor]):
-    """Names the class of a sprite."""
+    """Predicts the class of a sprite."""
 
     name = "classifier"
     title = "Classifier"
-    summary = "Learns to tell your classes apart and to name the class of any sprite."
+    summary = "Learns to tell your classes apart and predicts the class of any sprite."
     makes = "labels"
     Config, Network = ClassifierConfig, Predictor
     headline = ACCURACY
@@ -80,11 +80,11 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         notes = [f"Left out, too few sprites to learn from: {', '.join(left_out)}."] if left_out else []
         return replace(chosen, labels=labels, class_names=names), notes
 
-    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
-            PLANNER.preset("Quick", "A first look at which classes are alike.", 1.0, 40_000, means),
-            PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, means),
-            PLANNER.preset("Best", "The last few per cent.", 10.0, 220_000, means),
+            PLANNER.preset("Quick", "A first impression of which classes look alike.", 1.0, 40_000, budget),
+            PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, budget),
+            PLANNER.preset("Best", "Somewhat higher accuracy.", 10.0, 220_000, budget),
         )
 
     def arguments(self, config: ClassifierConfig, spec: Spec) -> dict[str, Value]:
@@ -103,15 +103,16 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
     def evaluate(
         self, network: Predictor, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec
     ) -> Evaluation:
-        """Cross entropy, accuracy, and how often each class was taken for each other one."""
+        """Return cross-entropy, accuracy and the confusion matrix."""
         losses, labels, guesses = [], [], []
         for batch in batches:
-            logits = network(batch.x).float()
+            logits = network(batch.x).float()  # [B, K]
             losses.append(F.cross_entropy(logits, batch.y, reduction="none"))
             labels.append(batch.y)
             guesses.append(logits.argmax(1))
         y, guess = torch.cat(labels), torch.cat(guesses)
         classes = network.leave.out_features
+        # Row y, column guess: count the pairs as numbers y * K + guess.
         confusion = torch.bincount(y * classes + guess, minlength=classes**2).view(classes, classes).cpu()
         metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": float((y == guess).float().mean())}
         return Evaluation(metrics, confusion)

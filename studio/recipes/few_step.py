@@ -1,4 +1,4 @@
-"""Drawing in few strides: a network that goes from noise to sprites in four looks, once it has been taught to."""
+"""Few-step drawing: a student network that draws sprites in four steps after distillation."""
 
 from __future__ import annotations
 
@@ -11,33 +11,32 @@ import torch
 from torch import Tensor
 
 from studio.recipes.capabilities import Student
-from studio.recipes.colours import SHARPEST, some_of
-from studio.recipes.flow import draw_noise, guided, solve, timesteps
-from studio.recipes.unet import UNet, WithAllOdds, known_labels
+from studio.recipes.colours import SHARPEST, reduce_palette
+from studio.recipes.flow import draw_noise, guided_velocity, solve, timesteps
+from studio.recipes.unet import SoftColours, UNet, known_labels
 
-_STEPS = 10  # of the paths that are learnt from
-# The states of such a path that are between two strides, the first and the last one included.
-_BETWEEN = (0, 4, 7, 8, 10)
-_BETWEEN_MIXED = (0, 2, 4, 6, 8, 10)  # where colours are mixed: fewer were not measured
-_BETWEEN_EARLIER = (0, 3, 5, 7, 9, 10)  # of networks with a palette that were taught before they told their times
-_LEADING = 64  # colours
+_TEACHER_STEPS = 10
+# The teacher's states where the student's steps begin and end.
+_BOUNDARIES = (0, 4, 7, 8, 10)
+_BOUNDARIES_RGBA = (0, 2, 4, 6, 8, 10)  # without a palette; fewer steps were not measured
+_BOUNDARIES_LEGACY = (0, 3, 5, 7, 9, 10)  # of palette students from before the times were stored
+_LEADING_COLOURS = 64
 
 
 def trajectory(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-    """From noise to sprites as the network draws them: the states between the strides that lead there."""
+    """Draw with the teacher; yields the states where the student's steps begin, and the sprites."""
     noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-    velocity = guided(WithAllOdds(network), known_labels(network, labels), guidance)
-    states = itertools.chain([noise], solve(velocity, noise, timesteps(_STEPS)))
-    return (state for place, state in enumerate(states) if place in _places(network))
+    velocity = guided_velocity(SoftColours(network), known_labels(network, labels), guidance)
+    states = itertools.chain([noise], solve(velocity, noise, timesteps(_TEACHER_STEPS)))
+    return (state for index, state in enumerate(states) if index in _boundaries(network))
 
 
 class FewStepStudent(Student):
-    """A generator's network that knows strides.
+    """The student: a copy of the generator's network and a smaller palette head for all steps but the last.
 
-    All strides but the last guess with a head of their own that knows few colours, in a third of the time that all
-    would take. The last one, in eval mode, takes the likeliest colour of each pixel.
-
-    times: float32 [strides + 1], where strides begin, and where the last one ends. leading: that head.
+    times: float32 [steps + 1], the start of each step, and the end. leading: the smaller head, with _LEADING_COLOURS
+    colours; all steps together take a third of the time that they would take with the full head. In eval mode the last
+    step returns the most likely colour of each pixel.
     """
 
     times: Tensor
@@ -47,24 +46,25 @@ class FewStepStudent(Student):
         self.network, self.leading = copy.deepcopy(network), copy.deepcopy(network.head)
         if self.leading is not None:
             palette = self.leading.palette
-            self.leading.palette = some_of(palette.cpu(), _LEADING).to(palette.device)
-        self.register_buffer("times", _times(_places(network)).to(network.label.weight.device))
+            self.leading.palette = reduce_palette(palette.cpu(), _LEADING_COLOURS).to(palette.device)
+        self.register_buffer("times", _times(_boundaries(network)).to(network.label.weight.device))
         self.requires_grad_(True)
-        for unused in (self.network.keep, self.network.changes):  # by strides
+        for unused in (self.network.keep, self.network.changes):  # no masks and no augmentation in few steps
             unused.requires_grad_(False)
 
     @property
     def steps(self) -> int:
         return len(self.times) - 1
 
-    def forward(self, x: Tensor, number: int, labels: Tensor) -> Tensor:
-        network, t, t_next = self.network, self.times[number], self.times[number + 1]
-        features = network.features(x, network.told(t.expand(len(x))), known_labels(network, labels))
-        sprite = self._guess(features, is_last=number == self.steps - 1)
+    def forward(self, x: Tensor, step: int, labels: Tensor) -> Tensor:
+        network, t, t_next = self.network, self.times[step], self.times[step + 1]
+        features = network.features(x, network.sampling_times(t.expand(len(x))), known_labels(network, labels))
+        sprite = self._guess(features, is_last=step == self.steps - 1)
+        # An Euler step along the straight line to the predicted sprite.
         return x + (t_next - t) / (1 - t) * (sprite - x)
 
     def _guess(self, features: Tensor, *, is_last: bool) -> Tensor:
-        """The sprite [B, 4, S, S] that the features tell of: float32."""
+        """Return the predicted sprite, float32 [B, 4, S, S]."""
         head = self.network.head if is_last else self.leading
         if head is None:
             return features.float()
@@ -72,11 +72,12 @@ class FewStepStudent(Student):
         return head.expected(features.permute(0, 2, 3, 1), sharpness).permute(0, 3, 1, 2)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As torch does, for any number of strides and colours. Networks that were taught before strides were told had
-        five, and one head.
+        """Load weights as torch does, whatever the number of steps and colours.
+
+        Students from before the times were stored have five steps and one head.
         """
         if "times" not in state_dict:
-            times = _times(_BETWEEN_MIXED if self.leading is None else _BETWEEN_EARLIER)
+            times = _times(_BOUNDARIES_RGBA if self.leading is None else _BOUNDARIES_LEGACY)
             weights = {f"network.{name}": weight for name, weight in state_dict.items()}
             heads = {name: weight for name, weight in state_dict.items() if name.startswith("head.")}
             leading = {name.replace("head", "leading", 1): weight for name, weight in heads.items()}
@@ -87,9 +88,9 @@ class FewStepStudent(Student):
         return super().load_state_dict(state_dict, strict, assign)
 
 
-def _places(network: UNet) -> tuple[int, ...]:
-    return _BETWEEN_MIXED if network.head is None else _BETWEEN
+def _boundaries(network: UNet) -> tuple[int, ...]:
+    return _BOUNDARIES_RGBA if network.head is None else _BOUNDARIES
 
 
-def _times(places: tuple[int, ...]) -> Tensor:
-    return torch.tensor([timesteps(_STEPS)[place] for place in places])
+def _times(boundaries: tuple[int, ...]) -> Tensor:
+    return torch.tensor([timesteps(_TEACHER_STEPS)[index] for index in boundaries])

@@ -1,8 +1,8 @@
-"""Sampling along a learnt velocity: from noise to sprites, from sprites back to the noise that they would come from.
+"""Solvers for rectified flow: from noise to sprites, and from sprites back to noise.
 
-A state x_t lies on the line from noise, at t = 0, to a sprite, at t = 1. States are float32 [N, 4, S, S]. A velocity is
-a function of a state and its time; the network that it asks gives [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B])
-and has a number of `classes`, which as a label stands for any class.
+A state x_t is float32 [N, 4, S, S] and lies on the straight line from noise (t = 0) to a sprite (t = 1). A velocity is
+a function of a state and its time. It evaluates a network, which predicts [B, 4, S, S] from (x [B, 4, S, S], t [B],
+label [B]); the label `network.classes` stands for any class.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-LATEST = 0.95  # of the times that are trained, and the last at which the network is asked: later, its errors grow
-_PLACES_APART = 1_000_003  # seeds of sprites that are drawn together
-_GUIDED_FROM = 0.1  # before, guidance makes sprites alike (Kynkäänniemi et al. 2024)
-_GUIDED_TO = 0.88  # the time of the last step but one: what is left are single pixels
-# What a program in another language needs to draw as `solve` does along what is `guided`.
+LATEST = 0.95  # the latest time in training and of a network evaluation: close to 1 its errors grow
+_SEED_STRIDE = 1_000_003  # between the seeds of consecutive sprites
+_GUIDED_FROM = 0.1  # guidance at earlier times reduces the variety of sprites (Kynkäänniemi et al. 2024)
+_GUIDED_TO = 0.88  # the time of the second to last step: after it only single pixels change
+# Constants for programs in other languages that reimplement `solve` and `guided_velocity`.
 CONSTANTS = MappingProxyType(
-    {"last_from": LATEST, "guided_from": _GUIDED_FROM, "guided_to": _GUIDED_TO, "places_apart": _PLACES_APART}
+    {"last_from": LATEST, "guided_from": _GUIDED_FROM, "guided_to": _GUIDED_TO, "places_apart": _SEED_STRIDE}
 )
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
-    """The noise of sprites, float32 [count, 4, size, size]: see `normal_rows`."""
+    """Return the noise that sprites start from, float32 [count, 4, size, size], on the CPU; see `normal_rows`."""
     return normal_rows(count, (4, size, size), seed, first)
 
 
 def normal_rows(count: int, shape: tuple[int, ...], seed: int, first: int = 0) -> Tensor:
-    """Standard normal numbers float32 [count, *shape], on the CPU so that a seed means the same on every device.
+    """Return standard normal numbers float32 [count, *shape], on the CPU, so that all devices draw the same sprites.
 
-    Each row follows from the seed and its place, `first` for the first one, however many are drawn.
+    Row i depends only on the seed and the index first + i, not on `count`.
     """
     rng = torch.Generator()
-    seeds = (seed + _PLACES_APART * place for place in range(first, first + count))
+    seeds = (seed + _SEED_STRIDE * index for index in range(first, first + count))
     return torch.stack([torch.randn(*shape, generator=rng.manual_seed(own)) for own in seeds])
 
 
 def timesteps(steps: int, start: float = 0.0) -> list[float]:
-    """The times between so many steps, from `start` to 1: [steps + 1], or fewer where they would come too late.
+    """Return the times of the solver's steps, from `start` to 1: steps + 1 numbers, or fewer if `start` is late.
 
-    The first steps are the shortest, a quarter of an even share, because what the noise will become is decided there
-    (the shift of times in Esser et al. 2024). The last one begins as late as the network is asked at all.
+    The first steps are the shortest, a quarter of an even step, because early times decide the content of the sprite
+    (timestep shift in Esser et al. 2024). The last step starts at LATEST.
     """
     before = steps - 2
     shares = (_GUIDED_TO * step / (step + 4 * (before - step)) for step in range(1, steps - 1))
@@ -54,14 +54,15 @@ def timesteps(steps: int, start: float = 0.0) -> list[float]:
     return [start, *(time for time in times if time < LATEST), *last, 1.0]
 
 
-def guided(
+def guided_velocity(
     network: Any, labels: Tensor, guidance: float | Tensor, keep: Tensor | None = None
 ) -> Callable[[Tensor, float], Tensor]:
-    """The velocity towards sprites of these classes: int64 [N], or float32 [N, classes + 1], shares of classes.
+    """Return the velocity towards sprites of these classes, with classifier-free guidance (Ho & Salimans 2022).
 
-    guidance: a number or float32 [1]; 1 takes the class's velocity as it is, more exaggerates what sets the class
-    apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM to _GUIDED_TO.
-    keep: float32 [N, 1, S, S], handed on to the network.
+    labels: int64 [N], or float32 [N, classes + 1], shares of classes.
+    guidance: the guidance scale, a number or float32 [1]; 1 is without guidance. It applies from _GUIDED_FROM to
+    _GUIDED_TO.
+    keep: float32 [N, 1, S, S], the inpainting mask for the network.
     """
     any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
     if labels.is_floating_point():
@@ -74,17 +75,18 @@ def guided(
         if is_plain or not _GUIDED_FROM <= t < _GUIDED_TO:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
+        # One evaluation of a batch of 2N: the first half has the class, the second half any class.
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()
-        with_class, without = both.unflatten(0, (2, -1))
+        with_class, without = both.unflatten(0, (2, -1))  # [N, 4, S, S] each
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
     return velocity
 
 
-class Periodic:
-    """A network to which a state has no border, across, down or both ways: what it draws is seamless there.
+class CircularPadding:
+    """A network whose 3x3 convolutions use circular padding, so that it draws seamless sprites.
 
-    Its 3x3 convolutions see the other side of the state beyond the border, instead of nothing.
+    across, down: whether to wrap horizontally and vertically; the other direction keeps zero padding.
     """
 
     def __init__(self, network: nn.Module, across: bool, down: bool) -> None:
@@ -99,7 +101,7 @@ class Periodic:
             module.padding = (0, 0)
         try:
             return self._network(*inputs, **more)  # type: ignore[no-any-return]
-        finally:  # the network is others' as well
+        finally:  # other code uses the same network
             for module, hook in zip(self._convolutions, hooks, strict=True):
                 module.padding = (1, 1)
                 hook.remove()
@@ -111,20 +113,21 @@ class Periodic:
         return x
 
 
-def overlapping(velocity: Callable[[Tensor, float], Tensor], size: int) -> Callable[[Tensor, float], Tensor]:
-    """The velocity of one large state [1, 4, H, W] without borders, of which `velocity` sees parts of size x size.
+def tiled_velocity(velocity: Callable[[Tensor, float], Tensor], size: int) -> Callable[[Tensor, float], Tensor]:
+    """Return the velocity of one large state [1, 4, H, W] without borders, from overlapping tiles of size x size.
 
-    Each pixel is in four of them, which overlap by halves; the nearer it is to the middle of one, the more that counts
-    (after Bar-Tal et al. 2023, MultiDiffusion). H and W are multiples of the size.
+    Each pixel is in four tiles, which overlap by half their size. Their velocities are averaged with weights that fall
+    off towards the edges of a tile (MultiDiffusion, Bar-Tal et al. 2023). H and W are multiples of `size`.
     """
-    ramp = 1 - (torch.arange(size) + 0.5 - size / 2).abs() / (size / 2)
-    weight, half = ramp[:, None] * ramp, size // 2
+    ramp = 1 - (torch.arange(size) + 0.5 - size / 2).abs() / (size / 2)  # [size], 1 in the middle, 0 at the edges
+    weight, half = ramp[:, None] * ramp, size // 2  # [size, size]
 
     def whole(x: Tensor, t: float) -> Tensor:
         rows, columns = x.shape[-2] // size, x.shape[-1] // size
         weights = weight.to(x.device).repeat(rows, columns)
         total, norm = torch.zeros_like(x), torch.zeros_like(weights)
         for down, across in itertools.product((0, half), repeat=2):
+            # Shift the state, cut it into tiles [rows * columns, 4, size, size], and put the velocities back.
             moved = x.roll((-down, -across), (-2, -1)).view(4, rows, size, columns, size)
             parts = velocity(moved.permute(1, 3, 0, 2, 4).reshape(-1, 4, size, size), t)
             seen = parts.view(rows, columns, 4, size, size).permute(2, 0, 3, 1, 4).reshape(x.shape)
@@ -135,16 +138,19 @@ def overlapping(velocity: Callable[[Tensor, float], Tensor], size: int) -> Calla
     return whole
 
 
-def tied(x: Tensor, ties: Tensor) -> Tensor:
-    """A state [1, 4, H, W] in which pixels of one number, int64 [H, W] from 0 on without a gap, are their mean."""
-    numbers, pixels = ties.flatten(), x.flatten(2)
+def average_tied(x: Tensor, ties: Tensor) -> Tensor:
+    """Return the state [1, 4, H, W] with each group of tied pixels replaced by the group's mean.
+
+    ties: int64 [H, W], group numbers from 0 without gaps.
+    """
+    numbers, pixels = ties.flatten(), x.flatten(2)  # [H * W], [1, 4, H * W]
     counts = torch.bincount(numbers).to(x.dtype)
-    sums = torch.zeros(1, 4, len(counts), device=x.device).index_add_(2, numbers, pixels)
+    sums = torch.zeros(1, 4, len(counts), device=x.device).index_add_(2, numbers, pixels)  # [1, 4, groups]
     return (sums / counts)[..., numbers].view(x.shape)
 
 
-def mirrored(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
-    """States whose right half is the left one seen in a mirror, the lower half the upper one, or both."""
+def mirror_halves(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
+    """Return the states with the left half mirrored onto the right half, the upper onto the lower half, or both."""
     for mirror, axis in ((left_right, -1), (top_bottom, -2)):
         if mirror:
             half = x.narrow(axis, 0, x.shape[axis] // 2)
@@ -153,12 +159,13 @@ def mirrored(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
 
 
 def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequence[float]) -> Iterator[Tensor]:
-    """Follow the velocity from the state x at the first of these times to the last, 1; yields the state at each.
+    """Integrate the velocity from the state x at the first time to the last time, 1; yields the state after each step.
 
-    Adams and Bashforth's second-order method: the velocity is taken to go on changing as it did in the step before, so
-    that a step looks at the network once. The last one goes straight to the sprite that the network guesses there.
+    Uses the second-order method of Adams and Bashforth: it extrapolates the change of the velocity from the previous
+    step, so that each step needs one network evaluation. The last step is an Euler step to the sprite that the network
+    predicts.
     """
-    v_before, t_before = None, 0.0
+    v_before, t_before = None, 0.0  # of the previous step
     for t, t_next in itertools.pairwise(times):
         v, dt = velocity(x, t), t_next - t
         ahead = v if v_before is None or t_next == 1 else v + dt / 2 * (v - v_before) / (t - t_before)
@@ -166,11 +173,11 @@ def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequenc
         yield x
 
 
-def encode(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: int) -> Tensor:
-    """The noise from which the velocity leads to these sprites, nearly: it is followed backwards.
+def invert(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: int) -> Tensor:
+    """Return the noise that the velocity leads to these sprites, approximately: integrate from t = 1 back to t = 0.
 
-    By Heun's method, in even steps, each of which looks at the network twice: an error made on the way back is not
-    made good on the way forth.
+    Uses Heun's method with even steps and two network evaluations per step, because drawing does not correct errors of
+    the inversion.
     """
     x, times = sprites, [1 - step / steps for step in range(steps + 1)]
     for t, t_next in itertools.pairwise(times):
@@ -181,14 +188,15 @@ def encode(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: 
 
 
 def blend_noise(noise: Tensor, shares: Tensor) -> Tensor:
-    """Mixtures of M states of noise [M, 4, S, S] by shares float32 [N, M]: [N, 4, S, S], as strong as noise is.
+    """Mix M states of noise [M, 4, S, S] by weights float32 [N, M]; return [N, 4, S, S] with the norm of noise.
 
-    Of two it is a spherical interpolation: sums of independent noises are too weak by the root of the squared shares.
+    For two states this is spherical interpolation. A plain weighted sum of independent noise has too small a norm: the
+    root of the sum of squared weights.
     """
     mixed = torch.einsum("nm,mchw->nchw", shares, noise)
-    strength = shares @ noise.flatten(1).norm(dim=1)
-    weakness: Tensor = strength / mixed.flatten(1).norm(dim=1)
-    return mixed * weakness[:, None, None, None]
+    norm = shares @ noise.flatten(1).norm(dim=1)  # [N], the norm to restore
+    scale: Tensor = norm / mixed.flatten(1).norm(dim=1)  # [N]
+    return mixed * scale[:, None, None, None]
 
 
-moments = timesteps  # the former name, until version 0.3: see core/former_names.py
+moments = timesteps  # the former name, until version 0.3; see core/former_names.py

@@ -1,13 +1,13 @@
-"""New sprites from noise: class-conditional rectified flow (Liu et al. 2022, Lipman et al. 2022) with a U-Net.
+"""The generator: draws new sprites from noise, by class-conditional rectified flow with a U-Net.
 
-A sprite x1 and noise x0 are joined by a straight line x_t = (1 - t) x0 + t x1; the network learns the line's velocity
-x1 - x0 from (x_t, t, class). It does so by guessing the sprite, which is flat and clean where noise is not, and
-working out the velocity from that (Li & He 2025). What it guesses of each pixel are the odds of the colours of a
-palette, so that sprites are made of true pixels: see `colours`. Times are logit-normal (Esser et al. 2024). Sampling
-follows the velocity from noise to a sprite.
+Rectified flow (Liu et al. 2022, Lipman et al. 2022) joins a sprite x1 and noise x0 by a straight line x_t = (1 - t) x0
++ t x1. The network learns its velocity x1 - x0 from (x_t, t, class). It predicts the clean sprite and derives the
+velocity from it, because sprites are flat and clean where noise is not (Li & He 2025). For each pixel it predicts
+logits of the colours of a palette, so that sprites consist of real pixel-art colours: see `colours`. Training times are
+logit-normal (Esser et al. 2024). Sampling follows the velocity from noise to a sprite.
 
-Towards the end of a training, some sprites are shown with a part of their pixels as they are, marked, so that it is
-learnt to fill in the rest (after Mayet et al. 2024).
+Near the end of a training some sprites get an inpainting mask with the kept pixels, so that the network learns to fill
+in the rest (after Mayet et al. 2024).
 """
 
 from __future__ import annotations
@@ -35,45 +35,47 @@ from studio.recipes.base import (
     evenly_spread,
 )
 from studio.recipes.capabilities import EditCondition, Student
-from studio.recipes.colours import colour_errors, in_rows, palette_for, some_rows
+from studio.recipes.colours import choose_palette, choose_rows, colour_loss, select_rows
 from studio.recipes.flow import (
     CONSTANTS,
     LATEST,
-    Periodic,
+    CircularPadding,
+    average_tied,
     blend_noise,
     draw_noise,
-    encode,
-    guided,
-    mirrored,
-    overlapping,
+    guided_velocity,
+    invert,
+    mirror_halves,
     solve,
-    tied,
+    tiled_velocity,
     timesteps,
 )
 from studio.recipes.layers import whole_groups
 from studio.recipes.planning import Planner
-from studio.recipes.unet import UNet, WithAllOdds, known_labels
+from studio.recipes.unet import SoftColours, UNet, known_labels
 
 
 @dataclass(frozen=True)
 class GeneratorConfig(TrainingConfig):
-    """Settings of the generator."""
+    """The settings of the generator."""
 
     learning_rate: float = with_default(TrainingConfig, "learning_rate", 4e-3)
-    width: int = setting(64, "Channels of the network: more learn finer detail and train slower.", low=16, high=512)
+    width: int = setting(
+        64, "Channels of the network. More channels learn finer detail and train slower.", low=16, high=512
+    )
     class_dropout: float = setting(
         0.1, "Share of sprites trained without their class, which classifier-free guidance needs.",
         low=0.0, high=1.0, advanced=True, former_name="label_drop",
     )  # fmt: skip
     colours: int = setting(
-        256, "How many of your sprites' colours the model chooses from, pixel by pixel. 0 lets it mix any colour: for "
-        "painted art; pixel art comes out speckled.",
+        256, "Number of colours in the model's palette, chosen from your sprites. 0 mixes colours freely, for painted "
+        "art: pixel art comes out speckled.",
         unit="colours", label="Palette",
         low=0, high=1024, legacy_default=0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
-        -0.3, "Where on the way from noise to sprite training looks most: negative is nearer to noise.",
-        label="Time focus",
+        -0.3, "The noise levels that training focuses on: negative values mean more noise.",
+        label="Noise focus",
         low=-5.0, high=5.0, advanced=True,
     )  # fmt: skip
 
@@ -88,13 +90,13 @@ class GeneratorConfig(TrainingConfig):
 
 
 _PLANNER = Planner(
-    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
+    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_epochs=300, most_tuning_epochs=600
 )
-_VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
-_INPAINT_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
-# How far from what is kept, in pixels, and how strongly what was filled in is drawn anew; more steps do worse.
-_SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6
-_BEFORE_SEAMS = 0.6  # of the steps: the rest is as long as the seams take
+_VELOCITY_SHARE = 0.5  # weight of the velocity's MSE beside the cross-entropy
+_INPAINT_FROM = 0.8  # progress from which masks are used: earlier, new sprites get up to 10 % worse, fills no better
+# After inpainting, the seam is redrawn: (distance from the kept pixels in pixels, strength) for each pass.
+_SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6  # more steps give worse seams
+_BEFORE_SEAMS = 0.6  # share of the steps for the fill itself; the seams take the time of the rest
 
 
 class Generator(Recipe[GeneratorConfig, UNet]):
@@ -107,7 +109,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     Config, Network = GeneratorConfig, UNet
     order = 1
     relative_cost = 11.0
-    # Noise scales of trainings in their middle were 50 to 76 sprites, and at their end 560 to 830.
+    # Measured noise scales: 50 to 76 sprites in the middle of a training, 560 to 830 at its end.
     largest_batch = 256
     small = GeneratorConfig(width=16, colours=32)
     capabilities = frozenset(
@@ -116,43 +118,44 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     solver = CONSTANTS
     stages = (_INPAINT_FROM,)
     fixed_by_weights = ("width", "colours")
-    # At the usual rate, what they hold is soon forgotten. That it falls from the beginning leaves fewer copies.
+    # The usual rate would soon overwrite the parent's weights. Decay from the start leads to fewer copies.
     fine_tuning = MappingProxyType({"learning_rate": 1e-3, "lr_decay_share": 1.0})
 
-    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
-            _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 40_000, means),
-            _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 200_000, means),
-            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 370_000, means),
+            _PLANNER.preset("Quick", "Shapes and colours, for a first impression.", 2.0, 40_000, budget),
+            _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 200_000, budget),
+            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 370_000, budget),
         )
 
     def cost(self, size: int) -> float:
-        return super().cost(size if size < 96 else size // 2)  # seen from twice as far: see UNet
+        return super().cost(size if size < 96 else size // 2)  # UNet halves the resolution once more
 
     def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
         classes = len(spec.class_names)
         return {"size": spec.size, "classes": classes, "width": config.width, "colours": config.colours}
 
     def statistics(self, sprites: Sprites, config: GeneratorConfig) -> Mapping[str, Tensor]:
-        return {"head.palette": palette_for(sprites.rgba, config.colours)} if config.colours else {}
+        return {"head.palette": choose_palette(sprites.rgba, config.colours)} if config.colours else {}
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         return {"label.weight": spec.class_names}
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
-        t = torch.sigmoid(rng.randn() + config.time_mean)
+        t = torch.sigmoid(rng.randn() + config.time_mean)  # [B], logit-normal
+        # For classifier-free guidance, some sprites are trained with the label of any class.
         label = torch.where(rng.rand() < config.class_dropout, network.classes, batch.y)
         noise = rng.randn(*batch.x.shape[1:])
         share = config.inpaint_share if batch.progress >= _INPAINT_FROM else 0.0  # of sprites with a mask
-        rows = some_rows(network.size, rng.rand(1))
+        rows = choose_rows(network.size, rng.rand(1))  # int64 [B, rows]
         error = _error(network, batch, noise, t, label, _inpainting_mask(batch, share, rng), rows)
         # A mask hides half of the pixels on average; the division keeps the loss curve without a step.
         return error / (1 - share / 2)
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
-        """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
+        """Return the training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
 
-        A sprite's time and noise follow from its place alone, so that the batches may be of any size.
+        The time and noise of a sprite depend only on its index, so the result does not depend on the batch size.
         """
         total, seen = 0.0, 0
         for batch in batches:
@@ -160,9 +163,9 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
             normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
-            nothing = torch.zeros_like(batch.x[:, :1])  # is kept
-            rows = some_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
-            total += float(_error(network, batch, noise, times, batch.y, nothing, rows)) * count
+            nothing_kept = torch.zeros_like(batch.x[:, :1])
+            rows = choose_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
+            total += float(_error(network, batch, noise, times, batch.y, nothing_kept, rows)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 
@@ -183,38 +186,39 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     @staticmethod
     def redraw(
-        network: UNet, given: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+        network: UNet, condition: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew.
+        """Redraw sprites: add noise up to the strength, then sample from there (SDEdit, Meng et al. 2022).
 
-        A shorter way takes fewer steps: two at least. What was filled in is drawn anew along its seam, again and again:
-        it fits better to what stays once both sides are known.
+        Weaker strengths take fewer steps, at least two. After inpainting, the new pixels along the seam are redrawn
+        several times: they fit the kept pixels better once both sides are known.
         """
-        kept, seams = given.keep, [seam for seam in _SEAMS if seam[1] < given.strength]
+        kept, seams = condition.keep, [seam for seam in _SEAMS if seam[1] < condition.strength]
         if kept is None or not seams or not Generator.knows_inpainting(network):
-            yield from _redrawn(network, given, labels, guidance, steps, seed, first)
+            yield from _redrawn(network, condition, labels, guidance, steps, seed, first)
             return
-        x = given.sprites
-        for x in _redrawn(network, given, labels, guidance, math.ceil(_BEFORE_SEAMS * steps), seed, first):
+        x = condition.sprites
+        for x in _redrawn(network, condition, labels, guidance, math.ceil(_BEFORE_SEAMS * steps), seed, first):
             yield x
         for number, (reach, strength) in enumerate(seams, 1):
-            filled = torch.where(kept == 1, given.sprites, x)
+            filled = torch.where(kept == 1, condition.sprites, x)
+            # Keep old pixels and new pixels farther than `reach` from them: max_pool2d dilates the mask.
             keep = 1 - F.max_pool2d(kept, 2 * reach + 1, 1, reach) + kept
-            seam = replace(given, sprites=filled, strength=strength, keep=keep)
+            seam = replace(condition, sprites=filled, strength=strength, keep=keep)
             for x in _redrawn(network, seam, labels, 1.0, min(steps, _SEAM_STEPS), seed + number, first):
                 yield x
 
     @staticmethod
     def knows_inpainting(network: UNet) -> bool:
-        return bool(network.keep.weight.any())
+        return bool(network.keep.weight.any())  # zeros at initialisation
 
     @staticmethod
     def blend(network: UNet, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
         known = known_labels(network, labels)
-        noise = encode(guided(WithAllOdds(network), known, 1.0), sprites, steps)
+        noise = invert(guided_velocity(SoftColours(network), known, 1.0), sprites, steps)
         mixtures = shares @ F.one_hot(known, network.classes + 1).float()
-        # The way back knew no guidance: with it, the way forth would not lead to the same sprites.
-        yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), timesteps(steps))
+        # The inversion used no guidance; drawing with guidance would not lead back to the same sprites.
+        yield from solve(guided_velocity(network, mixtures, 1.0), blend_noise(noise, shares), timesteps(steps))
 
     @staticmethod
     def draw_map(
@@ -222,18 +226,21 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     ) -> Iterator[Tensor]:
         height, width = ties.shape
         count = height * width // network.size**2
-        parts = draw_noise(count, network.size, seed).to(ties.device)
+        parts = draw_noise(count, network.size, seed).to(ties.device)  # [count, 4, S, S], enough for the whole map
+        # All pixels of a group start from the noise of its first pixel.
         first = torch.full((int(ties.max()) + 1,), len(ties.flatten()), device=ties.device)
         first = first.scatter_reduce(0, ties.flatten(), torch.arange(height * width, device=ties.device), "amin")
         noise = parts.view(count, 4, -1).swapaxes(0, 1).reshape(1, 4, -1)[..., first[ties.flatten()]]
         velocities = {
-            label: overlapping(guided(network, torch.full((count,), label, device=ties.device), guidance), network.size)
+            label: tiled_velocity(
+                guided_velocity(network, torch.full((count,), label, device=ties.device), guidance), network.size
+            )
             for label in shares
         }
 
         def velocity(x: Tensor, t: float) -> Tensor:
             each = [share * velocities[label](x, t) for label, share in shares.items()]
-            return tied(torch.stack(each).sum(0), ties)
+            return average_tied(torch.stack(each).sum(0), ties)
 
         return solve(velocity, noise.view(1, 4, height, width), timesteps(steps))
 
@@ -247,77 +254,78 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
-    return solve(guided(network, known_labels(network, labels), guidance), noise, timesteps(steps))
+    return solve(guided_velocity(network, known_labels(network, labels), guidance), noise, timesteps(steps))
 
 
 def _velocity(
-    network: UNet, labels: Tensor, guidance: float, given: EditCondition, noise: Tensor
+    network: UNet, labels: Tensor, guidance: float, condition: EditCondition, noise: Tensor
 ) -> Callable[[Tensor, float], Tensor]:
-    """The velocity that keeps to what is given. Kept pixels, and alpha that is known, go from noise to what they are.
+    """Return the velocity that keeps to the condition: kept pixels and known alpha go straight from noise to sprite.
 
-    A network that has learnt to fill is shown the kept pixels themselves. One that has not is shown them as noisy as
-    all others are at that time (Lugmayr et al. 2022), and does worse.
+    A network trained with masks sees the kept pixels themselves. Other networks see them as noisy as the rest of x_t
+    (Lugmayr et al. 2022), which gives worse results.
     """
-    sprites, keep = given.sprites, given.keep
-    learnt = keep is not None and Generator.knows_inpainting(network)
-    looking = Periodic(network, *given.seamless) if any(given.seamless) else network
-    free = guided(looking, labels, guidance, keep if learnt else None)
+    sprites, keep = condition.sprites, condition.keep
+    sees_kept = keep is not None and Generator.knows_inpainting(network)
+    padded = CircularPadding(network, *condition.seamless) if any(condition.seamless) else network
+    free = guided_velocity(padded, labels, guidance, keep if sees_kept else None)
 
     def velocity(x: Tensor, t: float) -> Tensor:
-        shown = torch.where(keep == 1, sprites, x) if keep is not None and learnt else x
-        v = mirrored(free(shown, t), *given.mirror)
-        if given.alpha is not None:
-            v = torch.cat([v[:, :3], given.alpha - noise[:, 3:]], 1)
+        shown = torch.where(keep == 1, sprites, x) if keep is not None and sees_kept else x
+        v = mirror_halves(free(shown, t), *condition.mirror)
+        if condition.alpha is not None:
+            v = torch.cat([v[:, :3], condition.alpha - noise[:, 3:]], 1)
         return v if keep is None else torch.where(keep == 1, sprites - noise, v)
 
     return velocity
 
 
 def _redrawn(
-    network: UNet, given: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int
+    network: UNet, condition: EditCondition, labels: Tensor, guidance: float, steps: int, seed: int, first: int
 ) -> Iterator[Tensor]:
-    """x after each step of what is drawn anew, the sprites last."""
-    start = 1 - given.strength
-    noise = draw_noise(len(given.sprites), network.size, seed, first).to(given.sprites.device)
-    noise = mirrored(noise, *given.mirror)
-    velocity = _velocity(network, known_labels(network, labels), guidance, given, noise)
-    fewer = min(steps, max(2, math.ceil(steps * given.strength)))
-    return solve(velocity, torch.lerp(noise, given.sprites, start), timesteps(fewer, start))
+    """Sample from the condition's sprites with noise added; yields x after each step, the sprites last."""
+    start = 1 - condition.strength
+    noise = draw_noise(len(condition.sprites), network.size, seed, first).to(condition.sprites.device)
+    noise = mirror_halves(noise, *condition.mirror)
+    velocity = _velocity(network, known_labels(network, labels), guidance, condition, noise)
+    fewer = min(steps, max(2, math.ceil(steps * condition.strength)))
+    return solve(velocity, torch.lerp(noise, condition.sprites, start), timesteps(fewer, start))
 
 
 def _inpainting_mask(batch: Batch, share: float, rng: BatchRng) -> Tensor:
-    """Which pixels are shown as they are, 1 there: float32 [B, 1, S, S]; some of that share of the sprites.
+    """Draw inpainting masks float32 [B, 1, S, S], 1 where pixels are kept, for a share of the sprites.
 
-    What is hidden is a box, all but a box, or blobs, of any size.
+    The hidden area is a box, everything but a box, or blobs, of any size. Sprites without a mask keep nothing.
     """
     if not share:
         return torch.zeros_like(batch.x[:, :1])
     size = batch.x.shape[-1]
     axis = torch.linspace(-1, 1, size, device=batch.x.device)
-    x, y, slimness = rng.randn(3, 1, 1, 1).mul(0.5).unbind(1)
+    x, y, slimness = rng.randn(3, 1, 1, 1).mul(0.5).unbind(1)  # [B, 1, 1, 1] each; centre and aspect of the box
     box = torch.maximum((axis - x).abs() * slimness.exp(), (axis[:, None] - y).abs() / slimness.exp())
     blobs = F.interpolate(rng.randn(1, 5, 5), size=(size, size), mode="bicubic", align_corners=True)
     kind, chosen, hidden = rng.rand(3, 1, 1, 1).unbind(1)
     depth = torch.where(kind < 0.5, blobs, torch.where(kind < 0.75, box, -box))
+    # Hide the pixels with the lowest depth; `hidden` is their share.
     in_order = depth.flatten(1).sort(1).values  # [B, S * S]
-    edge = in_order.gather(1, (hidden.flatten(1) * in_order.shape[1]).long())  # of so many pixels, all below are hidden
+    edge = in_order.gather(1, (hidden.flatten(1) * in_order.shape[1]).long())  # [B, 1]
     return ((depth >= edge.view_as(hidden)) & (chosen < share)).float()
 
 
 def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor) -> Tensor:
-    """How wrong the guess is at times t [B] on the lines from `noise` to the batch's sprites; 0 where pixels are kept.
+    """Return the loss of predictions at times t [B] on the lines from `noise` to the batch's sprites.
 
-    The mean squared error of the velocity. With a palette, half of that and the cross-entropy of the odds of colours,
-    in nats a pixel, both in these rows of the sprites, int64 [B, rows].
+    Without a palette: the MSE of the velocity. With a palette: half of it and the cross-entropy of the colours in nats
+    per pixel, in these rows of the sprites, int64 [B, rows]. Pixels with keep == 1 do not count.
     """
     t = t.clamp(max=LATEST)
     mix = t[:, None, None, None]
-    x = torch.where(keep == 1, batch.x, (1 - mix) * noise + mix * batch.x)
+    x = torch.where(keep == 1, batch.x, (1 - mix) * noise + mix * batch.x)  # x_t; kept pixels are clean
     guess = network.features(x, t, label, batch.augment_labels, keep)
     if network.head is None:
         return (((guess.float() - batch.x) / (1 - mix)).square() * (1 - keep)).mean()
-    features, colours, counts = (in_rows(values, rows) for values in (guess, batch.x, 1 - keep))
-    weights = counts[..., 0] / counts.numel()
-    # The velocity leads from x to the guess in 1 - t; its error is the mean of four numbers.
-    of_means = _VELOCITY_SHARE / 4 * weights / (1 - mix[:, 0]).square()
-    return colour_errors(network.head, features, colours, weights, of_means)
+    features, colours, counts = (select_rows(values, rows) for values in (guess, batch.x, 1 - keep))
+    weights = counts[..., 0] / counts.numel()  # [B, rows, S], 0 at kept pixels
+    # velocity = (guess - x) / (1 - t), so its squared error is that of the guess over (1 - t)^2; 4: mean of RGBA.
+    mse_weights = _VELOCITY_SHARE / 4 * weights / (1 - mix[:, 0]).square()
+    return colour_loss(network.head, features, colours, weights, mse_weights)

@@ -1,4 +1,4 @@
-"""Building blocks that recipes share. Each needs torch alone, so that an exported model can carry its source along."""
+"""Building blocks for networks. They need torch alone, because exported models carry their source."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from torch.nn import functional as F
 
 
 def group_norm(channels: int) -> nn.GroupNorm:
-    """GroupNorm over as many groups as have 16 channels or more: with fewer, bf16 on a CPU takes ten times as long."""
+    """Create a GroupNorm with at least 16 channels per group.
+
+    Smaller groups make bf16 on a CPU ten times slower.
+    """
     groups = next(count for count in range(channels // 16 or 1, 0, -1) if channels % count == 0)
     return nn.GroupNorm(groups, channels)
 
 
 def whole_groups(width: int) -> int:
-    """The next width that `group_norm` can divide."""
+    """Round a width up to a multiple of 16, which `group_norm` can divide."""
     return -(-width // 16) * 16
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions beside a shortcut, each after GroupNorm and hard swish (Howard et al. 2019).
+    """Two 3x3 convolutions and a shortcut; GroupNorm and hard swish (Howard et al. 2019) before each convolution.
 
-    With `condition` channels the second norm is scaled and shifted by a vector [B, condition] (FiLM,
-    Perez et al. 2018). The last convolution starts at zero, so that a new block passes its input on.
+    condition: channels of a conditioning vector [B, condition], which scales and shifts the second norm (FiLM, Perez et
+    al. 2018); 0: none. The last convolution starts at zero, so that a new block returns its input.
     """
 
     def __init__(self, inputs: int, outputs: int, condition: int = 0, stride: int = 1) -> None:
@@ -39,16 +42,18 @@ class ResidualBlock(nn.Module):
             self.shortcut = nn.Conv2d(inputs, outputs, 1)
         nn.init.zeros_(self.conv2.weight)
 
-    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        h = self.norm2(self.conv1(F.hardswish(self.norm1(x))))
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:  # x: [B, inputs, H, W]
+        h = self.norm2(self.conv1(F.hardswish(self.norm1(x))))  # [B, outputs, H / stride, W / stride]
         if self.modulate is not None and condition is not None:
-            scale, shift = self.modulate(condition)[:, :, None, None].chunk(2, 1)
-            h = torch.addcmul(shift, h, 1 + scale)
+            scale, shift = self.modulate(condition)[:, :, None, None].chunk(2, 1)  # [B, outputs, 1, 1] each
+            h = torch.addcmul(shift, h, 1 + scale)  # shift + h * (1 + scale), in one kernel
         return self.shortcut(x) + self.conv2(F.hardswish(h))  # type: ignore[no-any-return]
 
 
 class Attention(nn.Module):
-    """Self-attention over all positions (Vaswani et al. 2017), added to its input; starts at zero."""
+    """Self-attention over all positions of [B, channels, H, W] (Vaswani et al. 2017), added to its input; starts at
+    zero.
+    """
 
     def __init__(self, channels: int, heads: int = 4) -> None:
         super().__init__()
@@ -58,16 +63,16 @@ class Attention(nn.Module):
         nn.init.zeros_(self.out.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        # Plain products of [B, heads, channels, positions]: for so few positions the backward pass of the fused kernel
-        # takes ten times as long on a CPU.
+        # Plain matrix products: with few positions the backward pass of scaled_dot_product_attention takes ten times as
+        # long on a CPU. q, k, v: [B, heads, channels / heads, H * W].
         q, k, v = self.qkv(self.norm(x)).flatten(2).unflatten(1, (3, self.heads, -1)).unbind(1)
-        weights = (q.transpose(-1, -2) @ k * q.shape[-2] ** -0.5).softmax(-1).to(v.dtype)
-        h = (v @ weights.transpose(-1, -2)).reshape(x.shape)
+        weights = (q.transpose(-1, -2) @ k * q.shape[-2] ** -0.5).softmax(-1).to(v.dtype)  # [B, heads, H * W, H * W]
+        h = (v @ weights.transpose(-1, -2)).reshape(x.shape)  # heads joined again: [B, channels, H, W]
         return x + self.out(h)  # type: ignore[no-any-return]
 
 
 class TimeFeatures(nn.Module):
-    """Times [B] in [0, 1] as sines and cosines of 1 to 1,000 radians: [B, channels]."""
+    """Sinusoidal features [B, channels] of times [B] in [0, 1], with frequencies from 1 to 1,000 radians."""
 
     frequencies: Tensor
 
@@ -76,5 +81,5 @@ class TimeFeatures(nn.Module):
         self.register_buffer("frequencies", torch.exp(torch.linspace(0, math.log(1000), channels // 2)))
 
     def forward(self, t: Tensor) -> Tensor:
-        angles = t[:, None] * self.frequencies
+        angles = t[:, None] * self.frequencies  # [B, channels / 2]
         return torch.cat([angles.sin(), angles.cos()], 1)

@@ -1,4 +1,4 @@
-"""Presets that suit what there is to train with: how many sprites, how large, on how fast a device."""
+"""Presets that suit the number of sprites, their size and the speed of the device."""
 
 from __future__ import annotations
 
@@ -7,55 +7,59 @@ from dataclasses import dataclass
 from studio.core import formatting
 from studio.recipes.base import Preset, TrainingBudget
 
-_FEWEST_LOOKED_AT = 12_800  # sprites, the same ones again and again if need be: before, nothing is learnt
+_FEWEST_SEEN = 12_800  # sprites in a training, with repetitions: fewer teach nothing
 
 
 @dataclass(frozen=True)
 class Planner:
-    """What is known of how a recipe learns.
+    """How a recipe's training scales.
 
-    width: of its default network; widths: those that presets choose among, rising; slowing: what is wider trains slower
-    with the width to this power; most_looks: how often a sprite may be looked at before it is learnt by heart;
-    most_tuning_looks: the same where trained weights are tuned.
+    width: of the default network.
+    widths: of the networks that presets choose from, rising.
+    slowing: exponent of the slow-down of wider networks: time per step grows with width ** slowing.
+    most_epochs: epochs after which sprites are memorised.
+    most_tuning_epochs: the same for a training with a parent.
     """
 
     width: int
     widths: tuple[int, ...]
     slowing: float
-    most_looks: int
-    most_tuning_looks: int
+    most_epochs: int
+    most_tuning_epochs: int
 
-    def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
-        """At most so many minutes, with the widest network that sees `enough` sprites in them.
+    def preset(self, title: str, summary: str, minutes: float, enough: int, budget: TrainingBudget) -> Preset:
+        """Return a preset of at most `minutes`, with the widest network that sees `enough` sprites in this time.
 
-        Where few sprites are learnt by heart sooner than that, it takes as many epochs as they bear, and says so in
-        place of `summary`.
+        If few sprites would be memorised earlier, the preset trains for as many epochs as suit them; its help says so
+        instead of `summary`.
         """
-        given = None if means.given is None else int(means.given["width"])
-        if not means.sprites_per_s:
-            return Preset(title, summary, {"minutes": minutes, "width": given or self.width})
-        widths = self.widths if given is None else (given,)
-        fitting = [width for width in widths if 60 * minutes * self._speed(width, means) >= enough]
+        fixed = None if budget.parent_settings is None else int(budget.parent_settings["width"])
+        if not budget.sprites_per_s:
+            return Preset(title, summary, {"minutes": minutes, "width": fixed or self.width})
+        widths = self.widths if fixed is None else (fixed,)
+        fitting = [width for width in widths if 60 * minutes * self._speed(width, budget) >= enough]
         width = fitting[-1] if fitting else widths[0]
-        if means.sprites:
-            most = self.most_looks if given is None else self.most_tuning_looks
-            epochs = max(most, -(-_FEWEST_LOOKED_AT // means.sprites))
-            looked_at = epochs * means.sprites
-            if looked_at < 60 * minutes * self._speed(width, means):
-                # Epochs: how fast the device is was only guessed, and minutes may be seconds.
-                about_s = looked_at / self._speed(width, means)
-                return Preset(title, _too_few(means.sprites), {"epochs": epochs, "width": width}, about_s)
+        if budget.sprites:
+            most = self.most_epochs if fixed is None else self.most_tuning_epochs
+            epochs = max(most, -(-_FEWEST_SEEN // budget.sprites))
+            seen = epochs * budget.sprites
+            if seen < 60 * minutes * self._speed(width, budget):
+                # Limited by epochs, not minutes, because the speed is only an estimate.
+                about_s = seen / self._speed(width, budget)
+                return Preset(title, _too_few(budget.sprites), {"epochs": epochs, "width": width}, about_s)
         return Preset(title, summary, {"minutes": minutes, "width": width})
 
-    def _speed(self, width: int, means: TrainingBudget) -> float:
-        """Sprites a second. Of what is narrower, operations that cost the same whatever their size take a larger share:
+    def _speed(self, width: int, budget: TrainingBudget) -> float:
+        """Return the training speed at a width, in sprites per second.
+
+        Narrower networks gain less than the exponent says, because launching an operation costs the same at any width:
         on two cores a generator of half the width was twice as fast, not 2.6 times.
         """
-        return float(means.sprites_per_s * (self.width / width) ** (self.slowing if width > self.width else 1.0))
+        return float(budget.sprites_per_s * (self.width / width) ** (self.slowing if width > self.width else 1.0))
 
 
 def _too_few(sprites: int) -> str:
-    """Why a training of so many sprites is no longer."""
+    """Explain why a training on few sprites is short."""
     if sprites == 1:
-        return "One sprite is too few to learn from: it is only learnt by heart."
-    return f"As long as suits {formatting.count(sprites, 'sprite')}: in more time they are only learnt by heart."
+        return "One sprite is too few: the model can only memorise it."
+    return f"Suits {formatting.count(sprites, 'sprite')}; a longer training would only memorise them."

@@ -1,4 +1,4 @@
-"""The networks of recipes that say something of a sprite, their settings, and what presets are made from."""
+"""Networks and settings that the classifier and the regression share."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from studio.recipes.planning import Planner
 
 OWN, TUTORIAL = "studio", "perceptron"
 TORCHVISION = ("resnet18", "mobilenet_v3_small", "efficientnet_b0", "convnext_tiny")
-_SMALLEST_PX = {"convnext_tiny": 16}  # sides of sprites; it halves them four times
+_SMALLEST_PX = {"convnext_tiny": 16}  # sprite size: it halves the resolution four times
 
 
 @dataclass(frozen=True)
 class PredictorConfig(TrainingConfig):
-    """Settings of whatever is trained with one of these networks."""
+    """Settings of recipes with one of these networks."""
 
     minutes: float = with_default(TrainingConfig, "minutes", 3.0)
     holdout: float = with_default(TrainingConfig, "holdout", 0.1)
     weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
     network: str = setting(
         OWN,
-        "studio is a small residual network for sprites; perceptron is that of the tutorials, 128 and 64 features of "
-        "each pixel's grey; the others are torchvision's, untrained, and take far longer.",
+        "studio: a small residual network for sprites. perceptron: the tutorials' network, two hidden layers over grey "
+        "pixels. The others are torchvision's, untrained, and train much slower.",
         choices=(OWN, TUTORIAL, *TORCHVISION),
         legacy_default=OWN,
     )
-    width: int = setting(32, "Channels of the first level of the studio's network.", low=16, high=512)
+    width: int = setting(32, "Channels of the first level of the studio network.", low=16, high=512)
     dropout: float = setting(
         0.1,
-        "Share of the last features hidden in training, against learning by heart.",
+        "Share of the last features dropped in training, against overfitting.",
         low=0.0,
         high=0.9,
         advanced=True,
@@ -51,13 +51,13 @@ class PredictorConfig(TrainingConfig):
 
 FIXED_BY_WEIGHTS = ("network", "width")  # see Recipe.fixed_by_weights
 PLANNER = Planner(
-    width=PredictorConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000, most_tuning_looks=1000
+    width=PredictorConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_epochs=1000, most_tuning_epochs=1000
 )
 RELATIVE_COST = 4.1  # see Recipe.relative_cost
 
 
 class Predictor(nn.Module):
-    """Outputs [B, outputs] from x [B, 4, S, S]: the linear layer `leave` over features [B, features]."""
+    """Returns outputs [B, outputs] for x [B, 4, S, S]: a linear layer `leave` over features [B, features]."""
 
     leave: nn.Linear
     dropout: float
@@ -66,7 +66,10 @@ class Predictor(nn.Module):
         raise NotImplementedError
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """`mask` [B, features] hides some in training; it is drawn outside, where the seed is known."""
+        """Return the outputs.
+
+        mask: dropout mask [B, features] for training, drawn by the caller from a seeded generator.
+        """
         features = self.features(x)
         if mask is not None:
             features = features * mask / (1 - self.dropout)
@@ -74,16 +77,16 @@ class Predictor(nn.Module):
 
 
 class ResNet(Predictor):
-    """Three levels of residual blocks, then the mean over positions (He et al. 2016, with GroupNorm)."""
+    """A residual network with three levels and global average pooling (He et al. 2016, with GroupNorm)."""
 
     def __init__(self, outputs: int, width: int, dropout: float) -> None:
         super().__init__()
         self.enter = nn.Conv2d(4, width, 3, 1, 1)
         self.blocks = nn.Sequential(
-            ResidualBlock(width, width),
-            ResidualBlock(width, 2 * width, stride=2),
+            ResidualBlock(width, width),  # [B, width, S, S]
+            ResidualBlock(width, 2 * width, stride=2),  # [B, 2 * width, S / 2, S / 2]
             ResidualBlock(2 * width, 2 * width),
-            ResidualBlock(2 * width, 4 * width, stride=2),
+            ResidualBlock(2 * width, 4 * width, stride=2),  # [B, 4 * width, S / 4, S / 4]
             ResidualBlock(4 * width, 4 * width),
         )
         self.norm, self.dropout = group_norm(4 * width), dropout
@@ -94,8 +97,9 @@ class ResNet(Predictor):
 
 
 class Perceptron(Predictor):
-    """The tutorials' network for Fashion-MNIST, 784-128-64-10: it takes each pixel's grey (ITU-R BT.601) as a number,
-    and knows nothing of which pixels are neighbours.
+    """The Fashion-MNIST network of the PyTorch tutorials, with layers of S * S, 128, 64 and `outputs` units.
+
+    Its inputs are grey values (ITU-R BT.601); it has no notion of neighbouring pixels.
     """
 
     def __init__(self, size: int, outputs: int, dropout: float) -> None:
@@ -104,30 +108,30 @@ class Perceptron(Predictor):
         self.dropout, self.leave = dropout, nn.Linear(64, outputs)
 
     def features(self, x: Tensor) -> Tensor:
-        shares = torch.tensor([[0.299, 0.587, 0.114, 0.0]], dtype=x.dtype, device=x.device)
-        return self.hidden((shares @ x.flatten(2)).flatten(1))  # type: ignore[no-any-return]
+        weights = torch.tensor([[0.299, 0.587, 0.114, 0.0]], dtype=x.dtype, device=x.device)
+        return self.hidden((weights @ x.flatten(2)).flatten(1))  # type: ignore[no-any-return]
 
 
 class TorchvisionNetwork(Predictor):
-    """One of torchvision.models with random weights, fitted to small sprites: its first layer takes RGBA and shrinks
-    them less.
+    """A network of torchvision.models with random weights, adapted to small RGBA sprites: its first layer has four
+    input channels and reduces the resolution less.
 
-    Instead of BatchNorm, by which a sprite's features would depend on the others in its batch, it has GroupNorm (Wu and
-    He 2018): micro-batches learn the same as whole ones. Its own dropout and stochastic depth (Huang et al. 2016) are
-    off, as their random numbers would not follow from the step.
+    BatchNorm is replaced by GroupNorm (Wu & He 2018), because batch statistics would make micro-batches differ from
+    whole batches. Dropout and stochastic depth (Huang et al. 2016) inside the network are off: their random numbers
+    would not depend on the step's seed.
     """
 
     def __init__(self, network: str, outputs: int, dropout: float) -> None:
-        from torchvision import models  # takes a second, which nobody should wait for but who wants this
+        from torchvision import models  # imported late: it takes a second
 
         super().__init__()
-        without_chance: dict[str, dict[str, Any]] = {
+        options: dict[str, dict[str, Any]] = {  # GroupNorm, and no randomness
             "resnet18": {"norm_layer": group_norm},
             "mobilenet_v3_small": {"norm_layer": group_norm, "dropout": 0.0},
             "efficientnet_b0": {"norm_layer": group_norm, "dropout": 0.0, "stochastic_depth_prob": 0.0},
             "convnext_tiny": {"stochastic_depth_prob": 0.0},
         }
-        body: Any = models.get_model(network, weights=None, **without_chance[network])
+        body: Any = models.get_model(network, weights=None, **options[network])
         is_resnet = network == "resnet18"
         last = body.fc if is_resnet else body.classifier[-1]
         if is_resnet:
@@ -145,12 +149,12 @@ class TorchvisionNetwork(Predictor):
 
 
 def predictor_class(network: str) -> type[Predictor]:
-    """Of the network that is chosen by that name."""
+    """Return the network class for a value of the setting `network`."""
     return {OWN: ResNet, TUTORIAL: Perceptron}.get(network, TorchvisionNetwork)
 
 
 def predictor_arguments(config: PredictorConfig, spec: Spec) -> dict[str, Value]:
-    """The arguments of `predictor_class` but for the number of outputs."""
+    """Return the arguments of `predictor_class`, except the number of outputs."""
     if config.network == OWN:
         return {"width": config.width, "dropout": config.dropout}
     if config.network == TUTORIAL:
@@ -159,7 +163,7 @@ def predictor_arguments(config: PredictorConfig, spec: Spec) -> dict[str, Value]
 
 
 def check_size(config: PredictorConfig, sprites: Sprites) -> None:
-    """Raises TrainingError where sprites are too small for the network that is chosen."""
+    """Raise TrainingError if the sprites are too small for the chosen network."""
     smallest = _SMALLEST_PX.get(config.network, 1)
     if sprites.size < smallest:
         raise TrainingError(
@@ -169,5 +173,5 @@ def check_size(config: PredictorConfig, sprites: Sprites) -> None:
 
 
 def feature_mask(network: Predictor, rng: BatchRng) -> Tensor | None:
-    """Which features to keep in a training step: bool [B, features]; None for all."""
+    """Return a random dropout mask, bool [B, features], True where features stay; None without dropout."""
     return rng.rand(network.leave.in_features) >= network.dropout if network.dropout else None

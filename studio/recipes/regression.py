@@ -1,4 +1,4 @@
-"""Which numbers go with a sprite: the classifier's kind of network, whose outputs are the numbers themselves."""
+"""The regression: predicts numbers of a sprite, such as a price, with the classifier's networks."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from studio.recipes.predictors import (
     predictor_arguments,
 )
 
-_FEWEST = 3  # sprites: one to check on, and more than one to learn from
-_EACH_SAID = 8  # with more numbers than that, their errors are said as one
-_MOST_PAIRS = 1000  # sprites whose numbers are handed on, for a picture
-_SMALLEST_SHARE = 1e-6  # of its largest value, that a number must vary by: float32 tells no less apart
+_FEWEST = 3  # sprites: one for validation and two for training
+_MOST_ERRORS = 8  # with more numbers, one error is reported for all
+_MOST_PAIRS = 1000  # sprites in the scatter plot
+_SMALLEST_SHARE = 1e-6  # of the largest value: float32 can't resolve a smaller deviation
 
 
 @dataclass(frozen=True)
 class RegressionConfig(PredictorConfig):
-    """Settings of the regression: those of its network."""
+    """The settings of the regression: those of its network."""
 
 
 class Regressor(nn.Module):
-    """Numbers [B, targets] from x [B, 4, S, S], in their own units.
+    """Predicts numbers [B, targets] in their own units from x [B, 4, S, S].
 
-    What is learnt are deviations from the mean, in units of the usual deviation: `mean` and `deviation`, both
-    [targets], belong to the network, so that it says the same wherever it goes.
+    The body predicts normalised numbers. The buffers `mean` and `deviation`, [targets] each, convert them, so that an
+    exported network returns the same numbers.
     """
 
     mean: Tensor
@@ -66,37 +66,37 @@ class Regressor(nn.Module):
         return self.numbers(self.body(x).float())
 
     def numbers(self, scores: Tensor) -> Tensor:
-        """Numbers [B, targets] in their own units from deviations [B, targets]."""
+        """Convert normalised scores [B, targets] to numbers in their own units."""
         return scores * self.deviation + self.mean
 
 
 class ResNetRegressor(Regressor):
-    """Numbers by the studio's residual network."""
+    """A regressor with the studio's residual network."""
 
     def __init__(self, targets: int, width: int, dropout: float) -> None:
         super().__init__(ResNet(targets, width, dropout))
 
 
 class PerceptronRegressor(Regressor):
-    """Numbers by the tutorials' network."""
+    """A regressor with the tutorials' network."""
 
     def __init__(self, targets: int, size: int, dropout: float) -> None:
         super().__init__(Perceptron(size, targets, dropout))
 
 
 class TorchvisionRegressor(Regressor):
-    """Numbers by one of torchvision's networks."""
+    """A regressor with a network of torchvision."""
 
     def __init__(self, targets: int, network: str, dropout: float) -> None:
         super().__init__(TorchvisionNetwork(network, targets, dropout))
 
 
 class Regression(Recipe[RegressionConfig, Regressor]):
-    """Says the numbers of a sprite."""
+    """Predicts the numbers of a sprite."""
 
     name = "regression"
     title = "Regression"
-    summary = "Learns to predict numbers, such as a price or a size, that a labels.csv beside your sprites gives."
+    summary = "Learns to predict numbers, such as a price or a size, from a labels.csv next to your sprites."
     makes = "numbers"
     Config, Network = RegressionConfig, Regressor
     headline = R2
@@ -111,22 +111,22 @@ class Regression(Recipe[RegressionConfig, Regressor]):
         kept = np.flatnonzero(~np.isnan(sprites.targets).all(1))
         if len(kept) < _FEWEST:
             raise TrainingError(
-                f"A regression needs numbers to learn: {count(len(kept), 'sprite')} of {len(sprites):,} have any.",
-                "Put a file named labels.csv beside your sprites, with lines like 'file,price' and 'sword.png,12.5'.",
+                f"A regression needs numbers: {count(len(kept), 'sprite')} of {len(sprites):,} have any.",
+                "Add a labels.csv next to your sprites, with lines like 'file,price' and 'sword.png,12.5'.",
             )
         left_out = len(sprites) - len(kept)
-        notes = [f"Left out, no number to learn from: {count(left_out, 'sprite')}."] if left_out else []
+        notes = [f"Left out, without a number: {count(left_out, 'sprite')}."] if left_out else []
         return sprites.take(kept), notes
 
-    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (
-            PLANNER.preset("Quick", "A first look at whether the sprites tell the numbers at all.", 1.0, 40_000, means),
-            PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, means),
-            PLANNER.preset("Best", "The last bit of exactness.", 10.0, 220_000, means),
+            PLANNER.preset("Quick", "A first impression of how predictable the numbers are.", 1.0, 40_000, budget),
+            PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, budget),
+            PLANNER.preset("Best", "Somewhat more exact.", 10.0, 220_000, budget),
         )
 
     def statistics(self, sprites: Sprites, config: RegressionConfig) -> Mapping[str, Tensor]:
-        """Mean and deviation of each number; the deviation of one that never varies is 1."""
+        """Return mean and standard deviation of each number; a constant number gets a deviation of 1."""
         targets = sprites.targets.astype(np.float64)
         known = ~np.isnan(targets)
         counts = np.maximum(1, known.sum(0))
@@ -155,7 +155,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     def evaluate(
         self, network: Regressor, batches: Iterable[Batch], config: RegressionConfig, spec: Spec
     ) -> Evaluation:
-        """The loss, R2, and how far off the predictions are on average; the baseline always says the mean."""
+        """Return the loss, R2 and the mean absolute error; the baseline always predicts the mean."""
         parts = [(network.body(batch.x).float(), batch.targets) for batch in batches]
         scores, targets = torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
 
@@ -173,11 +173,11 @@ class Regression(Recipe[RegressionConfig, Regressor]):
 
 
 def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> dict[str, float]:
-    """R2 and the mean absolute error of numbers float64 [N, T], NaN where the true one is missing.
+    """Return R2 and the mean absolute error of numbers float64 [N, T]; true numbers may be NaN.
 
-    'r2' is the mean over those numbers that vary; 0 is no better than always saying the mean, 1 is right throughout.
-    'mae' is in the number's own unit, one for each where there are few ('mae price'), else the mean over all. It is
-    missing for a number that no sprite has.
+    r2: the mean over numbers that vary; 0 is as good as predicting the mean, 1 is perfect.
+    mae: in the number's own unit; for up to 8 numbers one for each ('mae price'), otherwise the mean. It is left out
+    for numbers without any true value.
     """
     known = ~true.isnan()
     counts = known.sum(0).clamp(min=1)
@@ -188,7 +188,7 @@ def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> d
     r2 = 1 - errors.square().sum(0)[varying] / spread[varying]
     there = known.any(0)
     mae = (errors.abs().sum(0) / counts)[there]
-    if len(names) == 1 or len(names) > _EACH_SAID:
+    if len(names) == 1 or len(names) > _MOST_ERRORS:
         each = {"mae": float(mae.mean())} if len(mae) else {}
     else:
         each = {f"mae {name}": float(value) for name, value in zip(compress(names, there), mae, strict=True)}
@@ -196,10 +196,10 @@ def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> d
 
 
 def _loss(regressor: Regressor, scores: Tensor, targets: Tensor) -> Tensor:
-    """Smooth L1 (Girshick 2015) of scores [B, T] over the numbers that are there, in deviations from the mean."""
+    """Return the smooth L1 loss (Girshick 2015) of normalised scores [B, T], averaged over the known targets."""
     known = ~targets.isnan()
-    wanted = (torch.where(known, targets, regressor.mean) - regressor.mean) / regressor.deviation
-    losses = F.smooth_l1_loss(torch.where(known, scores, 0), wanted, reduction="none")
+    normalised = (torch.where(known, targets, regressor.mean) - regressor.mean) / regressor.deviation  # [B, T]
+    losses = F.smooth_l1_loss(torch.where(known, scores, 0), normalised, reduction="none")  # 0 where unknown
     return losses.sum() / _known_count(targets)
 
 

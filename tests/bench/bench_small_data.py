@@ -146,10 +146,10 @@ def main() -> None:
         for choice in chosen.choices:
             few, unseen = some_of(sprites, count, choice)
             judge = Judge(few, unseen, features)
-            means = training_budget(recipe, few, device, parent.settings if parent else None)
-            preset = next(preset for preset in recipe.presets(means) if preset.title == "Standard")
+            budget = training_budget(recipe, few, device, parent.settings if parent else None)
+            preset = next(preset for preset in recipe.presets(budget) if preset.title == "Standard")
             for seed in chosen.seeds:
-                config = recipe.defaults(means).replace(**{**preset.changes, **changes, "seed": seed})
+                config = recipe.defaults(budget).replace(**{**preset.changes, **changes, "seed": seed})
                 say(f"{count} sprites, choice {choice}, seed {seed}, from {chosen.parent or 'nothing'}, "
                     f"{config.changed()}: those learnt from {judge.of_real_sprites()}")  # fmt: skip
                 follow(judge, recipe, config, parent, chosen.every, chosen.drawn)

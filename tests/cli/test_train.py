@@ -55,12 +55,12 @@ def test_a_regression_learns_the_numbers_of_a_table(
 ) -> None:
     run = tmp_path / "run"
     err = studio(*training(labelled_folder, run, "regression")).err
-    assert "Left out, no number to learn from: 1 sprite." in err and "R² " in err
+    assert "Left out, without a number: 1 sprite." in err and "R² " in err
     record = RunDir(run).record()
     assert record.target_names == ("visible", "per cent") and record.data_count == 23
     assert "R² " in studio("runs").out
     err = studio(*training(folder, tmp_path / "other", "regression"), code=FAILED).err
-    assert "labels.csv beside your sprites" in err and not (tmp_path / "other").exists()
+    assert "labels.csv next to your sprites" in err and not (tmp_path / "other").exists()
 
 
 def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, studio: Studio) -> None:

@@ -64,8 +64,8 @@ def test_it_introduces_itself(recipe: Recipe) -> None:
         assert (capability in recipe.capabilities) == isinstance(recipe, protocol)
     titles = [preset.title for preset in recipe.presets(TrainingBudget())]
     assert len(set(titles)) == len(titles)
-    for means in (TrainingBudget(), TrainingBudget(60, 100.0), TrainingBudget(100_000, 50_000.0)):
-        for preset in recipe.presets(means):
+    for budget in (TrainingBudget(), TrainingBudget(60, 100.0), TrainingBudget(100_000, 50_000.0)):
+        for preset in recipe.presets(budget):
             recipe.Config(**preset.changes)
             assert preset.help.endswith(".")
     for item in settings_of(recipe.Config):

@@ -56,13 +56,13 @@ def test_the_loss_is_cross_entropy_and_divergence() -> None:
 def _odds(network: CodeNetwork, codes: Tensor) -> Tensor:
     """The logits [B, S, S, colours] of codes."""
     asked = F.pad(network.features(codes).permute(0, 2, 3, 1), (0, 1), value=1.0)
-    return asked @ network.head.known().T
+    return asked @ network.head.colour_keys().T
 
 
 def test_it_tells_how_many_pixels_come_back() -> None:
     network, batch = _network(), _batch()
     likeliest = network.head.palette[_odds(network, RECIPE.encode(network, batch.x)).argmax(-1)]
-    true = network.head.palette[network.head.nearest(batch.x.permute(0, 2, 3, 1))]
+    true = network.head.palette[network.head.nearest_index(batch.x.permute(0, 2, 3, 1))]
     found = RECIPE.evaluate(network, [batch], CONFIG, Spec(8, ("a", "b"))).metrics
     assert found["pixels"] == pytest.approx(float((likeliest == true).all(-1).float().mean()), abs=0.01)
 

@@ -10,7 +10,7 @@ from PIL import Image
 from torch.nn import functional as F
 
 from studio.recipes import colours as colours_module
-from studio.recipes.colours import PaletteHead, _ColourErrors, colour_errors, in_rows, palette_for, some_rows
+from studio.recipes.colours import PaletteHead, _ColourLoss, colour_loss, select_rows, choose_palette, choose_rows
 
 
 def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -20,7 +20,7 @@ def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.
 
 def test_few_colours_are_all_in_the_palette_most_used_first() -> None:
     colours = np.array([[10, 20, 30, 255], [0, 0, 0, 0], [200, 100, 50, 128]], np.uint8)
-    palette = palette_for(_sprites(colours, np.array([2, 5, 3])), 6)
+    palette = choose_palette(_sprites(colours, np.array([2, 5, 3])), 6)
     premultiplied = [[0, 0, 0, 0], [100, 50, 25, 128], [10, 20, 30, 255]]
     torch.testing.assert_close(palette[:3], torch.tensor(premultiplied) / 127.5 - 1)
     assert (palette[3:, 3] < -1).all()  # no colour has that alpha
@@ -31,7 +31,7 @@ def test_of_many_colours_some_stand_for_all() -> None:
     rng = np.random.default_rng(0)
     spread = np.clip(rng.normal(rng.integers(40, 216, (12, 3))[rng.integers(12, size=9000)], 14), 0, 255)
     rgba = np.concatenate([spread.astype(np.uint8), np.full((9000, 1), 255, np.uint8)], 1)
-    palette = palette_for(rgba[:, None, None], 32)
+    palette = choose_palette(rgba[:, None, None], 32)
     levels = ((palette + 1) * 127.5).round()
     assert {tuple(row) for row in levels.int().tolist()} <= {tuple(row) for row in rgba.tolist()}
     assert len(levels.unique(dim=0)) == 32
@@ -39,7 +39,7 @@ def test_of_many_colours_some_stand_for_all() -> None:
     cut = np.asarray(picture.quantize(32, Image.Quantize.MEDIANCUT, kmeans=0).convert("RGB"))[0]
     error = float(torch.cdist(torch.from_numpy(rgba).float(), levels).amin(1).mean())
     assert error < np.linalg.norm(cut.astype(float) - rgba[:, :3], axis=1).mean()
-    assert torch.equal(palette, palette_for(rgba[:, None, None], 32))
+    assert torch.equal(palette, choose_palette(rgba[:, None, None], 32))
 
 
 def _head(colours: int = 5) -> PaletteHead:
@@ -49,17 +49,17 @@ def _head(colours: int = 5) -> PaletteHead:
 
 def _odds(head: PaletteHead, features: torch.Tensor) -> torch.Tensor:
     """Logarithms of the chances of each colour: [..., colours]."""
-    return (F.pad(features, (0, 1), value=1.0) @ head.known().T).log_softmax(-1)
+    return (F.pad(features, (0, 1), value=1.0) @ head.colour_keys().T).log_softmax(-1)
 
 
 def test_a_colour_is_the_mean_of_all_by_their_softened_odds_and_in_the_last_step_the_likeliest() -> None:
     head = _head()
     features = 20 * torch.randn(2, 3, 3, 6)
     odds = _odds(head, features)
-    early = head.mean(features, torch.tensor([0.0, 0.9]))
+    early = head.expected_at(features, torch.tensor([0.0, 0.9]))
     chances = torch.softmax(0.97 * odds, -1)
     torch.testing.assert_close(early, torch.einsum("bhwk,kc->bhwc", chances, head.palette))
-    late = head.mean(features, torch.tensor([0.95, 0.97]))
+    late = head.expected_at(features, torch.tensor([0.95, 0.97]))
     torch.testing.assert_close(late, head.palette[odds.argmax(-1)], atol=1e-3, rtol=0)
 
 
@@ -75,7 +75,7 @@ def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_distance_and_so_are
     of_odds, of_means = torch.rand(2, 30, generator=generator, dtype=torch.float64)
     true = torch.arange(30) % 9
     leaves = asked.requires_grad_(), known.requires_grad_()
-    found = _ColourErrors.apply(*leaves, palette, palette[true], of_odds, of_means)
+    found = _ColourLoss.apply(*leaves, palette, palette[true], of_odds, of_means)
     odds = asked @ known.T
     apart = (odds.softmax(1) @ palette - palette[true]).square().sum(1)
     expected = (of_odds * F.cross_entropy(odds, true, reduction="none") + of_means * apart).sum()
@@ -88,7 +88,7 @@ def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_distance_and_so_are
 def test_odds_far_apart_are_learnt_from_without_infinities() -> None:
     asked, known = torch.tensor([[300.0]]), torch.tensor([[1.0], [-1.0]], requires_grad=True)
     palette = torch.eye(2, 4)
-    error = _ColourErrors.apply(asked, known, palette, palette[1:], torch.ones(1), torch.zeros(1))
+    error = _ColourLoss.apply(asked, known, palette, palette[1:], torch.ones(1), torch.zeros(1))
     (gradient,) = torch.autograd.grad(error, known)
     assert error.item() == 600 and gradient.flatten().tolist() == [300, -300]
 
@@ -98,7 +98,7 @@ def test_a_place_without_a_colour_is_never_chosen() -> None:
     head.palette[3] = torch.tensor([0.0, 0.0, 0.0, -2.0])
     features = torch.randn(1, 4, 4, 6)
     assert (_odds(head, features).exp()[..., 3] == 0).all()
-    found = head.mean(features, torch.tensor([0.95])).flatten(0, 2)
+    found = head.expected_at(features, torch.tensor([0.95])).flatten(0, 2)
     assert torch.isfinite(found).all() and (found.norm(dim=1) > 0).all()
 
 
@@ -106,12 +106,12 @@ def test_what_is_drawn_and_what_is_learnt_is_told_in_full_precision() -> None:
     head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.95])
     ones = torch.ones(1, 4, 4)
 
-    def told() -> tuple[torch.Tensor, ...]:
-        return head.mean(features, t), colour_errors(head, features, head.palette[ones.long()], ones, ones)
+    def outputs() -> tuple[torch.Tensor, ...]:
+        return head.expected_at(features, t), colour_loss(head, features, head.palette[ones.long()], ones, ones)
 
-    plain = told()
+    plain = outputs()
     with torch.autocast("cpu", torch.bfloat16):
-        assert all(torch.equal(one, other) for one, other in zip(told(), plain, strict=True))
+        assert all(torch.equal(one, other) for one, other in zip(outputs(), plain, strict=True))
 
 
 def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
@@ -125,26 +125,26 @@ def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
 def test_the_nearest_colour_is_that_of_the_least_distance() -> None:
     head, x = _head(40), 2 * torch.rand(3, 7, 7, 4) - 1
     distances = torch.cdist(x.double().flatten(0, 2), head.palette.double())
-    assert torch.equal(head.nearest(x).flatten(), distances.argmin(1))
+    assert torch.equal(head.nearest_index(x).flatten(), distances.argmin(1))
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_a_palette_of_any_number_of_colours(count: int) -> None:
     rgba = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 4)).astype(np.uint8)
-    palette = palette_for(rgba, count)
+    palette = choose_palette(rgba, count)
     assert palette.shape == (count, 4) and (palette >= -1).all() and (palette <= 1).all()
 
 
 def test_of_large_sprites_some_rows_stand_for_all() -> None:
     """Each row is as likely as any other to be among them."""
     offsets = torch.linspace(0, 1, 501)[:-1, None]
-    rows = some_rows(100, offsets)
+    rows = choose_rows(100, offsets)
     assert rows.shape == (500, 20) and (rows.diff(dim=1) > 0).all()
     assert torch.bincount(rows.flatten(), minlength=100).float().std() < 1
-    assert some_rows(32, offsets).shape == (500, 16)
-    assert torch.equal(some_rows(16, offsets[:1]), torch.arange(16)[None])
+    assert choose_rows(32, offsets).shape == (500, 16)
+    assert torch.equal(choose_rows(16, offsets[:1]), torch.arange(16)[None])
     values = torch.randn(2, 3, 5, 4)
-    found = in_rows(values, torch.tensor([[0, 4], [1, 2]]))
+    found = select_rows(values, torch.tensor([[0, 4], [1, 2]]))
     assert torch.equal(found[1], values[1][:, [1, 2]].permute(1, 2, 0))
 
 
@@ -155,7 +155,7 @@ def test_compiled_in_16_bits_the_gradients_are_those_of_the_usual_way() -> None:
     features, true, weights = torch.randn(2, 4, 4, 8), torch.randint(0, 16, (2, 4, 4)), torch.full((2, 4, 4), 1 / 32)
 
     def loss() -> torch.Tensor:
-        return colour_errors(head, layer(features), head.palette[true], weights, weights)
+        return colour_loss(head, layer(features), head.palette[true], weights, weights)
 
     found = []
     for way in (loss, torch.compile(loss)):

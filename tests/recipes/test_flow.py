@@ -9,7 +9,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, solve, timesteps
+from studio.recipes.flow import (
+    LATEST,
+    CircularPadding,
+    blend_noise,
+    draw_noise,
+    invert,
+    guided_velocity,
+    mirror_halves,
+    solve,
+    timesteps,
+)
 from studio.recipes.unet import UNet
 
 
@@ -35,7 +45,7 @@ def _solve(
     velocity: Callable[[Tensor, Tensor, Tensor], Tensor], noise: Tensor, steps: int, guidance: float = 1.0
 ) -> list[Tensor]:
     network, labels = _Velocity(velocity), torch.zeros(len(noise), dtype=torch.int64)
-    return list(solve(guided(network, labels, guidance), noise, timesteps(steps)))
+    return list(solve(guided_velocity(network, labels, guidance), noise, timesteps(steps)))
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 30])
@@ -85,9 +95,9 @@ def test_a_way_that_begins_late_keeps_to_the_times_that_are_trained(start: float
 def test_the_way_back_ends_in_the_noise_that_leads_there() -> None:
     """Of normal data of half the deviation all states of a path are multiples of its noise: a sprite of half of it."""
     noise, labels = draw_noise(6, 4, 0).double(), torch.zeros(6, dtype=torch.int64)
-    velocity = guided(_Velocity(_to_gaussian), labels, 1.0)
+    velocity = guided_velocity(_Velocity(_to_gaussian), labels, 1.0)
     for steps in (10, 40):
-        torch.testing.assert_close(encode(velocity, noise / 2, steps), noise, atol=0.03, rtol=0)
+        torch.testing.assert_close(invert(velocity, noise / 2, steps), noise, atol=0.03, rtol=0)
 
 
 def test_mixed_noise_is_as_strong_as_noise() -> None:
@@ -108,10 +118,10 @@ def test_shares_of_classes_are_guided_as_classes_are() -> None:
         return (shares @ torch.tensor([1.0, 2.0, 3.0, 7.0]))[:, None, None, None].expand_as(x)
 
     network, x = _Velocity(velocity), torch.zeros(2, 4, 4, 4)
-    by_name = guided(network, torch.tensor([0, 1]), 2.0)(x, 0.5)
-    by_share = guided(network, torch.eye(4)[:2], 2.0)(x, 0.5)
+    by_name = guided_velocity(network, torch.tensor([0, 1]), 2.0)(x, 0.5)
+    by_share = guided_velocity(network, torch.eye(4)[:2], 2.0)(x, 0.5)
     torch.testing.assert_close(by_share, by_name)
-    half = guided(network, torch.tensor([[0.5, 0.5, 0.0, 0.0]]).expand(2, -1), 1.0)(x, 0.5)
+    half = guided_velocity(network, torch.tensor([[0.5, 0.5, 0.0, 0.0]]).expand(2, -1), 1.0)(x, 0.5)
     torch.testing.assert_close(half, torch.full_like(x, 1.5))
 
 
@@ -123,7 +133,7 @@ def test_what_is_seamless_knows_no_border(across: bool, down: bool) -> None:
     for weight in network.parameters():
         nn.init.normal_(weight, std=0.1, generator=rng)
     x, t, labels = torch.randn(2, 4, 16, 16, generator=rng), torch.full((2,), 0.5), torch.tensor([0, 1])
-    seamless = Periodic(network, across, down)
+    seamless = CircularPadding(network, across, down)
     with torch.no_grad():
         plain, velocity = network(x, t, labels), seamless(x, t, labels)
         for axis, wraps in ((3, across), (2, down)):
@@ -135,9 +145,9 @@ def test_what_is_seamless_knows_no_border(across: bool, down: bool) -> None:
 @pytest.mark.parametrize("size", [6, 7])
 def test_noise_is_mirrored_and_stays_noise(size: int) -> None:
     noise = draw_noise(2, size, 0)
-    both = mirrored(noise, True, True)
+    both = mirror_halves(noise, True, True)
     assert torch.equal(both, both.flip(-1)) and torch.equal(both, both.flip(-2))
     half = -(-size // 2)
     assert torch.equal(both[..., :half, :half], noise[..., :half, :half])
-    assert torch.equal(mirrored(noise, True, False)[..., :half], noise[..., :half])
-    assert torch.equal(mirrored(noise, False, False), noise)
+    assert torch.equal(mirror_halves(noise, True, False)[..., :half], noise[..., :half])
+    assert torch.equal(mirror_halves(noise, False, False), noise)

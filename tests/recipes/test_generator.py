@@ -164,7 +164,7 @@ def test_what_it_learns_is_the_nearest_colour_of_each_pixel_that_is_drawn() -> N
     assert network.head is not None
     loss = Generator().loss(network, batch, Generator.Config(inpaint_share=1.0), _rng(batch))
     ((x, t, label, changes, keep),) = seen
-    total, palette, known = 0.0, network.head.palette, network.head.known()
+    total, palette, known = 0.0, network.head.palette, network.head.colour_keys()
     pixels = inner(x, t, label, changes, keep).permute(0, 2, 3, 1)
     chances = (pixels @ known[:, :-1].T + known[:, -1]).softmax(-1)
     for b in range(3):
@@ -184,7 +184,7 @@ def test_it_draws_colours_of_its_palette_alone() -> None:
     *_, sprites = Generator.draw(network, torch.tensor([0, -1]), guidance=2.0, steps=6, seed=0)
     pixels = sprites.permute(0, 2, 3, 1).reshape(-1, 4)
     assert (torch.cdist(pixels, network.head.palette).amin(1) < 1e-3).float().mean() > 0.98  # few are undecided
-    assert len(network.head.nearest(pixels).unique()) > 1
+    assert len(network.head.nearest_index(pixels).unique()) > 1
 
 
 def test_a_run_from_before_there_were_palettes_has_none() -> None:

@@ -12,11 +12,11 @@ from studio.recipes.generator import Generator
 from studio.recipes.planning import Planner
 from tests.engine.tools import CPU
 
-PLANNER = Planner(width=64, widths=(32, 64, 128), slowing=2.0, most_looks=100, most_tuning_looks=200)
+PLANNER = Planner(width=64, widths=(32, 64, 128), slowing=2.0, most_epochs=100, most_tuning_epochs=200)
 
 
-def changes(means: TrainingBudget, minutes: float = 10.0, enough: int = 60_000) -> dict[str, object]:
-    return dict(PLANNER.preset("Standard", "", minutes, enough, means).changes)
+def changes(budget: TrainingBudget, minutes: float = 10.0, enough: int = 60_000) -> dict[str, object]:
+    return dict(PLANNER.preset("Standard", "", minutes, enough, budget).changes)
 
 
 def test_without_means_it_is_the_default_network() -> None:
@@ -54,8 +54,8 @@ def test_a_preset_in_epochs_says_about_how_long_it_takes() -> None:
     ("sprites", "expected"),
     [
         (600, "Finer."),
-        (120, "As long as suits 120 sprites: in more time they are only learnt by heart."),
-        (1, "One sprite is too few to learn from: it is only learnt by heart."),
+        (120, "Suits 120 sprites; a longer training would only memorise them."),
+        (1, "One sprite is too few: the model can only memorise it."),
     ],
 )
 def test_a_preset_that_few_sprites_shorten_says_so(sprites: int, expected: str) -> None:
@@ -64,7 +64,7 @@ def test_a_preset_that_few_sprites_shorten_says_so(sprites: int, expected: str) 
 
 def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
     given = {"width": 32}
-    assert changes(TrainingBudget(given=given))["width"] == 32
+    assert changes(TrainingBudget(parent_settings=given))["width"] == 32
     assert changes(TrainingBudget(1_000_000, 1000.0, given))["width"] == 32
     assert changes(TrainingBudget(120, 25.0, given)) == {"epochs": 200, "width": 32}
 
@@ -73,12 +73,12 @@ def test_several_devices_train_a_wider_network_with_larger_batches_up_to_where_t
     device, recipe = replace(CPU, steps_per_s=100.0), Generator()
     one, four = (training_budget(recipe, None, device, None, alike) for alike in (1, 4))
     assert four == TrainingBudget(0, 4 * one.sprites_per_s, None, 4)
-    widths = [dict(recipe.presets(means)[1].changes)["width"] for means in (one, four)]
+    widths = [dict(recipe.presets(budget)[1].changes)["width"] for budget in (one, four)]
     assert widths[0] < widths[1]  # type: ignore[operator]
     sizes = [recipe.defaults(TrainingBudget(devices=alike)).batch_size for alike in (1, 2, 3, 4, 8)]
     assert sizes == [64, 128, 192, 256, 256]
     fixed = {"width": 32, "colours": 256}
-    tuned = recipe.defaults(TrainingBudget(given=fixed, devices=2))
+    tuned = recipe.defaults(TrainingBudget(parent_settings=fixed, devices=2))
     assert (tuned.batch_size, tuned.width, tuned.learning_rate) == (128, 32, 1e-3)
     assert Classifier().defaults(TrainingBudget(devices=4)) == Classifier().Config()  # its noise scale is not known
 

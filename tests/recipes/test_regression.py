@@ -25,7 +25,7 @@ from tests.engine.tools import CPU, of_kind, train_regression
 
 
 @pytest.fixture
-def told(sprites: Sprites) -> Sprites:
+def sampling_times(sprites: Sprites) -> Sprites:
     """24 sprites with two numbers, some of them missing."""
     found = with_numbers(sprites)
     found.targets[[3, 5], 0] = np.nan
@@ -113,7 +113,7 @@ def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> Non
 def test_sprites_without_a_number_are_left_out_and_said(told: Sprites, run_path: Path) -> None:
     told.targets[:3] = np.nan
     events = list(train_regression(run_path, told))
-    assert of_kind(events, Notice)[0].title == "Left out, no number to learn from: 3 sprites."
+    assert of_kind(events, Notice)[0].title == "Left out, without a number: 3 sprites."
     last = of_kind(events, SamplesReady)[-1]
     assert len(last.captions) == len(last.sprites) == 4
     assert last.numbers is not None and last.true_numbers is not None and last.numbers.shape == (4, 2)

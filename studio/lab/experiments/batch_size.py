@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import torch
@@ -14,14 +15,15 @@ from studio.core.formatting import count, memory, number, percent, rate
 from studio.engine.devices import detection
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
-from studio.lab.sweep import Sweep, milliseconds
+from studio.lab.sweep import TIMED_STEP, milliseconds, sweep
 
 SIZES = tuple(2**power for power in range(11))
 _SLOWER = 0.9  # of the best speed: a smaller drop is noise
 _WARM_UP_STEPS, _LEAST_STEPS, _MOST_STEPS = 1, 2, 40
 _GROWTH = 2.2  # a step of twice as many sprites takes at most this many times as long
 _MEMORY_SHARE = 0.8  # of the free memory of a CPU, where the system ends a process that takes too much
-_CODE = """\
+_CODE = (
+    """\
 import time
 
 import torch
@@ -35,15 +37,12 @@ optimizer = torch.optim.AdamW(network.parameters())
 for batch_size in (1, 4, 16, 64, 256):
     x = torch.rand(batch_size, 4, {size}, {size}, device=device)
     for step in range(4):  # the first step of a size is slower
-        start = time.perf_counter()
-        loss = nn.functional.mse_loss(network(x), x)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        loss.item()  # waits for a GPU: without it the clock stops too early
-        seconds = time.perf_counter() - start
+"""
+    + TIMED_STEP
+    + """\
     print(f"batch size {{batch_size:4}}: {{batch_size / seconds:.0f}} sprites/s")
 """
+)
 
 
 class BatchSize(Experiment):
@@ -58,7 +57,33 @@ class BatchSize(Experiment):
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
-        return _BatchSizeSweep(context).run()
+        timings, stop_reason, precision = list[BatchTiming](), "", context.precision()
+        start_s = time.perf_counter()
+
+        def measure(size: int) -> Generator[Progress, None, bool]:
+            nonlocal stop_reason, start_s
+            left_s = context.seconds - (time.perf_counter() - start_s)
+            if stop_reason := _stop_reason(timings, left_s, context.target):
+                return False
+            try:
+                timing = yield from _measure(context, precision, size)
+            except DeviceFullError:
+                if not timings:
+                    raise
+                timing = None
+            if timing is None:
+                stop_reason = f"{number(size)} sprites don't fit into the memory of {context.device.name}."
+                return False
+            if not timings:
+                start_s = time.perf_counter()  # the first size pays for the start-up of the device
+            timings.append(timing)
+            return True
+
+        def summary() -> Outcome:
+            return Outcome(_plots(timings), (_table(timings),))
+
+        yield from sweep({count(size, "sprite"): size for size in SIZES}, "batch sizes", measure, summary)
+        yield _conclusion(timings, stop_reason, context)
 
 
 @dataclass(frozen=True)
@@ -73,43 +98,6 @@ class BatchTiming:
     def speed(self) -> float:
         """Sprites per second."""
         return self.size / self.step_s
-
-
-class _BatchSizeSweep(Sweep[int]):
-    """Timings by batch size. stop_reason: why larger batches were not measured, in a sentence, or empty."""
-
-    def __init__(self, context: ExperimentContext) -> None:
-        super().__init__(context)
-        self.precision, self.timings, self.stop_reason = context.precision(), list[BatchTiming](), ""
-
-    def values(self) -> Iterator[int]:
-        for size in SIZES:
-            left_s = self.context.seconds - self.passed_s
-            self.stop_reason = self.stop_reason or _stop_reason(self.timings, left_s, self.context.target)
-            if self.stop_reason:
-                return
-            yield size
-
-    def measure(self, value: int) -> Generator[Progress, None, None]:
-        is_first, full = not self.timings, f"{number(value)} sprites don't fit into the memory"
-        try:
-            timing = yield from _measure(self.context, self.precision, value)
-        except DeviceFullError:
-            if is_first:
-                raise
-            timing = None
-        if timing is None:
-            self.stop_reason = f"{full} of {self.context.device.name}."
-            return
-        if is_first:
-            self.start_s += self.passed_s  # the first size includes the start-up of the device
-        self.timings.append(timing)
-
-    def summary(self) -> Outcome:
-        return Outcome(_plots(self.timings), (_table(self.timings),))
-
-    def conclusion(self) -> Outcome:
-        return _conclusion(self.timings, self.stop_reason, self.context)
 
 
 def _stop_reason(timings: list[BatchTiming], left_s: float, target: torch.device) -> str:

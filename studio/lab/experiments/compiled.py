@@ -6,7 +6,7 @@ import math
 import shutil
 import sysconfig
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -17,7 +17,7 @@ from studio.core.formatting import describe_agreement, duration, number, percent
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
-from studio.lab.sweep import SETUP, Sweep, TimedTraining, milliseconds
+from studio.lab.sweep import SETUP, TimedTraining, milliseconds, sweep_in_turns
 
 _COMPILERS = ("c++", "g++", "clang++", "cl")
 _WARM_UP_STEPS = 3  # the second and third step may compile again
@@ -67,10 +67,9 @@ class Compile(Experiment):
         return ""
 
     def run(self, context: ExperimentContext) -> Events:
-        precision = context.precision()
+        precision, start_s = context.precision(), time.perf_counter()
         eager, compiled = (TimedTraining(context.training(precision)) for _ in range(2))
         compiled.training.loss = torch.compile(compiled.training.loss)
-        sweep = _CompileSweep(context, eager, compiled)
         yield Progress(0, 0, "eager steps")
         eager.warm_up(_WARM_UP_STEPS)
         yield Progress(0, 0, "compiling, which can take a minute")
@@ -79,30 +78,9 @@ class Compile(Experiment):
         except RuntimeError as error:
             reason = " ".join(str(error).partition("\n\n")[0].split())  # the first line only names the compiler
             raise StudioError("torch.compile failed.", reason) from error
-        yield from sweep.run()
-
-
-class _CompileSweep(Sweep[TimedTraining]):
-    """The eager and the compiled training."""
-
-    def __init__(self, context: ExperimentContext, eager: TimedTraining, compiled: TimedTraining) -> None:
-        super().__init__(context)
-        self.eager, self.compiled = eager, compiled
-
-    def values(self) -> Iterator[TimedTraining]:
-        self.seconds = max(_LEAST_S, self.context.seconds - self.passed_s)  # what compiling has left over
-        self.start_s = time.perf_counter()
-        return self.in_turns([self.eager, self.compiled], _LEAST_ROUNDS)
-
-    def measure(self, value: TimedTraining) -> Generator[Progress, None, None]:
-        value.step()
-        yield self.progress()
-
-    def summary(self) -> Outcome:
-        return Outcome()
-
-    def conclusion(self) -> Outcome:
-        return _conclusion(self.eager, self.compiled)
+        seconds = max(_LEAST_S, context.seconds - (time.perf_counter() - start_s))
+        yield from sweep_in_turns((eager, compiled), TimedTraining.step, Outcome, seconds, _LEAST_ROUNDS)
+        yield _conclusion(eager, compiled)
 
 
 def _conclusion(eager: TimedTraining, compiled: TimedTraining) -> Outcome:

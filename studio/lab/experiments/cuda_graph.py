@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from studio.core.errors import DeviceFullError
@@ -15,7 +15,7 @@ from studio.engine.devices.cuda_graph import supports_cuda_graphs
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
-from studio.lab.sweep import Sweep
+from studio.lab.sweep import sweep
 
 SIZES = (16, 64, 256)
 _WARM_UP_STEPS = 5  # one of them captures the graph
@@ -91,33 +91,22 @@ class CudaGraph(Experiment):
         return "" if supports_cuda_graphs(device.torch) else "Only NVIDIA GPUs have CUDA graphs."
 
     def run(self, context: ExperimentContext) -> Events:
-        return _GraphSweep(context).run()
+        timings = list[GraphTiming]()
 
+        def measure(size: int) -> Generator[Progress, None, bool]:
+            try:
+                timings.append((yield from _measure(context, size)))
+            except DeviceFullError:
+                if not timings:
+                    raise
+                return False
+            return True
 
-class _GraphSweep(Sweep[int]):
-    """Timings by batch size, up to the first that doesn't fit into the memory."""
+        def summary() -> Outcome:
+            return Outcome(_plots(timings), (_table(timings),))
 
-    def __init__(self, context: ExperimentContext) -> None:
-        super().__init__(context)
-        self.timings, self._is_full = list[GraphTiming](), False
-
-    def values(self) -> Iterator[int]:
-        return (size for size in SIZES if not self._is_full)
-
-    def measure(self, value: int) -> Generator[Progress, None, None]:
-        try:
-            self.timings.append((yield from _measure(self.context, value)))
-        except DeviceFullError:
-            if not self.timings:
-                raise
-            self._is_full = True
-        yield Progress(SIZES.index(value) + 1, len(SIZES), "batch sizes")
-
-    def summary(self) -> Outcome:
-        return Outcome(_plots(self.timings), (_table(self.timings),))
-
-    def conclusion(self) -> Outcome:
-        return Outcome(_plots(self.timings), (_table(self.timings),), _sentences(self.timings, self.context))
+        yield from sweep({count(size, "sprite"): size for size in SIZES}, "batch sizes", measure, summary)
+        yield Outcome(_plots(timings), (_table(timings),), _sentences(timings, context))
 
 
 def _measure(context: ExperimentContext, size: int) -> Generator[Progress, None, GraphTiming]:

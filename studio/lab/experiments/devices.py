@@ -21,14 +21,15 @@ from studio.engine.steps.bench_steps import BenchmarkTrainer, StepTimes
 from studio.engine.steps.benchmark import transfer_ms
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
-from studio.lab.sweep import Sweep
+from studio.lab.sweep import TIMED_STEP, sweep
 from studio.recipes.base import Spec
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
 _DRAWN, _DRAWING = 16, GenerateSettings(seed=0)
 _EVALUATED = 256  # sprites
 _PARTS = {"batch_s": "batch", "forward_s": "forward", "backward_s": "backward", "optimizer_s": "optimizer"}
-_CODE = """\
+_CODE = (
+    """\
 import time
 
 import torch
@@ -43,15 +44,12 @@ for device in devices:
     optimizer = torch.optim.AdamW(network.parameters())
     x = torch.rand({batch_size}, 4, {size}, {size}).to(device)
     for step in range(5):
-        start = time.perf_counter()
-        loss = nn.functional.mse_loss(network(x), x)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        loss.item()  # waits until a GPU has finished the step
-        seconds = time.perf_counter() - start
+"""
+    + TIMED_STEP
+    + """\
     print(f"{{device}}: {{len(x) / seconds:.0f}} sprites/s")
 """
+)
 
 
 @dataclass(frozen=True)
@@ -81,42 +79,25 @@ class Devices(Experiment):
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
-        return _DeviceSweep(context).run()
+        all_devices = (device for device in detection.list_devices() if not device.problem)
+        pairs = [(device, precision) for device in all_devices for precision in _precisions_of(device)]
+        timings, failures = list[DeviceTiming](), list[str]()
 
+        def measure(pair: tuple[Device, str]) -> Generator[Progress, None, bool]:
+            device, precision = pair
+            try:
+                with detection.wrap_device_errors(device.torch):
+                    timings.append((yield from _measure(context, device, precision, context.seconds / len(pairs))))
+            except DeviceError as error:
+                failures.append(f"{device.name} in {precision}: {error.title}")
+            return True
 
-class _DeviceSweep(Sweep[tuple[Device, str]]):
-    """Timings by device and precision. failed: a sentence for each device that failed."""
+        def summary() -> Outcome:
+            return Outcome((), _tables(timings, context))
 
-    def __init__(self, context: ExperimentContext) -> None:
-        super().__init__(context)
-        self.timings, self.failed = list[DeviceTiming](), list[str]()
-        self._all = [
-            (device, precision)
-            for device in detection.list_devices()
-            if not device.problem
-            for precision in _precisions_of(device)
-        ]
-
-    def values(self) -> list[tuple[Device, str]]:
-        return self._all
-
-    def measure(self, value: tuple[Device, str]) -> Generator[Progress, None, None]:
-        device, precision = value
-        done, what = self._all.index(value), f"devices and precisions; now {device.name} in {precision}"
-        yield Progress(done, len(self._all), what)
-        try:
-            with detection.wrap_device_errors(device.torch):
-                timing = yield from _measure(self.context, device, precision, self.context.seconds / len(self._all))
-                self.timings.append(timing)
-        except DeviceError as error:
-            self.failed.append(f"{device.name} in {precision}: {error.title}")
-        yield Progress(done + 1, len(self._all), what)
-
-    def summary(self) -> Outcome:
-        return Outcome((), _tables(self.timings, self.context))
-
-    def conclusion(self) -> Outcome:
-        return _conclusion(self.timings, self.failed, self.context)
+        values = {f"{device.name} in {precision}": (device, precision) for device, precision in pairs}
+        yield from sweep(values, "devices and precisions", measure, summary)
+        yield _conclusion(timings, failures, context)
 
 
 def _precisions_of(device: Device) -> tuple[str, ...]:
@@ -187,9 +168,9 @@ def _tables(timings: list[DeviceTiming], context: ExperimentContext) -> tuple[Ta
     return Table(columns, tuple(speeds)), Table(("time per step", *spent_on, ">transfer of a batch"), tuple(parts))
 
 
-def _conclusion(timings: list[DeviceTiming], failed: list[str], context: ExperimentContext) -> Outcome:
+def _conclusion(timings: list[DeviceTiming], failures: list[str], context: ExperimentContext) -> Outcome:
     if not timings:
-        raise DeviceError("The measurement failed on every device.", " ".join(failed))
+        raise DeviceError("The measurement failed on every device.", " ".join(failures))
     best = min(timings, key=lambda item: item.times.total_s)
     size = context.config.batch_size
     sentences = [f"{best.device.name} in {best.precision} trains fastest: {rate(size / best.times.total_s)}."]
@@ -210,4 +191,4 @@ def _conclusion(timings: list[DeviceTiming], failed: list[str], context: Experim
             f"A data loader would add {best.transfer_ms:.2f} ms to each step to copy {count(size, 'sprite')} to the "
             "device. The studio copies all sprites once, before training."
         )
-    return Outcome((), _tables(timings, context), (*sentences, *failed))
+    return Outcome((), _tables(timings, context), (*sentences, *failures))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 import numpy as np
 import torch
@@ -15,12 +15,13 @@ from studio.core.formatting import decimal, number
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Experiment, ExperimentContext, while_finite
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
-from studio.lab.sweep import SETUP, Sweep
+from studio.lab.sweep import SETUP
 
 _LOWEST, _HIGHEST = 1e-6, 1.0
 _FEWEST_STEPS, _MOST_STEPS = 60, 600
 _DIVERGED = 4.0  # times the lowest smoothed loss
 _SMOOTHING = 1 / 25  # of all steps
+_SHOW_EVERY_S = 0.5
 _SAFE = 0.1  # of the rate with the lowest loss, where the loss is about to rise
 _CODE = (
     SETUP.replace("import time\n\n", "")
@@ -56,37 +57,19 @@ class LearningRate(Experiment):
     def run(self, context: ExperimentContext) -> Events:
         precision = context.precision()
         steps = yield from _affordable_steps(context, precision)
-        yield from _RangeTest(context, precision, steps).run()
-
-
-class _RangeTest(Sweep[NDArray[np.float64]]):
-    """The losses of a training whose learning rate rises. A value of the sweep is the rates of one tick's steps."""
-
-    def __init__(self, context: ExperimentContext, precision: str, steps: int) -> None:
-        super().__init__(context)
-        self.rates, self.losses = np.geomspace(_LOWEST, _HIGHEST, steps), list[float]()
-        self._training = context.training(precision)
-
-    def values(self) -> Iterator[NDArray[np.float64]]:
-        while len(self.losses) < len(self.rates) and not _has_diverged(self.losses, len(self.rates)):
-            yield self.rates[len(self.losses) :]
-
-    def measure(self, value: NDArray[np.float64]) -> Generator[Progress, None, None]:
-        losses, tick_s = list[torch.Tensor](), time.perf_counter()
-        for rate in value.tolist():
-            self._training.set_learning_rate(rate)
-            losses.append(self._training.train_step())
-            if time.perf_counter() - tick_s > TICK_S:
-                break
-        self.losses += torch.stack(losses).cpu().tolist()  # the only copy from the device in this tick
-        rate = self.rates[len(self.losses) - 1]
-        yield Progress(len(self.losses), len(self.rates), f"steps; learning rate {rate:.1g}")
-
-    def summary(self) -> Outcome:
-        return Outcome((_plot(self.rates, self.losses, ()),))
-
-    def conclusion(self) -> Outcome:
-        return _conclusion(self.rates, self.losses, self.context)
+        rates, losses = np.geomspace(_LOWEST, _HIGHEST, steps), list[float]()
+        training, shown_s = context.training(precision), time.perf_counter()
+        while len(losses) < steps and not _has_diverged(losses, steps):
+            tick, tick_s = list[torch.Tensor](), time.perf_counter()  # losses of a tick, float32 [] on the device
+            while len(losses) + len(tick) < steps and time.perf_counter() - tick_s < TICK_S:
+                training.set_learning_rate(float(rates[len(losses) + len(tick)]))
+                tick.append(training.train_step())
+            losses += torch.stack(tick).cpu().tolist()  # the tick's only copy from the device
+            yield Progress(len(losses), steps, f"steps; learning rate {rates[len(losses) - 1]:.1g}")
+            if time.perf_counter() - shown_s > _SHOW_EVERY_S:
+                shown_s = time.perf_counter()
+                yield Outcome((_plot(rates, losses, ()),))
+        yield _conclusion(rates, losses, context)
 
 
 def _affordable_steps(context: ExperimentContext, precision: str) -> Generator[Progress, None, int]:

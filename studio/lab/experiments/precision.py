@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, percent, rate
 from studio.lab.experiments.base import Experiment, ExperimentContext, kept_bytes, loss_plot
 from studio.lab.outcome import Outcome, Plot, Table
-from studio.lab.sweep import Sweep, TimedTraining, milliseconds
+from studio.lab.sweep import TimedTraining, milliseconds, sweep_in_turns
 
 _WARM_UP_STEPS, _LEAST_ROUNDS = 3, 6
 _FASTER = 1.05  # a smaller speed-up is noise
@@ -54,8 +54,17 @@ class Precision(Experiment):
     plain = _CODE
 
     def run(self, context: ExperimentContext) -> Events:
+        names = ("fp32", "bf16") if context.device.kind == "cpu" else ("fp32", "bf16", "fp16")
+        trainings = {name: PrecisionTraining(context.training(name)) for name in names}
         yield Progress(0, 0, "warm-up")
-        yield from _PrecisionSweep(context).run()
+        for training in trainings.values():
+            training.warm_up(_WARM_UP_STEPS)
+
+        def summary() -> Outcome:
+            return Outcome((_plot(trainings),), (_table(trainings),))
+
+        yield from sweep_in_turns(list(trainings.values()), TimedTraining.step, summary, context.seconds, _LEAST_ROUNDS)
+        yield _conclusion(trainings, context)
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
         return {"kind": context.target.type}
@@ -69,31 +78,6 @@ class PrecisionTraining(TimedTraining):
     def warm_up(self, steps: int) -> None:
         self.kept_bytes = kept_bytes(self.step)
         super().warm_up(steps - 1)
-
-
-class _PrecisionSweep(Sweep[str]):
-    """Trainings by precision."""
-
-    def __init__(self, context: ExperimentContext) -> None:
-        names = ("fp32", "bf16") if context.device.kind == "cpu" else ("fp32", "bf16", "fp16")
-        self.trainings = {name: PrecisionTraining(context.training(name)) for name in names}
-        for training in self.trainings.values():
-            training.warm_up(_WARM_UP_STEPS)
-        super().__init__(context)
-
-    def values(self) -> Iterator[str]:
-        return self.in_turns(list(self.trainings), _LEAST_ROUNDS)
-
-    def measure(self, value: str) -> Generator[Progress, None, None]:
-        self.trainings[value].step()
-        yield self.progress()
-
-    def summary(self) -> Outcome:
-        done = {name: training for name, training in self.trainings.items() if training.durations_s}
-        return Outcome((_plot(done),), (_table(done),))
-
-    def conclusion(self) -> Outcome:
-        return _conclusion(self.trainings, self.context)
 
 
 def _plot(trainings: Mapping[str, PrecisionTraining]) -> Plot:

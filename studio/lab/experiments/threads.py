@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Generator, Iterator
 
 import torch
 
-from studio.core.events import Events, Progress
+from studio.core.events import Events
 from studio.core.formatting import count, rate
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot
-from studio.lab.sweep import SETUP, Sweep
+from studio.lab.sweep import SETUP, TIMED_STEP, sweep_in_turns
 
 _LEAST_ROUNDS = 3
 _AS_GOOD = 1.03  # times that differ by less are equal
@@ -22,12 +21,9 @@ _CODE = (
 for threads in {counts}:
     torch.set_num_threads(threads)
     for step in range(4):  # the first step starts the threads
-        start = time.perf_counter()
-        loss = nn.functional.mse_loss(network(x), x)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        seconds = time.perf_counter() - start
+"""
+    + TIMED_STEP
+    + """\
     print(f"{{threads}} threads: {{len(x) / seconds:.0f}} sprites/s")
 """
 )
@@ -51,34 +47,22 @@ class Threads(Experiment):
         return "" if device.kind == "cpu" else f"Only CPUs have threads to set; {device.name} is not a CPU."
 
     def run(self, context: ExperimentContext) -> Events:
-        return _ThreadSweep(context).run()
+        counts, training = _counts(context.device), context.training(context.precision())
+        durations_s: dict[int, list[float]] = {threads: [] for threads in counts}
+
+        def measure(threads: int) -> None:
+            torch.set_num_threads(threads)
+            training.train_step()  # starts or ends threads
+            durations_s[threads].append(training.time_steps())
+
+        def summary() -> Outcome:
+            return Outcome((_plot(durations_s, context),))
+
+        yield from sweep_in_turns(counts, measure, summary, context.seconds, _LEAST_ROUNDS)
+        yield _conclusion(durations_s, context)
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
         return {"counts": tuple(_counts(context.device))}
-
-
-class _ThreadSweep(Sweep[int]):
-    """Durations of a step by number of threads."""
-
-    def __init__(self, context: ExperimentContext) -> None:
-        super().__init__(context)
-        self.durations_s: dict[int, list[float]] = {}
-        self._training = context.training(context.precision())
-
-    def values(self) -> Iterator[int]:
-        return self.in_turns(_counts(self.context.device), _LEAST_ROUNDS)
-
-    def measure(self, value: int) -> Generator[Progress, None, None]:
-        torch.set_num_threads(value)
-        self._training.train_step()  # starts or ends threads
-        self.durations_s.setdefault(value, []).append(self._training.time_steps())
-        yield self.progress()
-
-    def summary(self) -> Outcome:
-        return Outcome((_plot(self.durations_s, self.context),))
-
-    def conclusion(self) -> Outcome:
-        return _conclusion(self.durations_s, self.context)
 
 
 def _counts(device: Device) -> list[int]:

@@ -182,7 +182,7 @@ def test_one_that_was_taught_when_all_took_five_strides_still_draws_as_it_did(
     x = draw_noise(4, 8, 7)
     with torch.no_grad():
         for t, t_next in itertools.pairwise(times):
-            features = network.features(x, network.told(torch.full((4,), t)), labels).permute(0, 2, 3, 1)
+            features = network.features(x, network.sampling_times(torch.full((4,), t)), labels).permute(0, 2, 3, 1)
             guess = network.head.expected(features, SHARPEST if t == times[-2] else 1.0).permute(0, 3, 1, 2)
             x = x + (t_next - t) / (1 - t) * (guess - x)
     read = load_model(run, "last", CPU).distilled

@@ -108,10 +108,10 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
 def test_the_settings_that_suit_a_parent_are_proposed() -> None:
     from studio.recipes.base import TrainingBudget
 
-    means = TrainingBudget(60, 200.0, starter_info().settings)
-    usual = GENERATOR.defaults(means)
+    budget = TrainingBudget(60, 200.0, starter_info().settings)
+    usual = GENERATOR.defaults(budget)
     assert usual.learning_rate < GENERATOR.defaults(TrainingBudget(60, 200.0)).learning_rate
-    assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(means)} == {32}
+    assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(budget)} == {32}
 
 
 def test_a_model_of_another_recipe_is_none_to_start_from(run_path: Path, sprites: Sprites) -> None:

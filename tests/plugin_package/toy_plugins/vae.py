@@ -52,7 +52,7 @@ class VAERecipe(Recipe[VAEConfig, VAE]):
     small = VAEConfig(hidden=64, code=8)
     capabilities = frozenset({"from_noise"})
 
-    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
+    def presets(self, budget: TrainingBudget) -> tuple[Preset, ...]:
         return (Preset("Standard", "All that it learns.", {"minutes": 2.0}),)
 
     def arguments(self, config: VAEConfig, spec: Spec) -> dict[str, Value]:
