@@ -1,4 +1,4 @@
-"""The experiments that there are, by name."""
+"""All experiments by name."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from studio.lab.experiments.base import Experiment
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """Every experiment by its name, in their order."""
+    """Return all experiments by name, in their order."""
     return discover(studio.lab.experiments, Experiment)  # type: ignore[type-abstract]
 
 
 def experiment(name: str) -> Experiment:
-    """The experiment of that name. Raises UsageError."""
+    """Return the experiment with this name. Raises UsageError."""
     return find_plugin(experiments(), name, "experiment")

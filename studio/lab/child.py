@@ -1,4 +1,4 @@
-"""The process that an experiment runs in: it can be killed at any time, and takes the device's memory with it."""
+"""The child process of an experiment: it can be killed at any time, which frees the device's memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from studio.lab.experiments.base import Experiment, ExperimentContext
 
 @dataclass(frozen=True)
 class Done:
-    """The last message: the experiment has ended as it should."""
+    """The last message of an experiment that succeeded."""
 
 
 def main() -> None:
-    """Run the experiment that is asked for, send its events, then Done or, in the place of an error, JobFailed."""
+    """Run the requested experiment and send its events, then Done, or JobFailed after an error."""
     prepare_for_training()
     requests, answers = own_streams()
     try:
@@ -31,11 +31,11 @@ def main() -> None:
         for message in _messages(experiment, context):
             send(answers, message)
     finally:
-        os._exit(0)  # at once: the other thread is in the middle of a read
+        os._exit(0)  # at once, because the other thread is blocked in a read
 
 
 def _end_with(requests: BinaryIO) -> None:
-    """End this process when the pipe is closed: whoever asked is gone."""
+    """End this process when the pipe is closed, because the parent process is gone."""
     try:
         receive(requests)
     except CONNECTION_ERRORS:
@@ -55,6 +55,6 @@ def _messages(experiment: Experiment, context: ExperimentContext) -> Iterator[Ev
         with detection.wrap_device_errors(context.target):
             yield from experiment.run(context)
         yield Done()
-    except Exception as error:  # noqa: BLE001 - a worker's boundary: what gets here is said where the work was asked for
+    except Exception as error:  # noqa: BLE001 - the boundary of a worker process
         title, hint = describe_error(error, otherwise=f"The experiment '{experiment.title}' failed.")
         yield JobFailed(title, hint, traceback.format_exc())

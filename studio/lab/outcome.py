@@ -1,6 +1,6 @@
-"""What an experiment finds out: plots, tables, sentences and pictures, as data that JSON can hold. Imports no torch.
+"""Results of an experiment as plain data that JSON can hold: plots, tables, sentences and pictures.
 
-What can't be drawn can't be made: a ValueError says why, also when it is read back.
+Values that can't be drawn raise a ValueError when they are created or read back.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from studio.core.config import Value
 from studio.core.events import Event
 from studio.core.pictures import PILLOW_ERRORS
 
-_MOST_NAMED = 14
-_LARGEST = 4096  # pixels a side of a picture
+_MOST_TICKS = 14
+_LARGEST = 4096  # pixels, width or height of a picture
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is told along a side of a plot; `log` for a logarithmic scale."""
+    """The title of a plot axis; log: whether its scale is logarithmic."""
 
     title: str
     log: bool = False
@@ -34,7 +34,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve through the points (x, y), from left to right; `dots` shows each of them."""
+    """A curve through the points (x, y), from left to right. dots: whether to draw each point."""
 
     name: str
     x: tuple[float, ...]
@@ -43,12 +43,12 @@ class Line:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or not all(map(math.isfinite, (*self.x, *self.y))):
-            raise ValueError(f"the line '{self.name}' has points that are none")
+            raise ValueError(f"the line '{self.name}' has invalid points")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A place on the x axis that matters, and why, in a few words."""
+    """A vertical line at x with a short label."""
 
     x: float
     words: str
@@ -56,7 +56,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over the same axes."""
+    """Curves over shared axes."""
 
     title: str
     x: Axis
@@ -64,35 +64,35 @@ class Plot:
     lines: tuple[Line, ...]
     marks: tuple[Mark, ...] = ()
 
-    def named_places(self) -> list[float]:
-        """The x of the dots, to be named on a logarithmic axis; none where they are too many for that."""
-        places = sorted({x for line in self.lines if line.dots for x in line.x})
-        return places if self.x.log and len(places) <= _MOST_NAMED else []
+    def tick_positions(self) -> list[float]:
+        """Return the x values for the ticks of a logarithmic axis; empty if there are too many."""
+        positions = sorted({x for line in self.lines if line.dots for x in line.x})
+        return positions if self.x.log and len(positions) <= _MOST_TICKS else []
 
     def __post_init__(self) -> None:
         across = [*(x for line in self.lines for x in line.x), *(mark.x for mark in self.marks)]
         up = [y for line in self.lines for y in line.y]
         if (self.x.log and min(across, default=1.0) <= 0) or (self.y.log and min(up, default=1.0) <= 0):
-            raise ValueError(f"the plot '{self.title}' has the logarithm of what has none")
+            raise ValueError(f"the plot '{self.title}' has values that a logarithmic axis can't show")
         if not all(map(math.isfinite, across)):
-            raise ValueError(f"the plot '{self.title}' has a mark that is nowhere")
+            raise ValueError(f"the plot '{self.title}' has a mark at no finite x")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Figures in rows, as texts; a column whose heading starts with '>' stands to the right."""
+    """Rows of texts. A column whose heading starts with '>' is aligned to the right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise ValueError("a table has a row of another length")
+            raise ValueError("a table has a row with the wrong number of cells")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of pixel art; png: the file, in base64. about: what is to be seen in it, in a sentence."""
+    """A picture of pixel art. png: the file in base64. about: one sentence for screen readers and captions."""
 
     title: str
     png: str
@@ -102,17 +102,17 @@ class Picture:
         try:
             self.pixels()
         except PILLOW_ERRORS as error:
-            raise ValueError(f"the picture '{self.title}' is none: {error}") from error
+            raise ValueError(f"the picture '{self.title}' is invalid: {error}") from error
 
     @classmethod
     def of(cls, title: str, pixels: Rgba, about: str = "") -> Picture:
-        """The picture of uint8 [H, W, 4]."""
+        """Encode uint8 [H, W, 4] as a picture."""
         file = io.BytesIO()
         Image.fromarray(pixels).save(file, "PNG")
         return cls(title, base64.b64encode(file.getvalue()).decode(), about)
 
     def pixels(self) -> Rgba:
-        """uint8 [H, W, 4]."""
+        """Decode the picture: uint8 [H, W, 4]."""
         with Image.open(io.BytesIO(base64.b64decode(self.png, validate=True)), formats=["PNG"]) as picture:
             if max(picture.size) > _LARGEST:
                 raise ValueError("it is too large")
@@ -121,10 +121,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Outcome(Event):
-    """What an experiment has found out up to now; the last one is what it has to say.
+    """The results of an experiment so far; the last Outcome is the final one.
 
-    sentences: what was measured, with its numbers. suggests: settings of the recipe that follow from it, by name.
-    step: of the checkpoint that was looked into; None where the subject is no run.
+    sentences: the findings, with numbers. suggests: settings of the recipe that follow, by name.
+    step: of the examined checkpoint; None if the experiment examines no run.
     """
 
     plots: tuple[Plot, ...] = ()

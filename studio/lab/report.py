@@ -1,4 +1,4 @@
-"""A report of experiments: one page of HTML that needs nothing else, to hand out, to print and to keep."""
+"""A report of experiments: one self-contained HTML page, to share, print and archive."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from studio.lab.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HEIGHT = 3.4  # inches of a plot, which is 8 wide
-_FEW_DECADES = 1e3  # high for low: there is room for numbers in between
-_SPRITES_WIDTH = 768  # of the page's pixels, at most
+_HEIGHT = 3.4  # inches; plots are 8 inches wide
+_FEW_DECADES = 1e3  # ratio of highest to lowest value up to which minor ticks get labels
+_SPRITES_WIDTH = 768  # largest width of a picture on the page, in pixels
 
 
 def save_report(path: Path, results: Sequence[Result], *, replace: bool = False) -> Path:
-    """Write the page for these results. A file that is there is not replaced unless `replace` says so.
+    """Write the page for these results; an existing file is kept unless `replace` is set.
 
-    Returns the name used. Raises ExportError.
+    Returns the path of the file. Raises ExportError.
     """
     target = files.output_path(path, replace=replace)
     with files.wrap_export_errors(target):
@@ -35,7 +35,7 @@ def save_report(path: Path, results: Sequence[Result], *, replace: bool = False)
 
 
 def page_of(results: Sequence[Result]) -> str:
-    """The page as text."""
+    """Return the HTML of the page."""
     title = results[0].title if len(results) == 1 else "Experiments"
     return html_page(f"{title} - Sprite Training Studio", "\n".join(map(_section, results)), _STYLE, width_rem=52)
 
@@ -47,20 +47,20 @@ def _section(result: Result) -> str:
         f'<p class="question">{html.escape(result.question)}</p>',
         *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
         *(plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots),
-        *(_sprites(picture) for picture in outcome.pictures),
+        *(_figure(picture) for picture in outcome.pictures),
         *(numeric_table(table.columns, table.rows) for table in outcome.tables),
-        "<h2>What was measured</h2>",
-        key_value_table(_circumstances(result)),
-        "<h2>The same in plain PyTorch</h2>",
+        "<h2>Measurement</h2>",
+        key_value_table(_details(result)),
+        "<h2>In plain PyTorch</h2>",
         f"<pre><code>{html.escape(result.code)}</code></pre>",
     ]
     name, address = result.read_on
     if address:
-        parts.append(f'<p>Read on at PyTorch: <a href="{html.escape(address)}">{html.escape(name)}</a></p>')
+        parts.append(f'<p>PyTorch documentation: <a href="{html.escape(address)}">{html.escape(name)}</a></p>')
     return f"<section>\n{chr(10).join(parts)}\n</section>"
 
 
-def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
+def _details(result: Result) -> Iterable[tuple[str, str]]:
     yield (
         "Sprites",
         f"{result.data_title}, {count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels",
@@ -69,18 +69,18 @@ def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
         yield "Run", result.looked_into()
     yield "Recipe", result.recipe
     yield "Device", f"{result.device_name} ({result.device})"
-    yield "When", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
+    yield "Date", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
     yield "Versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())
     yield "Settings", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
 
 
-def _sprites(picture: Picture) -> str:
+def _figure(picture: Picture) -> str:
     width = picture.pixels().shape[1]
     return pixel_image(picture.title, picture.png, width, _SPRITES_WIDTH, picture.about)
 
 
 def draw_plot(plot: Plot) -> bytes:
-    """The plot as SVG."""
+    """Return the plot as SVG."""
     figure, axes = new_axes(_HEIGHT)
     for line, tint in zip(plot.lines, CURVE_COLOURS, strict=False):
         axes.plot(
@@ -100,19 +100,19 @@ def draw_plot(plot: Plot) -> bytes:
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
-    """Logarithmic axes where they are asked for; few points on one are all named."""
+    """Set logarithmic axes; if an axis has few points, label them all."""
     from matplotlib import ticker
 
     if plot.x.log:
         axes.set_xscale("log")
-        if places := plot.named_places():
-            axes.xaxis.set_major_locator(ticker.FixedLocator(places))
+        if positions := plot.tick_positions():
+            axes.xaxis.set_major_locator(ticker.FixedLocator(positions))
             axes.xaxis.set_minor_locator(ticker.NullLocator())
             axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(round(value))))
     if plot.y.log:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        written = ticker.FuncFormatter(lambda value, _: decimal(value))  # 0.5, not 5 x 10 to the power of -1
+        written = ticker.FuncFormatter(lambda value, _: decimal(value))  # 0.5 instead of 5e-1
         axes.yaxis.set_major_formatter(written)
         axes.yaxis.set_minor_locator(ticker.LogLocator(subs=(2.0, 5.0)))
         axes.yaxis.set_minor_formatter(written if high < _FEW_DECADES * low else ticker.NullFormatter())

@@ -1,4 +1,4 @@
-"""Results of experiments: what was found out, on what and when, kept as JSON to look at again and to compare."""
+"""Results of experiments: the findings with their circumstances, stored as JSON files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Result:
-    """An experiment's last outcome and all that one must know to understand it later.
+    """An experiment's final outcome and its circumstances.
 
-    code: plain PyTorch that does the same. read_on: title and address of a page on the subject. took_s: seconds.
-    run, checkpoint: what was looked into ('best', 'last' or a step, as it was asked for); empty where the subject were
+    code: plain PyTorch code of the experiment. read_on: title and address of a documentation page. took_s: seconds.
+    run, checkpoint: the examined run and checkpoint ('best', 'last' or a step, as requested); empty for experiments on
     sprites.
     """
 
@@ -48,13 +48,13 @@ class Result:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """What is read back is shown, and its address can be clicked. Raises ValueError."""
+        """Check values that are displayed or clicked. Raises ValueError."""
         datetime.datetime.fromisoformat(self.created)
         if not self.read_on[1].startswith(("https://", "http://")) and self.read_on[1]:
-            raise ValueError("the page to read on is not on the web")
+            raise ValueError("the documentation link is not a web address")
 
     def looked_into(self) -> str:
-        """'items generator, best (step 1,200)'; empty where the subject were sprites."""
+        """Return the examined run and checkpoint: 'items generator, best (step 1,200)'; empty for sprites."""
         if not self.run:
             return ""
         step = "" if self.outcome.step is None else f"step {number(self.outcome.step)}"
@@ -64,14 +64,14 @@ class Result:
 
 @dataclass(frozen=True)
 class ExperimentDone(Event):
-    """An experiment has ended; `path` is where its result is kept, or None where that could not be written."""
+    """The end of an experiment. path: the stored result; None if it could not be written."""
 
     result: Result
     path: Path | None
 
 
 def keep(result: Result) -> Path:
-    """Write a result to the folder of kept ones. Raises OSError."""
+    """Write a result to the Lab folder. Raises OSError."""
     name = files.safe_name(f"{result.created[:19].replace('T', ' ').replace(':', '-')} {result.experiment}")
     path = files.free_path(paths.lab() / f"{name}.json")
     files.write_atomic(path, (json.dumps(dataclasses.asdict(result), indent=1) + "\n").encode())
@@ -79,7 +79,7 @@ def keep(result: Result) -> Path:
 
 
 def kept() -> tuple[list[Result], list[str]]:
-    """All results that were kept, the newest first, and a sentence for each file that is none. Raises OSError."""
+    """Load all stored results, newest first; also return a sentence for each unreadable file. Raises OSError."""
     results, problems = [], []
     for path in sorted(paths.lab().glob("*.json"), reverse=True):
         try:

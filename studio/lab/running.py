@@ -1,4 +1,4 @@
-"""Running an experiment in a process of its own, from where it was asked for."""
+"""Runs an experiment in a child process, from the process of the window or the command line."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ from studio.lab.results import ExperimentDone, Result, keep
 _log = logging.getLogger(__name__)
 
 _WAIT_S = 0.025
-_FAREWELL_S = 0.1
+_SHUTDOWN_S = 0.1
 
 
 def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events:
-    """Run it, keep what was found out: yields Progress, Outcomes as they grow, and in the end one ExperimentDone.
+    """Run an experiment and store its result: yields Progress, Outcomes as they grow, and one ExperimentDone at the
+    end.
 
-    Closing this kills the experiment, its child processes too, and waits at most 100 ms for it. Raises UsageError where
-    the device or the run can't do it, StudioError.
+    Closing this generator kills the experiment and its child processes within 100 ms. Raises UsageError if the device
+    or the run does not suit the experiment, and StudioError.
     """
     if obstacle := experiment.obstacle(context.device) or experiment.unsupported_reason(context.recipe):
-        raise UsageError(f"'{experiment.title}' can't be done here.", obstacle)
+        raise UsageError(f"'{experiment.title}' can't run here.", obstacle)
     outcome, start_s = Outcome(), time.perf_counter()
     with closing(_Process(experiment, context)) as process:
         for event in process.events():
@@ -53,12 +54,12 @@ def run_experiment(experiment: Experiment, context: ExperimentContext) -> Events
         path = keep(result)
     except OSError as error:
         path = None
-        yield Notice("warning", "The result could not be kept.", f"The system says: {error.strerror or error}.")
+        yield Notice("warning", "The result could not be saved.", f"{error.strerror or error}.")
     yield ExperimentDone(result, path)
 
 
 def look_inside(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
-    """Run one whose subject is a run on this run at a checkpoint ('best', 'last' or a step), as `run_experiment` does.
+    """Examine a run at a checkpoint ('best', 'last' or a step); yields the events of `run_experiment`.
 
     Raises UsageError, RunError, StudioError.
     """
@@ -67,25 +68,25 @@ def look_inside(experiment: Experiment, run: Path, checkpoint: str, device: Devi
 
 
 class _Process:
-    """The process of an experiment. Raises StudioError if it can't be started."""
+    """The child process of an experiment. Raises StudioError if it can't be started."""
 
     def __init__(self, experiment: Experiment, context: ExperimentContext) -> None:
         if not worker_process.can_start():
-            raise StudioError("Experiments need a Python that can be started once more; this program is none.")
-        self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: it is gone
-        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # it can be killed before it tidies up
+            raise StudioError("Experiments need a Python interpreter that this program can start.")
+        self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: the process has ended
+        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # a killed process leaves files behind
         try:
             self._process = worker_process.start("studio.lab.child", {"TMPDIR": self._scratch.name})
         except OSError as error:
             self._scratch.cleanup()
-            raise StudioError("The experiment's process can't be started.", f"The system says: {error}.") from error
+            raise StudioError("The experiment's process can't be started.", f"{error}.") from error
         self._requests, self._answers = worker_process.streams_of(self._process)
         self._thread = threading.Thread(target=self._talk, args=(experiment, context), name="experiment", daemon=True)
         self._thread.start()
 
     def events(self) -> Iterator[Event]:
-        """What it sends until it is done, and the last progress again while it sends nothing. Raises StudioError."""
-        last = Progress(0, 0, "the experiment's process is starting")
+        """Yield the events of the child process; repeat the last Progress while none arrives. Raises StudioError."""
+        last = Progress(0, 0, "starting")
         while True:
             try:
                 message = self._messages.get(timeout=_WAIT_S)
@@ -96,7 +97,7 @@ class _Process:
                 case Done():
                     return
                 case None:
-                    raise StudioError("The experiment's process has died.", self._why())
+                    raise StudioError("The experiment's process ended unexpectedly.", self._why())
                 case JobFailed():
                     _log.error("%s", message.details)
                     raise StudioError(message.title, message.hint) from _Remote(message.details)
@@ -105,19 +106,19 @@ class _Process:
             yield message
 
     def close(self) -> None:
-        """Kill it and what it has started, and delete its temporary files."""
+        """Kill the process and its children, and delete its temporary files."""
         with suppress(psutil.Error):
             for process in psutil.Process(self._process.pid).children(recursive=True):
                 with suppress(psutil.Error):
                     process.kill()
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_FAREWELL_S)
-        self._thread.join(_FAREWELL_S)
+            self._process.wait(_SHUTDOWN_S)
+        self._thread.join(_SHUTDOWN_S)
         self._scratch.cleanup()
 
     def _talk(self, experiment: Experiment, context: ExperimentContext) -> None:
-        """On a thread: ask for the experiment and pass on what comes."""
+        """Send the request and receive events; runs on a thread."""
         requests: BinaryIO = self._requests
         try:
             worker_process.send(requests, (experiment, context))
@@ -131,20 +132,20 @@ class _Process:
                 requests.close()
 
     def _why(self) -> str:
-        """What is known of its end."""
+        """Return why the process died, as far as known."""
         with suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
             if code < 0:
-                return f"The system ended it with signal {-code}: perhaps the memory ran out."
-        return "Start it again; should it die again, try fewer sprites or a smaller network."
+                return f"The system killed it with signal {-code}; perhaps the memory ran out."
+        return "Run it again. If it fails again, use fewer sprites or a smaller network."
 
 
-class _Remote(Exception):  # noqa: N818 - no error of its own: it shows the traceback of another process
-    """The traceback of what went wrong in the experiment's process."""
+class _Remote(Exception):  # noqa: N818 - a cause, never caught
+    """Carries the traceback of an error in the experiment's process."""
 
 
 def result_of(experiment: Experiment, context: ExperimentContext, outcome: Outcome, took_s: float) -> Result:
-    """An outcome with all that one must know to understand it later; took_s: seconds."""
+    """Combine an outcome with its circumstances; took_s: seconds."""
     return Result(
         experiment=experiment.name,
         title=experiment.title,

@@ -34,8 +34,8 @@ from studio.lab.experiments import (
 )
 from studio.lab.experiments.base import ExperimentContext
 from studio.lab.experiments.batch_size import BatchTiming
+from studio.lab.experiments.sweep import TimedTraining
 from studio.lab.outcome import Outcome, Picture
-from studio.lab.sweep import TimedTraining
 from studio.recipes.generator import Generator
 from tests.engine.tools import CPU, bomb_png
 from tests.lab.tools import small_context
@@ -170,59 +170,61 @@ def test_devices_are_ranked_and_failures_reported() -> None:
 
 
 @pytest.mark.parametrize("mistake", mistakes._MISTAKES, ids=lambda mistake: mistake.title)
-def test_a_mistake_is_told_by_both_devices_and_mended(mistake: mistakes._Mistake) -> None:
+def test_mistake_raises_an_error_with_both_devices_and_its_fix_runs(mistake: mistakes._Mistake) -> None:
     if mistake.without_cuda and torch.cuda.is_available():
-        assert not mistakes._said_of(mistake.wrong, small_context())
+        assert not mistakes._error_of(mistake.wrong, small_context())
         return
-    said = mistakes._said_of(mistake.wrong, small_context())
+    said = mistakes._error_of(mistake.wrong, small_context())
     assert said and (mistake.without_cuda or ("cpu" in said and "meta" in said))
-    assert not mistakes._said_of(mistake.mended, small_context())
+    assert not mistakes._error_of(mistake.fixed, small_context())
     assert torch.get_default_device().type == "cpu"
 
 
-def test_a_mistake_that_raises_nothing_is_not_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistake_without_an_error_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     harmless = mistakes._Mistake("Harmless", "x + x", "It is none.", "x + x")
     monkeypatch.setattr(mistakes, "_MISTAKES", (harmless, mistakes._MISTAKES[0]))
     *_, outcome = mistakes.Mistakes().run(small_context())
     assert isinstance(outcome, Outcome) and outcome.sentences[0].startswith("1 of 2 mistakes raised an error")
-    assert ("PyTorch says", "Nothing: this version goes on.") in outcome.tables[0].rows
+    assert ("error", "None: this version of PyTorch accepts the code.") in outcome.tables[0].rows
 
 
 def _loops(**changed_s: float) -> dict[str, float]:
-    """Seconds of a step by the way that sprites come."""
+    """Return seconds per step, by loader."""
     ways = ("_PIXELS", "_FILES", "_DECODED", "_WHOLE", "_RESIDENT", "_UNREAD")
     usual_s = dict(zip(ways, (0.4, 0.04, 0.02, 0.011, 0.01, 0.01), strict=True)) | changed_s
     found = {getattr(moving_data, way): seconds for way, seconds in usual_s.items()}
     return found | {moving_data._with(workers): 0.08 / (1 + workers) for workers in moving_data._WORKERS}
 
 
-def test_what_each_way_to_move_data_costs_is_said() -> None:
+def test_savings_of_each_loader_are_reported() -> None:
     card = dataclasses.replace(small_context(), device=Device("cuda:0", "cuda", "A card", 1, 1))
     found = _loops() | {moving_data._pinned(4): 0.008}
     said = list(moving_data._sentences(found, 0.3, card))
-    assert said[0].startswith("A step takes 40.0 ms when files are opened in it, 10.0 ms when all is on the device: 4 ")
-    assert "20 ms for opening files, 9 ms for putting batches together sprite by sprite, 1 ms for moving" in said[1]
-    assert said[1].endswith("next to nothing for reading its loss.")
+    assert said[0].startswith(
+        "A step takes 40.0 ms with files opened in it, and 10.0 ms with all sprites on the device: 4 "
+    )
+    assert "20 ms for opening files, 9 ms for collating batches, 1 ms for moving batches" in said[1]
+    assert said[1].endswith("almost nothing for reading the loss.")
     assert "10 times as long" in said[2]
-    assert said[3] == "4 workers can open the files ahead of the step: that is 2.5 times as fast."
-    assert "takes 300 ms, opening files in it would cost 10 % more" in said[4]
+    assert said[3] == "With 4 workers opening files in advance, a step is 2.5 times as fast."
+    assert "takes 300 ms; opening files would make it 10 % longer" in said[4]
     assert said[5] == "Pinned memory makes loading 2 times as fast." and len(said) == 6
 
 
-def test_what_a_cpu_can_not_show_of_moving_data_is_said() -> None:
+def test_cpu_reports_the_precision_of_its_measurements() -> None:
     said = list(moving_data._sentences(_loops(), 0.3, small_context()))
     assert "moving" not in said[1] and "loss" not in said[1]
-    assert "can't be shown" in said[5] and "differ by 10 %" in said[6]
+    assert "not measured" in said[5] and "differ by 10 %" in said[6]
 
 
-def test_a_loop_over_pixels_makes_what_torchvision_makes() -> None:
+def test_loop_over_pixels_equals_torchvision() -> None:
     picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 4, 4), dtype=np.uint8))
     assert torch.equal(moving_data._by_pixels(picture), ToTensor()(picture))
 
 
-def test_without_zero_grad_each_step_adds_to_all_before() -> None:
+def test_without_zero_grad_gradients_add_up() -> None:
     context = small_context(weight_decay=0.0)
-    added, alone = break_it._Unzeroed(context.training()), context.training()
+    added, alone = break_it._WithoutZeroGrad(context.training()), context.training()
     sums = {name: torch.zeros_like(weight) for name, weight in alone.network.named_parameters()}
     for name, weight in alone.network.named_parameters():
         weight.register_post_accumulate_grad_hook(functools.partial(_add_gradient, sums[name]))
@@ -239,15 +241,15 @@ def _add_gradient(total: torch.Tensor, weight: torch.Tensor) -> None:
     total += weight.grad
 
 
-def _broken(title: str, losses: list[float], heldout: float) -> break_it._Run:
-    run = break_it._Run(title, small_context().training(), 0.1, [torch.tensor(loss) for loss in losses])
-    run.looks[len(losses)] = {"loss": heldout, "accuracy": 0.5}
+def _broken(title: str, losses: list[float], heldout: float) -> break_it._Variant:
+    run = break_it._Variant(title, small_context().training(), 0.1, [torch.tensor(loss) for loss in losses])
+    run.validations[len(losses)] = {"loss": heldout, "accuracy": 0.5}
     return run
 
 
-def test_what_was_broken_is_compared_with_what_was_not() -> None:
+def test_faulty_trainings_are_compared_with_the_correct_one() -> None:
     runs = [
-        _broken(break_it._SOUND, [1.0] * 30, 2.0),
+        _broken(break_it._CORRECT, [1.0] * 30, 2.0),
         _broken(break_it._RATE, [*[1.0] * 20, *[math.nan] * 10], math.nan),
         _broken(break_it._UNZEROED, [4.0] * 30, 3.0),
         _broken(break_it._FEW_SPRITES, [0.5] * 30, 2.02),
@@ -255,46 +257,45 @@ def test_what_was_broken_is_compared_with_what_was_not() -> None:
     ]
     said = list(break_it._sentences(runs, (0.1, 0.2, 3 << 20)))
     assert said == [
-        "Without a fault the loss is 1 after 30 steps, and 2 on held-out sprites.",
-        "Learning rate x 100: the loss stopped being a number after 20 steps.",
+        "The correct training ends with a loss of 1 after 30 steps, 2 on held-out sprites.",
+        "Learning rate x 100: the loss became NaN or infinite after 20 steps.",
         "No zero_grad: 3 on held-out sprites, 50 % worse.",
-        "20 sprites: 0.5 on them, 2.02 on others, no different in so short a training.",
-        "Weights not averaged: 1 on held-out sprites, 50 % better: 30 steps are too few to show the harm.",
-        "An evaluation without torch.no_grad() takes 2 times as long here, and keeps 3 MB of each batch for a backward "
-        "pass that never comes.",
+        "20 sprites: 0.5 on these, 2.02 on held-out sprites, no difference in a training this short.",
+        "Weights not averaged: 1 on held-out sprites, 50 % better: 30 steps are too few to show the damage.",
+        "Without torch.no_grad(), an evaluation takes 2 times as long and wastes 3 MB per batch.",
     ]
     assert break_it._table(runs).columns[-1] == ">accuracy"
     assert len(break_it._plots(runs)[1].lines[1].x) == 20
 
 
-def test_what_was_made_smaller_is_said() -> None:
+def test_reduced_settings_are_named() -> None:
     config = small_context(batch_size=8, width=16).config
     assert not list(break_it._about_size(config, config))
     (said,) = break_it._about_size(config.replace(batch_size=64, width=64), config.replace(batch_size=32, width=32))
-    assert said == "All share the time, so they were kept small: batch size 32, width 32."
+    assert said == "All trainings share the time, so these settings were reduced: batch size 32, width 32."
 
 
-def test_what_is_broken_needs_sprites_to_hold_out() -> None:
+def test_break_it_needs_sprites_to_hold_out() -> None:
     context = small_context()
     alone = dataclasses.replace(context, sprites=context.sprites.take(np.arange(1)))
-    with pytest.raises(TrainingError, match="too few sprites"):
+    with pytest.raises(TrainingError, match="Too few sprites"):
         list(break_it.BreakIt().run(alone))
 
 
 @pytest.mark.slow
-def test_broken_generators_draw_sprites_to_compare() -> None:
+def test_faulty_generators_draw_sprites_to_compare() -> None:
     *_, outcome = break_it.BreakIt().run(small_context(recipe=Generator()))
     assert isinstance(outcome, Outcome)
     names = [picture.title for picture in outcome.pictures]
-    assert names == [break_it._SOUND, break_it._RATE, break_it._UNZEROED, break_it._UNAVERAGED]
+    assert names == [break_it._CORRECT, break_it._RATE, break_it._UNZEROED, break_it._UNAVERAGED]
     assert {picture.pixels().shape for picture in outcome.pictures} == {(8, 8 * break_it._DRAWN, 4)}
     assert len({picture.png for picture in outcome.pictures}) == len(names)  # what went wrong can be seen
 
 
-def test_a_picture_that_is_none_is_refused() -> None:
+def test_invalid_picture_is_refused() -> None:
     whole = Picture.of("sprites", np.zeros((8, 8, 4), np.uint8))
     for png in ("no base64!", whole.png[:40], "aGVsbG8=", base64.b64encode(bomb_png()).decode()):
-        with pytest.raises(ValueError, match="the picture 'sprites' is none"):
+        with pytest.raises(ValueError, match="the picture 'sprites' is invalid"):
             Picture("sprites", png)
 
 

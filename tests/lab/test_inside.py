@@ -96,7 +96,7 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
 def test_sprites_learnt_from_stand_in_where_none_are_held_out(folder: Path) -> None:
     context = context_of_run(folder / "all learnt")
     assert not context.is_heldout and len(context.sprites) == 24
-    assert "24 sprites learnt from, as none were held out" in _outcome(hardest.Hardest(), context).sentences[0]
+    assert "24 training sprites, as none were held out" in _outcome(hardest.Hardest(), context).sentences[0]
 
 
 class _OnePixel(nn.Module):

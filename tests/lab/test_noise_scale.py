@@ -44,7 +44,7 @@ def test_it_is_the_trace_of_the_covariance_by_the_squared_length_of_the_gradient
     found = found_of(gradient, 1500, seed=3)  # 12,000 sprites
     assert found.is_sure and found.sprites == 12_000
     assert found.value == pytest.approx(scale, rel=0.1) and found.value_error < 0.1 * scale
-    assert found.steps(scale) == pytest.approx(2, rel=0.1) and found.looks(scale) == pytest.approx(2, rel=0.1)
+    assert found.steps(scale) == pytest.approx(2, rel=0.1) and found.sprites_seen(scale) == pytest.approx(2, rel=0.1)
 
 
 def test_the_standard_error_is_how_far_repetitions_are_apart() -> None:
@@ -90,7 +90,7 @@ def test_it_is_that_of_the_weights_that_were_trained_on_the_sprites_learnt_from(
     monkeypatch.setattr(Classifier, "loss", distance)
     gradients = _Gradients(load_model(run, "last", CPU))
     for _ in range(300):
-        gradients.look()
+        gradients.add_batch()
     found = gradients.noise.scale()
     assert found.value == pytest.approx(4.0, rel=0.25) and found.sprites == 1200
 
@@ -116,7 +116,7 @@ def test_what_a_larger_batch_would_save_is_told(run: Path) -> None:
     own = next(row for row in outcome.tables[0].rows if row[0] == "4")
     assert own[1:] == ("1 times", "1 times")
     assert "the noise scale is 12 sprites, with a standard error of 1." in outcome.sentences[0]
-    assert "would save 37.5 % of its steps, and cost 25 % more looks" in outcome.sentences[1]  # 4 and 2.5 times
+    assert "would save 37.5 % of the steps, and train on 25 % more sprites" in outcome.sentences[1]  # 4 and 2.5 times
 
 
 def test_what_hides_in_noise_is_told_as_a_bound(run: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(running, "_Process", Here)
     (tmp_path / "lab").write_text("in the way")
     *_, notice, done = run_experiment(Toy(), small_context())
-    assert isinstance(notice, Notice) and notice.level == "warning" and "could not be kept" in notice.title
+    assert isinstance(notice, Notice) and notice.level == "warning" and "could not be saved" in notice.title
     assert isinstance(done, ExperimentDone) and done.path is None and done.result.outcome.sentences
 
 
@@ -68,7 +68,7 @@ def test_cancelling_ends_all_of_its_processes_at_once() -> None:
 
 @pytest.mark.slow
 def test_one_that_dies_says_so() -> None:
-    with pytest.raises(StudioError, match="process has died"):
+    with pytest.raises(StudioError, match="ended unexpectedly"):
         list(run_experiment(Dying(), small_context()))
 
 
@@ -119,9 +119,9 @@ def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
     names = [problem.split()[1] for problem in problems]
     assert names == [*(f"{name}.json" for name in "fedcba"), "torn.json"]
     words = (
-        "not on the web",
-        "of another length",
-        "points that are none",
+        "not a web address",
+        "wrong number of cells",
+        "invalid points",
         "logarithm",
         "yesterday",
         "a whole number where a text belongs",

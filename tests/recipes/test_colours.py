@@ -10,7 +10,7 @@ from PIL import Image
 from torch.nn import functional as F
 
 from studio.recipes import colours as colours_module
-from studio.recipes.colours import PaletteHead, _ColourLoss, colour_loss, select_rows, choose_palette, choose_rows
+from studio.recipes.colours import PaletteHead, _ColourLoss, choose_palette, choose_rows, colour_loss, select_rows
 
 
 def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -68,7 +68,7 @@ def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_distance_and_so_are
     in_cache: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the odds of all pixels fit the cache or those of eight at a time: the last ones are fewer."""
-    monkeypatch.setattr(colours_module, "_IN_CACHE", in_cache)
+    monkeypatch.setattr(colours_module, "_CACHED_LOGITS", in_cache)
     generator = torch.Generator().manual_seed(0)
     asked, known = (5 * torch.randn(count, 7, generator=generator, dtype=torch.float64) for count in (30, 9))
     palette = torch.randn(9, 4, generator=generator, dtype=torch.float64)

@@ -25,7 +25,7 @@ from tests.engine.tools import CPU, of_kind, train_regression
 
 
 @pytest.fixture
-def sampling_times(sprites: Sprites) -> Sprites:
+def sprites_with_numbers(sprites: Sprites) -> Sprites:
     """24 sprites with two numbers, some of them missing."""
     found = with_numbers(sprites)
     found.targets[[3, 5], 0] = np.nan
@@ -69,13 +69,13 @@ def test_figures_are_those_of_the_closed_forms() -> None:
     assert accuracy_figures(many[:, :1], many[:, :1], ("a",)) == {"r2": 0.0}
 
 
-def test_missing_numbers_do_not_count_in_the_loss(told: Sprites) -> None:
-    network, recipe = network_for(told), Regression()
-    batch = next(DeviceSprites(told, torch.device("cpu")).plain_batches(24, 24))
+def test_missing_numbers_do_not_count_in_the_loss(sprites_with_numbers: Sprites) -> None:
+    network, recipe = network_for(sprites_with_numbers), Regression()
+    batch = next(DeviceSprites(sprites_with_numbers, torch.device("cpu")).plain_batches(24, 24))
     config = RegressionConfig(width=16, dropout=0.0)
     loss = recipe.loss(network, batch, config, BatchRng(torch.Generator(), batch))
     scores = network.body(batch.x).detach().numpy()
-    true = told.targets.astype(np.float64)  # near 1,000, and hardly apart
+    true = sprites_with_numbers.targets.astype(np.float64)  # near 1,000, and hardly apart
     wanted = (true - np.nanmean(true, 0)) / np.nanstd(true, 0)
     off = np.abs(scores - wanted)
     each = np.where(off < 1, off**2 / 2, off - 0.5)
@@ -84,16 +84,20 @@ def test_missing_numbers_do_not_count_in_the_loss(told: Sprites) -> None:
     assert all(weight.grad is None or torch.isfinite(weight.grad).all() for weight in network.parameters())
 
 
-def test_predictions_are_handed_on_beside_the_truth_and_judged_beside_its_mean(told: Sprites) -> None:
-    network, batches = network_for(told), DeviceSprites(told, torch.device("cpu"))
+def test_predictions_are_handed_on_beside_the_truth_and_judged_beside_its_mean(sprites_with_numbers: Sprites) -> None:
+    network, batches = network_for(sprites_with_numbers), DeviceSprites(sprites_with_numbers, torch.device("cpu"))
     with torch.no_grad():
-        found = Regression().evaluate(network, batches.plain_batches(7, 24), RegressionConfig(), Spec.of(told))
+        found = Regression().evaluate(
+            network, batches.plain_batches(7, 24), RegressionConfig(), Spec.of(sprites_with_numbers)
+        )
         expected = network(next(batches.plain_batches(24, 24)).x)
     assert found.pairs is not None
     np.testing.assert_allclose(found.pairs[0], expected, rtol=1e-4, atol=1e-4)
-    np.testing.assert_array_equal(found.pairs[1], told.targets)
+    np.testing.assert_array_equal(found.pairs[1], sprites_with_numbers.targets)
     assert found.baseline["r2"] == pytest.approx(0, abs=1e-6) and found.metrics.keys() == found.baseline.keys()
-    off = np.nanmean(np.abs(told.targets - np.nanmean(told.targets.astype(np.float64), 0)), 0)
+    off = np.nanmean(
+        np.abs(sprites_with_numbers.targets - np.nanmean(sprites_with_numbers.targets.astype(np.float64), 0)), 0
+    )
     assert [found.baseline["mae visible"], found.baseline["mae red"]] == pytest.approx(off.tolist(), rel=1e-4)
 
 
@@ -101,38 +105,41 @@ def test_predictions_are_handed_on_beside_the_truth_and_judged_beside_its_mean(t
 def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> None:
     sprites = make_sprites(per_class=3)
     targets = np.stack([np.array(column), np.arange(6)], 1).astype(np.float32)
-    told = dataclasses.replace(sprites, targets=targets, target_names=("odd", "plain"))
-    network = network_for(told)
-    batch = next(DeviceSprites(told, torch.device("cpu")).plain_batches(6, 6))
+    sprites_with_numbers = dataclasses.replace(sprites, targets=targets, target_names=("odd", "plain"))
+    network = network_for(sprites_with_numbers)
+    batch = next(DeviceSprites(sprites_with_numbers, torch.device("cpu")).plain_batches(6, 6))
     with torch.no_grad():
-        found = Regression().evaluate(network, [batch], RegressionConfig(), Spec.of(told))
+        found = Regression().evaluate(network, [batch], RegressionConfig(), Spec.of(sprites_with_numbers))
         loss = Regression().loss(network, batch, RegressionConfig(width=16), BatchRng(torch.Generator(), batch))
     assert np.isfinite([*found.metrics.values(), *found.baseline.values(), loss.item()]).all()
 
 
-def test_sprites_without_a_number_are_left_out_and_said(told: Sprites, run_path: Path) -> None:
-    told.targets[:3] = np.nan
-    events = list(train_regression(run_path, told))
+def test_sprites_without_a_number_are_left_out_and_said(sprites_with_numbers: Sprites, run_path: Path) -> None:
+    sprites_with_numbers.targets[:3] = np.nan
+    events = list(train_regression(run_path, sprites_with_numbers))
     assert of_kind(events, Notice)[0].title == "Left out, without a number: 3 sprites."
     last = of_kind(events, SamplesReady)[-1]
     assert len(last.captions) == len(last.sprites) == 4
     assert last.numbers is not None and last.true_numbers is not None and last.numbers.shape == (4, 2)
-    rows = {(sprite.tobytes(), *row) for sprite, row in zip(told.rgba, told.targets.tolist(), strict=True)}
+    rows = {
+        (sprite.tobytes(), *row)
+        for sprite, row in zip(sprites_with_numbers.rgba, sprites_with_numbers.targets.tolist(), strict=True)
+    }
     shown = zip(last.sprites, last.true_numbers.tolist(), strict=True)
     assert all((sprite.tobytes(), *row) in rows or np.isnan(row).any() for sprite, row in shown)
     assert [f"{number:.4g}" for number in last.numbers[:, 0]] == [caption.split(";")[0] for caption in last.captions]
-    told.targets[:22] = np.nan
+    sprites_with_numbers.targets[:22] = np.nan
     with pytest.raises(TrainingError, match="2 sprites of 24 have any") as refused:
-        Regression().select(told, RegressionConfig())
+        Regression().select(sprites_with_numbers, RegressionConfig())
     assert "labels.csv" in refused.value.hint
 
 
-def test_a_run_predicts_evaluates_and_resumes_in_its_own_units(told: Sprites, run_path: Path) -> None:
-    events = list(train_regression(run_path, told, Control(stop=True), steps=8))
+def test_a_run_predicts_evaluates_and_resumes_in_its_own_units(sprites_with_numbers: Sprites, run_path: Path) -> None:
+    events = list(train_regression(run_path, sprites_with_numbers, Control(stop=True), steps=8))
     assert not of_kind(events, SamplesReady)[-1].step
     events = list(train_resumed(run_path, CPU, Control()))
     model = load_model(run_path, "best", CPU)
-    *_, found = predict(model, told.rgba)
+    *_, found = predict(model, sprites_with_numbers.rgba)
     assert isinstance(found, NumbersPredicted) and found.names == ("visible", "red")
     assert 900 < found.numbers[:, 1].mean() < 1200 and abs(found.numbers[:, 0].mean()) < 2
     *_, judged = evaluate(model, run_path, EvaluateSettings())

@@ -1,7 +1,7 @@
-"""What an experiment is: a question about training, a way to measure the answer, and the words for it.
+"""The base of experiments. An experiment answers a question about training by a measurement.
 
 A new experiment is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.lab.experiments'): a subclass of `Experiment`. The page, the command and the reports follow.
+'studio.lab.experiments'): a subclass of `Experiment`. The Lab page, the command and reports follow from it.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from studio.engine.steps.timing import with_progress
 from studio.lab.outcome import Axis, Line, Plot
 from studio.recipes.base import Recipe
 
-MOST_S = 120.0  # seconds that an experiment may take
-_MOST_SPRITES = 4096  # an experiment learns little in its time from more
+MOST_S = 120.0  # longest duration that the user can choose
+_MOST_SPRITES = 4096  # more make no difference in the time of an experiment
 
 
 @dataclass(frozen=True, eq=False)
 class ExperimentContext:
-    """What to experiment with. seconds: how long, about; what an experiment needs at least may take longer.
+    """The recipe, settings, sprites and device of an experiment.
 
-    run, checkpoint: the folder of a run to look into, and where: 'best', 'last' or a step. Its sprites are then those
-    that it held out or, if it did not (`is_heldout`), those that it learnt from.
+    seconds: the planned duration; an experiment may need more.
+    run: the run folder to examine, or None. checkpoint: 'best', 'last' or a step.
+    is_heldout: whether the sprites are the run's validation sprites; a run without any gives its training sprites.
     """
 
     recipe: Recipe
@@ -60,7 +61,10 @@ class ExperimentContext:
     def of(
         cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float
     ) -> ExperimentContext:
-        """With sprites that the recipe can learn from; of very many, some from all over. Raises TrainingError."""
+        """Create a context with the sprites that the recipe can train on, at most 4,096 of them.
+
+        Raises TrainingError.
+        """
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
             chosen = chosen.take(_some_of(np.arange(len(chosen))))
@@ -70,7 +74,7 @@ class ExperimentContext:
     def of_run(
         cls, run: Path, checkpoint: str, device: Device, seconds: float
     ) -> Generator[Event, None, ExperimentContext]:
-        """What a run says of itself; nothing in its folder is changed. Yields Progress while its sprites are checked.
+        """Create a context for examining a run, without changing its folder; yields Progress while loading its sprites.
 
         Raises RunError, BadInputError, UsageError.
         """
@@ -85,40 +89,38 @@ class ExperimentContext:
         return cls(recipe, config, chosen, device, seconds, run.resolve(), checkpoint, bool(len(heldout)))
 
     def loaded_model(self) -> Generator[Event, None, TrainedModel]:
-        """The model of the run, on the device; yields what there is to say of it. Raises RunError, UsageError,
-        DeviceError.
-        """
+        """Load the run's model on the device; yields its notices. Raises RunError, UsageError, DeviceError."""
         assert self.run is not None
         model = load_model(self.run, self.checkpoint, self.device)
         yield from model.notices
         return model
 
     def sprites_in_words(self) -> str:
-        """'held-out sprites', or what they are instead."""
-        return "held-out sprites" if self.is_heldout else "sprites learnt from, as none were held out"
+        """Return 'held-out sprites', or the words for training sprites."""
+        return "held-out sprites" if self.is_heldout else "training sprites, as none were held out"
 
     @property
     def target(self) -> torch.device:
-        """The device as torch knows it."""
+        """The device as a torch.device."""
         return self.device.torch
 
     def precision(self) -> str:
-        """That of the settings, or what suits the device. Raises DeviceError."""
+        """Return the precision of the settings; 'auto' becomes the best one for the device. Raises DeviceError."""
         return detection.resolve_precision(self.device, self.config.precision)
 
     def training(self, precision: str = "fp32", *, use_graph: bool = False, **changes: Value) -> BenchmarkTrainer:
-        """A training at its beginning, with these settings changed. use_graph: as `BenchmarkTrainer` takes it.
+        """Start a training with some settings changed.
 
-        Raises DeviceFullError.
+        use_graph: whether to run steps as a CUDA graph where the device supports it. Raises DeviceFullError.
         """
         config = self.config.replace(**changes)
         return BenchmarkTrainer(self.recipe, config, self.sprites, self.target, precision, use_graph=use_graph)
 
 
 def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of very many, some from all over."""
-    places = np.linspace(0, len(indices) - 1, min(len(indices), _MOST_SPRITES)).astype(np.int64)
-    return indices[places]
+    """Return at most 4,096 of the indices, evenly spread."""
+    chosen = np.linspace(0, len(indices) - 1, min(len(indices), _MOST_SPRITES)).astype(np.int64)
+    return indices[chosen]
 
 
 if not TYPE_CHECKING:  # a checker would accept any name
@@ -126,59 +128,62 @@ if not TYPE_CHECKING:  # a checker would accept any name
 
 
 class Experiment(ABC):
-    """A kind of experiment; one instance does for all, so it holds no state."""
+    """A kind of experiment. One instance serves all runs of it, so it holds no state."""
 
     name: str = ""  # on the command line
     title: ClassVar[str] = ""
-    question: ClassVar[str] = ""  # that it answers, in one sentence
+    question: ClassVar[str] = ""  # one sentence
     order: ClassVar[int] = 100
-    seconds: ClassVar[float] = 60.0  # that it takes, unless it is given others
-    # What it is done with: sprites, which it trains networks on, or a run, into which it looks and changes nothing.
+    seconds: ClassVar[float] = 60.0  # default duration
+    # sprites: it trains networks on sprites. run: it examines a run without changing it.
     subject: ClassVar[Literal["sprites", "run"]] = "sprites"
-    # Of PyTorch's own, on the same subject: the title of a page and where it is.
+    # A page of PyTorch's documentation on the subject: title and address.
     read_on: ClassVar[tuple[str, str]] = ("", "")
-    plain: ClassVar[str] = ""  # what `code` gives, with {device}, {batch_size} and {size} to be filled in
+    plain: ClassVar[str] = ""  # template for `code` with {device}, {batch_size} and {size}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         former_names.rename_members(cls)
 
     def obstacle(self, device: Device) -> str:
-        """Why it can't be done on this device, in a sentence; empty where it can."""
+        """Return why the experiment can't run on this device, in a sentence; empty if it can."""
         return ""
 
     def unsupported_reason(self, recipe: Recipe) -> str:
-        """Why it can't be done with this kind of model, in a sentence; empty where it can."""
+        """Return why the experiment can't examine models of this recipe, in a sentence; empty if it can."""
         return ""
 
     @abstractmethod
     def run(self, context: ExperimentContext) -> Events:
-        """Measure: yields Progress, and an Outcome whenever there is more to show; the last one has the sentences.
+        """Measure: yields Progress, and an Outcome whenever there is more to show; the last Outcome has the sentences.
 
-        Runs in a process of its own, which is killed to cancel it: it needs to tidy nothing up but files.
+        Runs in a child process, which is killed to cancel it: only files need cleaning up.
         """
 
     def code(self, context: ExperimentContext) -> str:
-        """Lines of plain PyTorch that do the same, for a reader who has a network and sprites."""
+        """Return plain PyTorch code that does the same, for readers who have a network and sprites."""
         device, size = context.device.id, context.sprites.size
         return self.plain.format(
             device=device, batch_size=context.config.batch_size, size=size, **self.template_values(context)
         )
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
-        """What else the plain lines are filled in with."""
+        """Return more values for the template `plain`."""
         return {}
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """At most so many of the places 0 to count - 1: the first, the last, and those evenly between."""
+    """Return at most `most` of the indices 0 to count - 1, evenly spread, with the first and the last."""
     if count <= most:
         return list(range(count))
-    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
+    return [round(index * (count - 1) / (most - 1)) for index in range(most)]
 
 
 def kept_bytes(work: Callable[[], object]) -> int:
-    """Bytes of what forward passes in `work` keep for their backward passes; memory that is kept twice counts once."""
+    """Run `work` and return the bytes that its forward passes keep for backward passes.
+
+    Memory that is kept twice counts once.
+    """
     kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -192,12 +197,15 @@ def kept_bytes(work: Callable[[], object]) -> int:
 
 
 def seconds_in_turns(passed_s: float, seconds: float) -> Progress:
-    """How far trainings are that take their steps in turns for so many seconds."""
-    return Progress(min(round(passed_s), round(seconds)), round(seconds), "seconds of training in turns")
+    """Return the progress of trainings that take steps in turns."""
+    return Progress(min(round(passed_s), round(seconds)), round(seconds), "seconds of training")
 
 
 def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
-    """Losses, float32 [] on the device, up to the first that is no number, smoothed over this share of them all."""
+    """Return the smoothed losses up to the first NaN or infinity.
+
+    losses: float32 [] on the device. smoothed: time constant of the smoothing, as a share of all losses.
+    """
     values = while_finite(torch.stack(losses).cpu().numpy())
     steps = np.arange(1, len(values) + 1, dtype=np.float64)
     curve = smooth_curve(steps, values, max(1.0, len(losses) * smoothed))
@@ -205,11 +213,11 @@ def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
 
 
 def loss_plot(title: str, lines: tuple[Line, ...]) -> Plot:
-    """Losses by step; on a logarithmic scale where all of them have logarithms."""
+    """Return a plot of losses by step, on a logarithmic axis if all losses are positive."""
     return Plot(title, Axis("step"), Axis("loss", min((y for line in lines for y in line.y), default=0.0) > 0), lines)
 
 
 def while_finite(losses: NDArray[np.floating] | list[float]) -> NDArray[np.float64]:
-    """The losses up to the first that is no number: float64 [n]."""
+    """Return the losses up to the first NaN or infinity: float64 [n]."""
     values = np.asarray(losses, np.float64)
     return values if np.isfinite(values).all() else values[: np.argmin(np.isfinite(values))]

@@ -14,8 +14,8 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import count, memory, number, percent, rate
 from studio.engine.devices import detection
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.sweep import TIMED_STEP, milliseconds, sweep
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
-from studio.lab.sweep import TIMED_STEP, milliseconds, sweep
 
 SIZES = tuple(2**power for power in range(11))
 _SLOWER = 0.9  # of the best speed: a smaller drop is noise

@@ -16,8 +16,8 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import describe_agreement, duration, number, percent, rate
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.sweep import SETUP, TimedTraining, milliseconds, sweep_in_turns
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
-from studio.lab.sweep import SETUP, TimedTraining, milliseconds, sweep_in_turns
 
 _COMPILERS = ("c++", "g++", "clang++", "cl")
 _WARM_UP_STEPS = 3  # the second and third step may compile again

@@ -14,8 +14,8 @@ from studio.engine.devices import detection
 from studio.engine.devices.cuda_graph import supports_cuda_graphs
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.sweep import sweep
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
-from studio.lab.sweep import sweep
 
 SIZES = (16, 64, 256)
 _WARM_UP_STEPS = 5  # one of them captures the graph

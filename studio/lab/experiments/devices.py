@@ -20,8 +20,8 @@ from studio.engine.steps.batches import DeviceSprites
 from studio.engine.steps.bench_steps import BenchmarkTrainer, StepTimes
 from studio.engine.steps.benchmark import transfer_ms
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.sweep import TIMED_STEP, sweep
 from studio.lab.outcome import Outcome, Table
-from studio.lab.sweep import TIMED_STEP, sweep
 from studio.recipes.base import Spec
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 3

@@ -14,8 +14,8 @@ from studio.core.events import Events, Progress
 from studio.core.formatting import decimal, number
 from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Experiment, ExperimentContext, while_finite
+from studio.lab.experiments.sweep import SETUP
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
-from studio.lab.sweep import SETUP
 
 _LOWEST, _HIGHEST = 1e-6, 1.0
 _FEWEST_STEPS, _MOST_STEPS = 60, 600

@@ -1,4 +1,4 @@
-"""Mistakes with devices: each is made, what PyTorch says of it is shown, and then it is mended."""
+"""Mistakes with devices: makes each mistake, shows the error of PyTorch, and then the corrected code."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from studio.engine.steps.batches import to_device, to_input
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome, Table
 
-_SHOWN = 8  # sprites
-_LINE = 60  # characters of a table's line
-_META = "meta"  # a device of shapes without numbers, which every computer has
+_SPRITES = 8
+_LINE = 60  # characters per line of a table
+_META = "meta"  # a device of every computer: its tensors have shapes but no data
 _CODE = """\
 import torch
 from torch import nn
 
-device = "{elsewhere}"  # "meta" has shapes and no numbers: it stands in for a card
+device = "{elsewhere}"  # "meta" tensors have shapes but no data; they stand in for a GPU
 x, y = torch.rand({count}, {inputs}), torch.randint({classes}, ({count},))
 network, criterion = nn.Linear({inputs}, {classes}).to(device), nn.CrossEntropyLoss()
 
 try:
     loss = criterion(network(x.to(device)), y)
 except RuntimeError as error:
-    print("labels left behind:", error)
+    print("labels on the wrong device:", error)
 
 loss = criterion(network(x.to(device)), y.to(device))
-print("mended: a loss on", loss.device)
+print("fixed: a loss on", loss.device)
 
 for name, weight in network.named_parameters():
     print(name, weight.device, weight.dtype, weight.shape)
@@ -42,61 +42,63 @@ for name, weight in network.named_parameters():
 
 @dataclass(frozen=True)
 class _Mistake:
-    """Lines that go wrong, why, and lines that don't. They know torch, nn, device, x, y, classes, network, criterion.
+    """Code with a mistake, the reason, and the fixed code.
 
-    without_cuda: it can be made only where there is no NVIDIA card.
+    Both may use torch, nn, device, x, y, classes, network and criterion.
+
+    without_cuda: the mistake raises an error only on computers without an NVIDIA GPU.
     """
 
     title: str
     wrong: str
-    why: str
-    mended: str
+    reason: str
+    fixed: str
     without_cuda: bool = False
 
 
 _MISTAKES = (
     _Mistake(
-        "The model left behind",
+        "The model on the wrong device",
         "network(x.to(device))",
-        "The sprites are on the device, the model's weights are not. What one operation takes must be on one device.",
+        "The sprites are on the device, the weights are not. All inputs of an operation must be on the same device.",
         "network.to(device)\nnetwork(x.to(device))",
     ),
     _Mistake(
-        "What '.to' gives, not assigned",
+        "The result of '.to' not assigned",
         "network.to(device)\nx.to(device)\nnetwork(x)",
-        "A module's '.to' moves the module itself. A tensor's '.to' leaves it where it is and gives a copy, lost here.",
+        "'.to' moves a module in place. For a tensor it returns a copy, which this code discards.",
         "network.to(device)\nx = x.to(device)\nnetwork(x)",
     ),
     _Mistake(
-        "Labels left behind",
+        "Labels on the wrong device",
         "network.to(device)\ncriterion(network(x.to(device)), y)",
-        "The loss takes predictions and labels: both must be on one device.",
+        "The loss needs predictions and labels on the same device.",
         "network.to(device)\ncriterion(network(x.to(device)), y.to(device))",
     ),
     _Mistake(
-        "Predictions compared with labels elsewhere",
+        "Predictions compared with labels on another device",
         "network.to(device)\nnetwork(x.to(device)).argmax(1) == y",
-        "Accuracy compares predictions and labels one by one, on one device. Move the labels, or both to the CPU.",
+        "Accuracy compares predictions with labels, on one device. Move the labels, or move both to the CPU.",
         "network.to(device)\nnetwork(x.to(device)).argmax(1) == y.to(device)",
     ),
     _Mistake(
-        "A criterion with weights left behind",
+        "Class weights of a criterion on the wrong device",
         "network.to(device)\ncriterion = nn.CrossEntropyLoss(weight=torch.ones(classes))\n"
         "criterion(network(x.to(device)), y.to(device))",
-        "A criterion is a module, too: the weights of its classes move with its own '.to'.",
+        "A criterion is a module too: its own '.to' moves its class weights.",
         "network.to(device)\ncriterion = nn.CrossEntropyLoss(weight=torch.ones(classes)).to(device)\n"
         "criterion(network(x.to(device)), y.to(device))",
     ),
     _Mistake(
-        "A default device set halfway",
+        "A default device set too late",
         "torch.set_default_device(device)\nnoise = torch.randn(x.shape)\nx + noise",
-        "From then on new tensors are made there. What was made before, or comes from numpy, stays where it is.",
+        "Only new tensors are created there. Existing tensors, and those from NumPy, stay on their device.",
         "torch.set_default_device(device)\nnoise = torch.randn(x.shape, device=x.device)\nx + noise",
     ),
     _Mistake(
-        "'.cuda()' without a card",
+        "'.cuda()' without an NVIDIA GPU",
         "network.cuda()",
-        "'.cuda()' asks for an NVIDIA card, whatever the computer has. Choose the device once, and move all to that.",
+        "'.cuda()' needs an NVIDIA GPU. Choose the device once and move everything there.",
         "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nnetwork.to(device)",
         without_cuda=True,
     ),
@@ -104,11 +106,11 @@ _MISTAKES = (
 
 
 class Mistakes(Experiment):
-    """Makes the mistakes that everybody makes with devices, safely."""
+    """Makes common mistakes with devices, without harm."""
 
     name = "mistakes"
     title = "Mistakes"
-    question = "What does PyTorch say when something is on the wrong device?"
+    question = "Which errors does PyTorch raise for tensors on the wrong device?"
     order = 80
     seconds = 2.0
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
@@ -118,25 +120,25 @@ class Mistakes(Experiment):
         chosen = [one for one in _MISTAKES if not (one.without_cuda and torch.cuda.is_available())]
         tables, raised = list[Table](), 0
         for done, mistake in enumerate(chosen, 1):
-            said, after = (_said_of(lines, context) for lines in (mistake.wrong, mistake.mended))
-            raised += bool(said) and not after
-            tables.append(_table(mistake, said, after))
-            yield Progress(done, len(chosen), "mistakes made and mended")
+            error, after = (_error_of(lines, context) for lines in (mistake.wrong, mistake.fixed))
+            raised += bool(error) and not after
+            tables.append(_table(mistake, error, after))
+            yield Progress(done, len(chosen), "mistakes made and fixed")
         yield Outcome(tables=tuple(tables), sentences=tuple(_sentences(context.device, raised, len(chosen))))
 
     def template_values(self, context: ExperimentContext) -> dict[str, object]:
         inputs, classes = 4 * context.sprites.size**2, len(context.sprites.class_names)
-        return {"elsewhere": _elsewhere(context.device), "count": _SHOWN, "inputs": inputs, "classes": classes}
+        return {"elsewhere": _elsewhere(context.device), "count": _SPRITES, "inputs": inputs, "classes": classes}
 
 
 def _elsewhere(device: Device) -> str:
-    """A device beside the CPU."""
+    """Return a device other than the CPU."""
     return _META if device.kind == "cpu" else device.id
 
 
-def _said_of(lines: str, context: ExperimentContext) -> str:
-    """What PyTorch says of these lines, with some of the sprites; empty where it says nothing."""
-    sprites = context.sprites.take(range(min(_SHOWN, len(context.sprites))))
+def _error_of(lines: str, context: ExperimentContext) -> str:
+    """Run these lines with some of the sprites; return the error of PyTorch, or an empty text."""
+    sprites = context.sprites.take(range(min(_SPRITES, len(context.sprites))))
     x = to_input(to_device(sprites.rgba, torch.device("cpu"))).flatten(1)
     classes = len(sprites.class_names)
     names: dict[str, Any] = {
@@ -144,35 +146,35 @@ def _said_of(lines: str, context: ExperimentContext) -> str:
         "classes": classes, "network": nn.Linear(x.shape[1], classes), "criterion": nn.CrossEntropyLoss(),
     }  # fmt: skip
     try:
-        exec(lines, names)  # what is shown is what is done
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # a torch without CUDA asserts
+        exec(lines, names)  # the code in the table is the code that runs
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch without CUDA raises AssertionError
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     finally:
         torch.set_default_device(None)
     return ""
 
 
-def _table(mistake: _Mistake, said: str, after: str) -> Table:
+def _table(mistake: _Mistake, error: str, after: str) -> Table:
     parts = {
-        "written": mistake.wrong,
-        "PyTorch says": said or "Nothing: this version goes on.",
-        "because": mistake.why,
-        "mended": mistake.mended,
-        "then": after or "It runs.",
+        "code": mistake.wrong,
+        "error": error or "None: this version of PyTorch accepts the code.",
+        "reason": mistake.reason,
+        "fixed": mistake.fixed,
+        "result": after or "It runs.",
     }
     rows = list[tuple[str, str]]()
     for name, text in parts.items():
         lines = [line for given in text.splitlines() for line in textwrap.wrap(given, _LINE)]
-        rows += [(name if place == 0 else "", line) for place, line in enumerate(lines)]
+        rows += [(name if index == 0 else "", line) for index, line in enumerate(lines)]
     return Table(("", mistake.title), tuple(rows))
 
 
 def _sentences(device: Device, raised: int, made: int) -> list[str]:
-    found = [f"{raised} of {count(made, 'mistake')} raised an error, and ran when they were mended."]
+    sentences = [f"{raised} of {count(made, 'mistake')} raised an error, and the fixed code ran."]
     if device.kind == "cpu":
-        found.append(
-            "There is no card here: PyTorch's device 'meta', which has shapes and no numbers, stands in for one. A "
-            "card says the same in other words: 'Expected all tensors to be on the same device'."
+        sentences.append(
+            "On a CPU, PyTorch's device 'meta' stands in for a GPU: its tensors have shapes but no data. A GPU gives "
+            "the error 'Expected all tensors to be on the same device'."
         )
-    found.append("The message names both devices: look for what was made on the one, and move it to the other.")
-    return found
+    sentences.append("The error names both devices: find the tensor on the wrong one, and move it.")
+    return sentences

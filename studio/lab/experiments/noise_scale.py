@@ -1,9 +1,9 @@
-"""Noise scale: how large a batch still pays, told by how far the gradients of a run's batches are apart.
+"""Noise scale: the largest useful batch size, estimated from how much the gradients of a run's batches differ.
 
-The simple noise scale of McCandlish et al. 2018 (An Empirical Model of Large-Batch Training): the trace of the
-covariance of a sprite's gradient over the squared length of the gradient that all of them have in common, in sprites.
-By their model a training with B sprites a step takes 1 + scale / B times the fewest steps, and looks at 1 + B / scale
-times the fewest sprites. It is a model of plain gradient descent; they found it to hold for Adam within small factors.
+The simple noise scale of McCandlish et al. 2018 (An Empirical Model of Large-Batch Training), in sprites: the trace of
+the covariance of a sprite's gradient divided by the squared norm of the mean gradient. In their model, a training with
+B sprites per step takes 1 + scale / B times the fewest possible steps and sees 1 + B / scale times the fewest possible
+sprites. The model assumes plain gradient descent; for Adam they found it accurate within small factors.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.recipes.base import Batch, BatchRng
 
-_PARTS = 8  # of a batch, whose gradients are compared
-_BLOCKS = 8  # of batches, each of which is left out in turn to tell the standard error
-_SURE = 2.0  # standard errors that a gradient must be away from none
-_DOUBLINGS = 3  # of the run's own batch size that are told of, at least, and as many halvings
+_PARTS = 8  # micro-batches of a batch, whose gradients are compared
+_BLOCKS = 8  # groups of batches; the jackknife leaves out one at a time
+_SURE = 2.0  # standard errors above 0 for a significant gradient
+_DOUBLINGS = 3  # of the run's batch size in plot and table, at least, and as many halvings
 _CODE = """\
 import torch
 from torch import nn
@@ -42,7 +42,7 @@ device, batch_size, parts = "{device}", {batch_size}, 8
 torch.manual_seed(0)
 network = nn.Sequential(nn.Flatten(), nn.Linear(4 * {size} * {size}, 1)).to(device)
 weights = list(network.parameters())
-small, whole = [], []  # squared lengths of gradients: of parts of batches, and of whole ones
+small, whole = [], []  # squared gradient norms, of parts of batches and of whole batches
 for _ in range(64):
     x = torch.rand(parts * batch_size, 4, {size}, {size}, device=device)
     y = x.mean((1, 2, 3))[:, None] + 0.5 * torch.randn(len(x), 1, device=device)
@@ -56,17 +56,17 @@ for _ in range(64):
 few, many = batch_size, parts * batch_size
 small, whole = torch.stack(small).mean(), torch.stack(whole).mean()
 noise = (small - whole) / (1 / few - 1 / many)  # the trace of the covariance
-signal = (many * whole - few * small) / (many - few)  # the squared length of the gradient
+signal = (many * whole - few * small) / (many - few)  # the squared norm of the mean gradient
 print(f"noise scale: {{noise / signal:.3g}} samples a step")
 """
 
 
 class NoiseScale(Experiment):
-    """Works out gradients of many batches by the weights of one checkpoint, and compares them."""
+    """Computes gradients of many batches at one checkpoint, and compares them."""
 
     name = "noise-scale"
     title = "Noise scale"
-    question = "How large a batch still pays?"
+    question = "What is the largest useful batch size for this run?"
     order = 98
     seconds = 60.0
     subject = "run"
@@ -78,7 +78,7 @@ class NoiseScale(Experiment):
         with detection.wrap_device_errors(model.device):
             gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
             while passed_s < context.seconds or gradients.batches < _BLOCKS:
-                gradients.look()
+                gradients.add_batch()
                 passed_s = time.perf_counter() - start_s
                 yield Progress(
                     min(round(passed_s), round(context.seconds)), round(context.seconds), "seconds of gradients"
@@ -88,9 +88,9 @@ class NoiseScale(Experiment):
 
 @dataclass(frozen=True)
 class Scale:
-    """inverse: of the noise scale, 1/sprites, with its standard error; not above 0 where noise hides the gradient.
+    """An estimate. inverse: 1 / noise scale, with its standard error `error`; at most 0 if noise hides the gradient.
 
-    sprites: in how many looks that was found.
+    sprites: number of sprites in all batches, with repetitions.
     """
 
     inverse: float
@@ -99,44 +99,44 @@ class Scale:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the gradient stands out from the noise."""
+        """Whether the gradient is significantly larger than its noise."""
         return self.inverse > _SURE * self.error
 
     @property
     def value(self) -> float:
-        """The noise scale in sprites, where it `is_sure`."""
+        """The noise scale in sprites, if `is_sure`."""
         return 1 / self.inverse
 
     @property
     def value_error(self) -> float:
-        """Its standard error in sprites."""
+        """The standard error of the noise scale, in sprites."""
         return self.error / self.inverse**2
 
     @property
     def least(self) -> float:
-        """What it is above in all likelihood."""
+        """A lower bound of the noise scale."""
         return 1 / (max(self.inverse, 0.0) + _SURE * self.error)
 
     def steps(self, batch_size: float) -> float:
-        """Steps that a training with such batches takes, times the fewest."""
+        """Return the steps of a training with this batch size, as a multiple of the fewest possible."""
         return 1 + self.value / batch_size
 
-    def looks(self, batch_size: float) -> float:
-        """Sprites that it looks at, times the fewest."""
+    def sprites_seen(self, batch_size: float) -> float:
+        """Return the sprites that a training with this batch size sees, as a multiple of the fewest possible."""
         return 1 + batch_size / self.value
 
 
 class GradientNoise:
-    """Adds up gradients of batches until the noise in them can be told from what they have in common."""
+    """Accumulates gradients of batches and estimates the noise scale."""
 
     def __init__(self, weights: int, device: torch.device) -> None:
-        """weights: how many numbers a gradient has."""
-        self._sums = torch.zeros(_BLOCKS, weights, device=device)  # of gradients, each times its sprites
+        """Create the sums. weights: number of elements of a gradient."""
+        self._sums = torch.zeros(_BLOCKS, weights, device=device)  # of gradients, weighted by sprites; [_BLOCKS, P]
         self._sprites, self._scatter, self._freedom = np.zeros((3, _BLOCKS))
         self._batches = 0
 
     def add(self, parts: Iterator[tuple[int, Tensor]]) -> None:
-        """Take in a batch: of each part how many sprites it has, and the gradient of their mean loss, float32 [P]."""
+        """Add a batch: for each part its number of sprites, and the gradient of their mean loss, float32 [P]."""
         block = self._batches % _BLOCKS
         total, squares, sprites, seen = torch.zeros_like(self._sums[0]), 0.0, 0, 0
         for size, gradient in parts:
@@ -150,7 +150,7 @@ class GradientNoise:
         self._batches += 1
 
     def scale(self) -> Scale:
-        """The noise scale of all of them; its standard error by the jackknife over blocks."""
+        """Return the noise scale of all batches; its standard error is a jackknife over blocks."""
         products = (self._sums @ self._sums.T).cpu().double().numpy()
         blocks = np.arange(_BLOCKS)
         without = np.array([self._inverse(products, blocks != left_out) for left_out in blocks])
@@ -158,8 +158,9 @@ class GradientNoise:
         return Scale(self._inverse(products, blocks >= 0), error, int(self._sprites.sum()))
 
     def _inverse(self, products: NDArray[np.float64], kept: NDArray[np.bool_]) -> float:
-        """Of the noise scale by these blocks. As in their appendix A.1, both parts of it are unbiased; but the gradient
-        is that of all batches, not of each, as the weights stay where they are.
+        """Return 1 / noise scale for the kept blocks, from unbiased estimates of signal and noise (their appendix A.1).
+
+        The mean gradient is that of all batches, because the weights do not change between them.
         """
         sprites = self._sprites[kept].sum()
         noise = self._scatter[kept].sum() / self._freedom[kept].sum()
@@ -168,7 +169,7 @@ class GradientNoise:
 
 
 class _Gradients:
-    """Gradients of a run's loss at one of its checkpoints: by the weights that were trained, not by their average."""
+    """Gradients of a run's training loss at one checkpoint, for the trained weights, not their average."""
 
     def __init__(self, model: TrainedModel) -> None:
         assert model.run is not None
@@ -189,8 +190,8 @@ class _Gradients:
         self.noise = GradientNoise(sum(weight.numel() for weight in self._weights), model.device)
         self.batches = 0
 
-    def look(self) -> None:
-        """Work out the gradients of another batch. In fp32: no rounding is to add to the noise."""
+    def add_batch(self) -> None:
+        """Compute the gradients of another batch, in fp32 to avoid rounding noise."""
         config = self._model.config
         self._rng.manual_seed(step_seed(config.seed, self.batches))
         batch = self._data.batch(
@@ -202,14 +203,17 @@ class _Gradients:
         self.batches += 1
 
     def _gradient(self, part: Batch, numbers: BatchRng) -> Tensor:
-        """That of the loss: float32 [P]."""
+        """Return the gradient of the loss, float32 [P]."""
         loss = self._model.recipe.loss(self._network, part, self._model.config, numbers)
         found = torch.autograd.grad(loss, self._weights, materialize_grads=True)
         return torch.cat([gradient.flatten() for gradient in found])
 
 
 class _WithReplacement(DeviceSprites):
-    """Batches whose sprites are drawn independently. In an epoch each comes once, which is less noise in the end."""
+    """Draws the sprites of each batch independently.
+
+    Epochs, which use each sprite once, have less noise at their end.
+    """
 
     def raw_batch(self, step: int, size: int, rows: slice) -> RawBatch:
         places = np.random.default_rng((self.seed, step)).integers(0, len(self), size)[rows]
@@ -220,22 +224,22 @@ class _WithReplacement(DeviceSprites):
 def _outcome(scale: Scale, gradients: _Gradients, model: TrainedModel) -> Outcome:
     own = model.config.batch_size
     seen = (
-        f"At step {number(model.step)}, by {count(gradients.batches, 'batch', 'batches')}, "
-        f"{count(scale.sprites, 'look')} at sprites,"
+        f"At step {number(model.step)}, from {count(gradients.batches, 'batch', 'batches')} with "
+        f"{count(scale.sprites, 'sprite')} in total,"
     )
     if not scale.is_sure:
         sentence = (
-            f"{seen} the gradient does not stand out from its noise: the noise scale is above "
-            f"{count(round(scale.least), 'sprite')} in all likelihood. More seconds tell more."
+            f"{seen} noise hides the mean gradient: the noise scale is probably above "
+            f"{count(round(scale.least), 'sprite')}. A longer measurement is more precise."
         )
         row = number(gradients.batches), number(scale.sprites), number(round(scale.least))
-        table = Table((">batches", ">looks at sprites", ">noise scale above"), (row,))
+        table = Table((">batches", ">sprites", ">noise scale above"), (row,))
         return Outcome(tables=(table,), sentences=(sentence,), step=model.step)
     return Outcome((_plot(scale, own),), (_table(scale, own),), tuple(_sentences(scale, own, seen)), step=model.step)
 
 
 def _sizes(scale: Scale, own: int) -> list[int]:
-    """Batch sizes around the run's own, in doublings, to some beyond the noise scale."""
+    """Return batch sizes around the run's own, in doublings, up to at least twice the noise scale."""
     doublings = max(_DOUBLINGS, math.ceil(math.log2(2 * scale.value / own)))
     sizes = (own * 2.0**power for power in range(-_DOUBLINGS, doublings + 1))
     return [int(size) for size in sizes if size == int(size)]
@@ -245,11 +249,11 @@ def _plot(scale: Scale, own: int) -> Plot:
     sizes = tuple(map(float, _sizes(scale, own)))
     lines = (
         Line("steps", sizes, tuple(map(scale.steps, sizes))),
-        Line("looks at sprites", sizes, tuple(map(scale.looks, sizes))),
+        Line("sprites seen", sizes, tuple(map(scale.sprites_seen, sizes))),
     )
-    title = "What it takes to learn the same, by batch size"
+    title = "Cost of the same progress, by batch size"
     mark = Mark(scale.value, "noise scale")
-    return Plot(title, Axis("sprites a step", log=True), Axis("times the least", log=True), lines, (mark,))
+    return Plot(title, Axis("batch size", log=True), Axis("times the minimum", log=True), lines, (mark,))
 
 
 def _table(scale: Scale, own: int) -> Table:
@@ -257,23 +261,20 @@ def _table(scale: Scale, own: int) -> Table:
         (
             number(size),
             f"{scale.steps(size) / scale.steps(own):.2g} times",
-            f"{scale.looks(size) / scale.looks(own):.2g} times",
+            f"{scale.sprites_seen(size) / scale.sprites_seen(own):.2g} times",
         )
         for size in _sizes(scale, own)
     )
-    return Table((">sprites a step", ">steps of this run's", ">looks at sprites"), rows)
+    return Table((">batch size", ">steps, compared with this run", ">sprites seen"), rows)
 
 
 def _sentences(scale: Scale, own: int, seen: str) -> Iterator[str]:
     yield f"{seen} the noise scale is {scale.value:,.0f} sprites, with a standard error of {scale.value_error:,.0f}."
     saved = 1 - scale.steps(2 * own) / scale.steps(own)
-    more = scale.looks(2 * own) / scale.looks(own) - 1
+    more = scale.sprites_seen(2 * own) / scale.sprites_seen(own) - 1
     yield (
-        f"This run took {count(own, 'sprite')} a step: by the model of McCandlish et al., twice as many would save "
-        f"{percent(saved)} of its steps, and cost {percent(more)} more looks at sprites."
+        f"This run used {count(own, 'sprite')} per step. By the model of McCandlish et al., twice the batch size would "
+        f"save {percent(saved)} of the steps, and train on {percent(more)} more sprites."
     )
-    yield (
-        f"At {scale.value:,.0f} sprites a step larger batches stop helping: twice as many save a quarter of the steps, "
-        "and ever less beyond."
-    )
-    yield "What a step of so many sprites costs in time on a device, 'Batch size' tells."
+    yield (f"At a batch size of {scale.value:,.0f}, doubling it saves only a quarter of the steps, and less beyond.")
+    yield "For the time per step on a device, run the experiment 'Batch size'."

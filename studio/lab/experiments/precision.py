@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from studio.core.events import Events, Progress
 from studio.core.formatting import count, decimal, memory, percent, rate
 from studio.lab.experiments.base import Experiment, ExperimentContext, kept_bytes, loss_plot
+from studio.lab.experiments.sweep import TimedTraining, milliseconds, sweep_in_turns
 from studio.lab.outcome import Outcome, Plot, Table
-from studio.lab.sweep import TimedTraining, milliseconds, sweep_in_turns
 
 _WARM_UP_STEPS, _LEAST_ROUNDS = 3, 6
 _FASTER = 1.05  # a smaller speed-up is noise

@@ -10,8 +10,8 @@ from studio.core.events import Events
 from studio.core.formatting import count, rate
 from studio.engine.devices.types import Device
 from studio.lab.experiments.base import Experiment, ExperimentContext
+from studio.lab.experiments.sweep import SETUP, TIMED_STEP, sweep_in_turns
 from studio.lab.outcome import Axis, Line, Outcome, Plot
-from studio.lab.sweep import SETUP, TIMED_STEP, sweep_in_turns
 
 _LEAST_ROUNDS = 3
 _AS_GOOD = 1.03  # times that differ by less are equal

@@ -90,7 +90,7 @@ class XYPlot(ThemedPlot):
         self._bottom.setLogMode(plot.x.log)
         self._item.getAxis("left").setLogMode(plot.y.log)
         lines = [*plot.lines, *self._compared]
-        self._bottom.places = dataclasses.replace(plot, lines=tuple(lines)).named_places()
+        self._bottom.places = dataclasses.replace(plot, lines=tuple(lines)).tick_positions()
         for name in ("bottom", "left"):
             self._item.getAxis(name).setGrid(30)
         for index, line in enumerate(lines):
