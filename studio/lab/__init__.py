@@ -1,5 +1,4 @@
 """Experiments on training, with the user's own sprites and devices. Each experiment is a plug-in of one file.
 
-Start with experiments/base.py. running.py runs an experiment in a child process; sweep.py is shared by experiments that
-measure several values.
+Start with experiments/base.py. running.py runs an experiment in a child process, so that it can be killed.
 """

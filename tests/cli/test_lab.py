@@ -48,7 +48,7 @@ def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
 
 def test_help_names_every_experiment(studio: Studio) -> None:
     said = studio("lab", "--help", "--recipe", "classifier").out
-    assert "Where do larger batches stop paying?" in said and "--label-smoothing" in said
+    assert "What is the largest useful batch size?" in said and "--label-smoothing" in said
 
 
 def test_a_run_is_looked_into(
@@ -61,9 +61,9 @@ def test_a_run_is_looked_into(
     done = studio("lab", "hardest", *words, "--out", str(report), "--json").objects()[-2]
     assert (done["result"]["run"], done["result"]["checkpoint"]) == ("trial", "4")
     assert "<td>trial, step 4</td>" in report.read_text()
-    assert "Hardest sprites, trial, step 4: Of 4 held-out sprites" in studio("lab").out
+    assert "Hardest sprites, trial, step 4: The hardest of 4 held-out sprites" in studio("lab").out
     said = studio("lab", "from-noise", str(run), code=2).err
-    assert "'From noise to sprite' can't be done with trial." in said and "draws no sprites" in said
+    assert "'From noise to sprite' can't" in said and "can't draw sprites" in said
     assert "its own recipe" in studio("lab", "layers", str(run), "--batch-size", "4", code=2).err
 
 

@@ -73,7 +73,7 @@ def test_the_look_that_belongs_to_a_checkpoint_is_the_last_before_it() -> None:
     assert layers._at(curves, 0) == (1, {"a": 1.0})
     assert layers._ends({"a": 3.0, "b": 0.0, "c": 1.0}) == ("a", "c")
     many = {str(place): float(place) for place in range(20)}
-    assert layers._shown(many)[0] == "0" and layers._shown(many)[-1] == "19" and len(layers._shown(many)) == 6
+    assert layers._plotted(many)[0] == "0" and layers._plotted(many)[-1] == "19" and len(layers._plotted(many)) == 6
 
 
 def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
@@ -88,7 +88,7 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
     outcome = _outcome(hardest.Hardest(), context)
     pairs = list(zip(context.sprites.labels.tolist(), logits.argmax(1).tolist(), strict=True))
     wrong = [pair for pair in pairs if pair[0] != pair[1]]
-    assert any(f"{len(wrong)} of 4 are taken for another class" in sentence for sentence in outcome.sentences)
+    assert any(f"{len(wrong)} of 4 predictions are wrong" in sentence for sentence in outcome.sentences)
     assert outcome.pictures[1].title.startswith("Where it looked")
     assert len(outcome.pictures) == 2 + len({*wrong})
 
@@ -109,10 +109,10 @@ class _OnePixel(nn.Module):
 
 def test_it_glows_where_the_classifier_looked(folder: Path) -> None:
     model = dataclasses.replace(load_model(folder / "classifier", "best", CPU), network=_OnePixel())
-    falls, most = hardest._falls(model, torch.ones(4, 16, 16), said=1)
-    assert falls[5, 9] == falls.max() > 0 and most == pytest.approx(1.0, abs=1e-2)
-    assert not falls[:3].any() and not falls[:, :7].any() and not falls[8:].any() and not falls[:, 12:].any()
-    glowing = hardest._glowing(np.zeros((16, 16, 4), np.uint8), falls)
+    drops, most = hardest._probability_drops(model, torch.ones(4, 16, 16), predicted=1)
+    assert drops[5, 9] == drops.max() > 0 and most == pytest.approx(1.0, abs=1e-2)
+    assert not drops[:3].any() and not drops[:, :7].any() and not drops[8:].any() and not drops[:, 12:].any()
+    glowing = hardest._glowing(np.zeros((16, 16, 4), np.uint8), drops)
     assert glowing[5, 9].tolist() == [255, 96, 0, 255] and glowing[0, 0].tolist() == [24, 24, 24, 255]
 
 
@@ -123,11 +123,11 @@ def test_what_comes_out_of_the_noise_is_what_the_model_draws(folder: Path) -> No
     (drawn,) = of_kind(list(generate(model, settings)), SpritesGenerated)
     guided = outcome.pictures[1].pixels().reshape(4, 16, -1, 16, 4).swapaxes(1, 2)
     assert np.array_equal(guided[:, -1], drawn.sprites)  # both classes in turn, as there are as many of each
-    assert "asked 10 times for a sprite with guidance off, 15 times" in outcome.sentences[0]
+    assert "takes 10 network evaluations with guidance off and 15 " in outcome.sentences[0]
 
 
 def test_a_silhouette_is_settled_when_it_stays_near_the_last() -> None:
-    way = from_noise._Way(1.0)
+    way = from_noise._Drawing(1.0)
     for alpha in (-1.0, 1.0, -1.0, 1.0, 1.0):  # it is there, gone and back
         way.add(torch.full((1, 4, 4, 4), alpha))
     assert way.settled_at() == 4 and way.unsettled() == [1, 0, 1, 0, 0]

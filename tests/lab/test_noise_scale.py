@@ -101,15 +101,15 @@ def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield str(path), path.read_bytes()
 
 
-def test_a_run_is_told_how_large_a_batch_still_pays_and_stays_as_it_is(run: Path) -> None:
+def test_experiment_estimates_the_noise_scale_and_leaves_the_run_unchanged(run: Path) -> None:
     before = [*_contents(run)]
     *_, outcome = NoiseScale().run(context_of_run(run, seconds=0.1))
     assert isinstance(outcome, Outcome) and outcome.step == 3
-    assert outcome.sentences[0].startswith("At step 3, by ") and "noise scale is" in outcome.sentences[0]
+    assert outcome.sentences[0].startswith("At step 3, from ") and "noise scale is" in outcome.sentences[0]
     assert [*_contents(run)] == before
 
 
-def test_what_a_larger_batch_would_save_is_told(run: Path) -> None:
+def test_savings_of_a_larger_batch_are_reported(run: Path) -> None:
     gradients = _Gradients(load_model(run, "last", CPU))
     outcome = _outcome(Scale(1 / 12, 1 / 120, 2400), gradients, load_model(run, "last", CPU))
     assert [mark.x for mark in outcome.plots[0].marks] == [pytest.approx(12)]
@@ -119,9 +119,9 @@ def test_what_a_larger_batch_would_save_is_told(run: Path) -> None:
     assert "would save 37.5 % of the steps, and train on 25 % more sprites" in outcome.sentences[1]  # 4 and 2.5 times
 
 
-def test_what_hides_in_noise_is_told_as_a_bound(run: Path) -> None:
+def test_insignificant_gradient_gives_a_lower_bound(run: Path) -> None:
     gradients = _Gradients(load_model(run, "last", CPU))
     outcome = _outcome(Scale(1 / 500, 1 / 250, 2400), gradients, load_model(run, "last", CPU))
     (row,) = outcome.tables[0].rows
     assert not outcome.plots and row == ("0", "2,400", "100")
-    assert "the noise scale is above 100 sprites in all likelihood" in outcome.sentences[0]
+    assert "the noise scale is probably above 100 sprites" in outcome.sentences[0]

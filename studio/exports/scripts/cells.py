@@ -54,7 +54,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
     random = "".join(method for name, method in code.RANDOM.items() if name in used)
     is_muon = config.optimizer == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
     results = _RESULTS[model.makes]
-    if "flow" in model.can:
+    if "flow" in model.capabilities:
         results = replace(results, text=_FLOW + results.text)
     takes = model.makes != "sprites" or _has_statistics(model)
     return [

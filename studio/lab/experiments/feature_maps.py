@@ -1,4 +1,4 @@
-"""Feature maps: what each stage of a network makes of one sprite."""
+"""Feature maps: the output of each stage of a network for one sprite."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from studio.recipes.base import Batch
 
 _STAGES = 12
 _CHANNELS = 8
-_TIME = 0.5  # of a generator: half noise, half sprite
+_TIME = 0.5  # for generators: half noise, half sprite
 _SEED = 7
-_ROW_PX = 160  # wide; maps that don't fit into it side by side take two rows
+_ROW_PX = 160  # wider rows of maps are split into two
 _GAP_PX = 1
 _CODE = """\
 import torch
@@ -40,27 +40,27 @@ network = nn.Sequential(
 maps = dict[str, torch.Tensor]()
 
 
-def keep(name):
+def record(name):
     return lambda module, inputs, output: maps.update({{name: output.detach()}})
 
 
-hooks = [layer.register_forward_hook(keep(name)) for name, layer in network.named_children()]
+hooks = [layer.register_forward_hook(record(name)) for name, layer in network.named_children()]
 with torch.no_grad():
     network(torch.rand(1, 4, {size}, {size}, device=device))
 for hook in hooks:
     hook.remove()
-for name, found in maps.items():
-    strongest = found[0].std((1, 2)).topk(8).indices
-    print(name, tuple(found.shape), "strongest channels:", strongest.tolist())
+for name, output in maps.items():
+    strongest = output[0].std((1, 2)).topk(8).indices
+    print(name, tuple(output.shape), "strongest channels:", strongest.tolist())
 """
 
 
 class FeatureMaps(Experiment):
-    """Shows one sprite to the network, and the strongest channels of each of its stages."""
+    """Runs the network on one sprite, and shows the strongest channels of each stage."""
 
     name = "feature-maps"
     title = "Feature maps"
-    question = "What do the layers see in a sprite?"
+    question = "What do the layers of the network see in a sprite?"
     order = 92
     seconds = 3.0
     subject = "run"
@@ -72,113 +72,116 @@ class FeatureMaps(Experiment):
 
     def run(self, context: ExperimentContext) -> Events:
         model = yield from context.loaded_model()
-        commonest = int(context.sprites.class_counts().argmax())
-        shown = context.sprites.take([int(np.argmax(context.sprites.labels == commonest))])
+        most_frequent = int(context.sprites.class_counts().argmax())
+        shown = context.sprites.take([int(np.argmax(context.sprites.labels == most_frequent))])
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
         with detection.wrap_device_errors(model.device):
-            seen, look = _looked_at(model, batch)
-            stages = list(_stages(model.network, look))
-            stages = [stages[place] for place in evenly(len(stages), _STAGES)]
+            noisy, outputs = _record_outputs(model, batch)
+            stages = list(_stages(model.network, outputs))
+            stages = [stages[index] for index in evenly(len(stages), _STAGES)]
         if not stages:
             raise UsageError(
-                "This network makes no feature maps: none of its layers keeps the places of pixels.",
-                "Choose a run whose network has convolutions.",
+                "This network has no feature maps, as it has no convolutions.",
+                "Choose a run with a convolutional network.",
             )
-        yield Progress(len(stages), len(stages), "stages seen")
-        pictures = [_shown(shown.rgba[0], seen, shown.names[0])]
+        yield Progress(len(stages), len(stages), "stages")
+        pictures = [_input_picture(shown.rgba[0], noisy, shown.names[0])]
         pictures += [_picture(name, maps) for name, maps in stages]
-        named = shown.class_names[commonest].rpartition("/")[2]
+        named = shown.class_names[most_frequent].rpartition("/")[2]
         sentences = tuple(_sentences(stages, shown.names[0], named))
         yield Outcome((), (_table(stages),), sentences, pictures=tuple(pictures), step=model.step)
 
 
-Looks = dict[nn.Module, Tensor]
+Outputs = dict[nn.Module, Tensor]  # the first output of each module, in order of execution
 
 
 @torch.no_grad()
-def _looked_at(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Looks]:
-    """What a generator is shown of the sprite, x at a middle time, and what each module makes of it first, in order.
+def _record_outputs(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Outputs]:
+    """Run the network on the batch and record each module's output.
 
-    A network whose velocity is asked is asked at that time. Any other sees what its recipe shows it in an evaluation.
+    Generators run at a middle time; the first return value is their noisy input x_t, else None. Other recipes run an
+    evaluation.
     """
-    found: Looks = {}
+    recorded: Outputs = {}
 
-    def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: object) -> None:
-        if isinstance(output, Tensor) and module not in found:
-            found[module] = output.detach().float().clone()  # what comes next may change it in place
+    def record(module: nn.Module, inputs: tuple[Tensor, ...], output: object) -> None:
+        if isinstance(output, Tensor) and module not in recorded:
+            recorded[module] = output.detach().float().clone()  # the next module may change it in place
 
-    network, shown = model.network, None
-    hooks = [module.register_forward_hook(keep) for module in network.modules()]
+    network, noisy = model.network, None
+    hooks = [module.register_forward_hook(record) for module in network.modules()]
     try:
         with autocast(model.device.type, model.precision):
             if "flow" in model.recipe.capabilities:
                 rng = torch.Generator().manual_seed(_SEED)
                 noise = torch.randn(batch.x.shape, generator=rng).to(batch.x.device)
-                shown = torch.lerp(noise, batch.x, _TIME)
-                network(shown, torch.full((1,), _TIME, device=shown.device), batch.y)
+                noisy = torch.lerp(noise, batch.x, _TIME)  # x_t [1, 4, S, S]
+                network(noisy, torch.full((1,), _TIME, device=noisy.device), batch.y)
             else:
                 model.recipe.evaluate(network, [batch], model.config, model.spec)
     finally:
         for hook in hooks:
             hook.remove()
-    return shown, found
+    return noisy, recorded
 
 
-def _stages(network: nn.Module, look: Looks) -> Iterator[tuple[str, Tensor]]:
-    """The stages in the order in which they were done, with their maps float32 [C, H, W].
+def _stages(network: nn.Module, outputs: Outputs) -> Iterator[tuple[str, Tensor]]:
+    """Yield the stages in order of execution, with their feature maps float32 [C, H, W].
 
-    A stage is a module that makes maps by convolutions, as large as can be: what holds stages in a row is opened.
+    A stage is the largest module that contains convolutions and returns feature maps; sequences of modules are split.
     """
     chosen: dict[nn.Module, str] = {}
 
     def open_up(module: nn.Module, path: str) -> None:
         for name, child in module.named_children():
             full = f"{path}{name}"
-            if type(child) is not nn.Sequential and _makes_maps(child, look):
+            if type(child) is not nn.Sequential and _makes_maps(child, outputs):
                 chosen[child] = full
             else:
                 open_up(child, f"{full}.")
 
     open_up(network, "")
-    return ((chosen[module], maps[0]) for module, maps in look.items() if module in chosen)
+    return ((chosen[module], maps[0]) for module, maps in outputs.items() if module in chosen)
 
 
-def _makes_maps(module: nn.Module, look: Looks) -> bool:
+def _makes_maps(module: nn.Module, outputs: Outputs) -> bool:
     convolves = any(isinstance(part, _ConvNd) for part in module.modules())
-    return convolves and module in look and look[module].ndim == 4 and min(look[module].shape[2:]) > 1
+    return convolves and module in outputs and outputs[module].ndim == 4 and min(outputs[module].shape[2:]) > 1
 
 
 def _strongest(maps: Tensor) -> NDArray[np.float32]:
-    """Of float32 [C, H, W] the channels that differ most from place to place, that with the most first."""
+    """Return the channels of float32 [C, H, W] with the highest variance, the highest first."""
     spread = maps.flatten(1).std(1, correction=0)
     return maps[spread.argsort(descending=True)[:_CHANNELS]].cpu().numpy()
 
 
 def _as_grey(maps: NDArray[np.float32]) -> Rgba:
-    """float32 [N, H, W], each from its lowest value to its highest -> uint8 [N, H, W, 4]; one that is flat is black."""
+    """Scale each of float32 [N, H, W] to uint8 grey [N, H, W, 4], from its lowest to its highest value; constant maps
+    are black.
+    """
     low, high = maps.min((1, 2), keepdims=True), maps.max((1, 2), keepdims=True)
     grey = 255 * (maps - low) / np.maximum(high - low, 1e-12)
     return np.stack([*[grey.astype(np.uint8)] * 3, np.full(maps.shape, 255, np.uint8)], -1)
 
 
-def _shown(sprite: Rgba, seen: Tensor | None, name: str) -> Picture:
-    """The sprite, uint8 [S, S, 4], and beside it what a generator is shown of it, if it is one."""
-    if seen is None:
-        return Picture.of("The sprite", sprite, f"The sprite that the network is shown: {name}.")
-    about = f"{name}, and beside it the same half way to noise."
+def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
+    """Return a picture of the sprite uint8 [S, S, 4], next to its noisy version if there is one."""
+    if noisy is None:
+        return Picture.of("The sprite", sprite, f"The input of the network: {name}.")
+    about = f"{name}, and the same sprite half way to noise."
     return Picture.of(
-        f"The sprite, and what the network is shown of it at time {_TIME:g}: half noise, half sprite",
-        tile(np.stack([sprite, to_rgba(seen)[0].numpy()]), 2),
+        f"The sprite, and the network's input at time {_TIME:g}: half noise, half sprite",
+        tile(np.stack([sprite, to_rgba(noisy)[0].numpy()]), 2),
         about,
     )
 
 
 def _picture(name: str, maps: Tensor) -> Picture:
-    """The strongest channels side by side, with a gap between them."""
+    """Tile the strongest channels, with gaps."""
     cells = np.pad(_as_grey(_strongest(maps)), ((0, 0), (0, _GAP_PX), (0, _GAP_PX), (0, 0)))
     width = cells.shape[2]
     columns = len(cells) if len(cells) * width <= _ROW_PX else -(-len(cells) // 2)
-    about = f"The {len(cells)} strongest of {maps.shape[0]} channels after {name}, the brighter the higher its value."
+    about = f"The {len(cells)} strongest of {maps.shape[0]} channels of {name}; bright pixels are high values."
     return Picture.of(_title(name, maps), tile(cells, columns)[:-_GAP_PX, :-_GAP_PX], about)
 
 
@@ -188,16 +191,16 @@ def _title(name: str, maps: Tensor) -> str:
 
 
 def _table(stages: list[tuple[str, Tensor]]) -> Table:
-    """What there is in all of each stage."""
+    """Summarise all channels of each stage."""
     rows = tuple(
-        (name, " x ".join(map(str, maps.shape)), f"{maps.mean():.3g}", f"{maps.std():.3g}", number(_flat(maps)))
+        (name, " x ".join(map(str, maps.shape)), f"{maps.mean():.3g}", f"{maps.std():.3g}", number(_constant(maps)))
         for name, maps in stages
     )
-    return Table(("stage", "channels x places", ">mean", ">deviation", ">flat channels"), rows)
+    return Table(("stage", "channels x height x width", ">mean", ">deviation", ">constant channels"), rows)
 
 
-def _flat(maps: Tensor) -> int:
-    """How many of the channels, float32 [C, H, W], say the same at every place."""
+def _constant(maps: Tensor) -> int:
+    """Count the channels of float32 [C, H, W] that have the same value everywhere."""
     return int((maps.flatten(1).amax(1) == maps.flatten(1).amin(1)).sum())
 
 
@@ -205,11 +208,11 @@ def _sentences(stages: list[tuple[str, Tensor]], sprite: str, named: str) -> Ite
     (first, entered), *_ = stages
     smallest, maps = min(stages, key=lambda stage: stage[1][0].numel())
     yield (
-        f"{sprite} ({named}) goes through {count(len(stages), 'stage')} that are shown, from {first} with "
-        f"{entered.shape[0]} channels of {entered.shape[2]} x {entered.shape[1]} on; the coarsest is {smallest}, "
-        f"{maps.shape[2]} x {maps.shape[1]}."
+        f"The pictures show {count(len(stages), 'stage')} for {sprite} ({named}), from {first} with {entered.shape[0]} "
+        f"channels of {entered.shape[2]} x {entered.shape[1]} on. The coarsest stage is {smallest}, {maps.shape[2]} x "
+        f"{maps.shape[1]}."
     )
     yield (
-        f"Of each stage the {_CHANNELS} channels are shown that differ most from place to place, each from its lowest "
-        "value, black, to its highest, white."
+        f"Each picture has the {_CHANNELS} channels with the highest variance, from their lowest value (black) to "
+        "their highest (white)."
     )

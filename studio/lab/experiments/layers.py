@@ -1,4 +1,4 @@
-"""Layers: the weights of a network as the tutorials print them, and how its layers learnt, if the run recorded it."""
+"""Layers: the parameters of a network, and how each layer trained, if the run logged layer statistics."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from studio.engine.runs.history import MetricCurve, read_history
 from studio.lab.experiments.base import Experiment, ExperimentContext, evenly
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
-_MOST_ROWS = 60  # of a table; of a longer network, what belongs to a module is in one row
-_LINES = 6  # in a plot
+_MOST_ROWS = 60  # of a table; in larger networks a module's parameters share a row
+_LINES = 6  # per plot
 _DASH = "\u2013"
 _CODE = """\
 import torch
@@ -27,16 +27,16 @@ network = nn.Sequential(nn.Linear(inputs, 64), nn.ReLU(), nn.Linear(64, 10)).to(
 for name, weight in network.named_parameters():
     print(f"{{name}}: {{tuple(weight.shape)}}, {{weight.dtype}}, on {{weight.device}}")
 
-given = dict[str, torch.Tensor]()  # what each layer is given
+inputs_of = dict[str, torch.Tensor]()
 
 
-def keep(name):
-    return lambda layer, inputs: given.update({{name: inputs[0].detach()}})
+def record(name):
+    return lambda layer, inputs: inputs_of.update({{name: inputs[0].detach()}})
 
 
 for name, layer in network.named_children():
     if isinstance(layer, nn.Linear):
-        layer.register_forward_pre_hook(keep(name))
+        layer.register_forward_pre_hook(record(name))
 
 optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
 before = {{name: weight.detach().clone() for name, weight in network.named_parameters()}}
@@ -44,19 +44,19 @@ network(x).square().mean().backward()
 optimizer.step()
 for name, weight in network.named_parameters():
     ratio = (weight - before[name]).norm() / weight.norm()
-    print(f"{{name}}: update to weight {{ratio:.3f}}, gradient {{weight.grad.norm():.3g}}")
-for name, values in given.items():
-    dead = (values.amax(0) - values.amin(0) == 0).float().mean()
-    print(f"layer {{name}}: {{100 * dead:.0f}} % of what it is given never varies")
+    print(f"{{name}}: update ratio {{ratio:.3f}}, gradient norm {{weight.grad.norm():.3g}}")
+for name, values in inputs_of.items():
+    dead = (values.amax(0) - values.amin(0) == 0).float().mean()  # units with the same value for all samples
+    print(f"layer {{name}}: {{100 * dead:.0f}} % of its inputs are dead units")
 """
 
 
 class Layers(Experiment):
-    """Lists what a network is made of, and shows what `log_layer_stats` recorded of its training."""
+    """Lists the parameters of a network, and plots the statistics that `log_layer_stats` recorded."""
 
     name = "layers"
     title = "Layers"
-    question = "What is the network made of, and how did each of its layers learn?"
+    question = "Which layers does the network have, and how did each of them train?"
     order = 90
     seconds = 3.0
     subject = "run"
@@ -80,12 +80,12 @@ class Layers(Experiment):
             sentences += _about_learning(curves, model.step)
         else:
             sentences.append(_how_to_record(context.config))
-        yield Progress(1, 1, "networks and their records read")
+        yield Progress(1, 1, "runs read")
         yield Outcome(plots, tuple(tables), tuple(sentences), step=model.step)
 
 
 def _table_of(network: nn.Module) -> Table:
-    """A row for each parameter; of a long network, for each module with parameters of its own."""
+    """Return a table with a row per parameter, or per module in large networks."""
     weights = dict(network.named_parameters())
     rows = {name: [weight] for name, weight in weights.items()}
     if len(rows) > _MOST_ROWS:
@@ -110,12 +110,12 @@ def _table_of(network: nn.Module) -> Table:
 
 
 def _rms(weights: Sequence[Tensor]) -> Tensor:
-    """The root of the mean square of all of these: float32 []."""
+    """Return the root mean square of all elements of these weights: float32 []."""
     return torch.cat([weight.float().flatten() for weight in weights]).square().mean().sqrt()
 
 
 def _type_of(weight: Tensor) -> str:
-    """'float32'"""
+    """Return the dtype as text: 'float32'."""
     return str(weight.dtype).removeprefix("torch.")
 
 
@@ -124,59 +124,59 @@ def _about_weights(weights: Mapping[str, Tensor], step: int) -> Iterator[str]:
     total = count(sum(weight.numel() for weight in weights.values()), "weight")
     room = memory(sum(weight.nbytes for weight in weights.values()))
     yield (
-        f"At step {number(step)} the averaged network has {total} in {count(len(weights), 'tensor')}, in "
+        f"The averaged network at step {number(step)} has {total} in {count(len(weights), 'tensor')} of "
         f"{' and '.join(kinds)}: {room}."
     )
     sizes = {name: _rms([weight]).item() for name, weight in weights.items() if weight.ndim > 1}
     most, least = _ends(sizes)
     if most != least:
         yield (
-            f"Its weights are largest in {most}, {decimal(sizes[most])} in the root of their mean square, and smallest "
-            f"in {least}, {decimal(sizes[least])}."
+            f"Its weights are largest in {most} (RMS {decimal(sizes[most])}) and smallest in {least} (RMS "
+            f"{decimal(sizes[least])})."
         )
 
 
 def _ends(values: Mapping[str, float]) -> tuple[str, str]:
-    """The layers with the most and with the least, of those with any."""
+    """Return the layers with the highest and the lowest value; zeros are ignored if possible."""
     some = {name: value for name, value in values.items() if value} or values
     return max(some, key=some.__getitem__), min(some, key=some.__getitem__)
 
 
 def _at(curves: Mapping[str, MetricCurve], step: int) -> tuple[int, dict[str, float]]:
-    """The last look up to this step, or the first one: its step, and what it found of each layer."""
-    known = sorted({int(place) for curve in curves.values() for place in curve.steps})
-    chosen = max((place for place in known if place <= step), default=known[0] if known else step)
+    """Return the last logged step up to `step`, or else the first one, and the value of each layer there."""
+    known = sorted({int(logged) for curve in curves.values() for logged in curve.steps})
+    chosen = max((logged for logged in known if logged <= step), default=known[0] if known else step)
     found = {name: curve.values[curve.steps == chosen] for name, curve in curves.items()}
     return chosen, {name: float(values[0]) for name, values in found.items() if len(values)}
 
 
 def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[Plot]:
-    """A plot for each figure: of many layers those with the most and the least of it, and some between."""
+    """Yield a plot for each statistic."""
     titles = {
-        "update": ("Length of an update to that of the weights", "ratio"),
-        "gradient": ("Length of the gradient", "length"),
-        "dead": ("Dead units among those that a layer is given", "%"),
+        "update": ("Ratio of update norm to weight norm", "ratio"),
+        "gradient": ("Gradient norm", "norm"),
+        "dead": ("Dead units among a layer's inputs", "%"),
     }
     for figure, (title, unit) in titles.items():
         is_share = figure == "dead"
         lines = tuple(
             line
-            for name in _shown(_at(curves[figure], step)[1])
+            for name in _plotted(_at(curves[figure], step)[1])
             if (line := _line(name, curves[figure][name], scale=100 if is_share else 1, positive=not is_share)).x
         )
-        if any(value for line in lines for value in line.y):  # that no unit is dead is said in words
+        if any(value for line in lines for value in line.y):  # a plot of zeros is left out
             marks = (Mark(float(step), "checkpoint"),)
             yield Plot(title, Axis("step"), Axis(unit, log=not is_share), lines, marks)
 
 
-def _shown(values: Mapping[str, float]) -> list[str]:
-    """Of many layers, in the network's order, those with the most and the least, and some from all over."""
+def _plotted(values: Mapping[str, float]) -> list[str]:
+    """Return the layers to plot, in the network's order: the highest, the lowest, and some in between."""
     names = list(values)
     if len(names) <= _LINES:
         return names
     ends = _ends(values)
     others = [name for name in names if name not in ends]
-    between = [others[place] for place in evenly(len(others), _LINES - 2)]
+    between = [others[index] for index in evenly(len(others), _LINES - 2)]
     return [name for name in names if name in {*ends, *between}]
 
 
@@ -187,8 +187,8 @@ def _line(name: str, curve: MetricCurve, *, scale: float, positive: bool) -> Lin
 
 
 def _recorded(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Table:
-    """What was found of all layers at the look that belongs to the checkpoint."""
-    looked, update = _at(curves["update"], step)
+    """Return a table with the statistics of all layers near the checkpoint."""
+    logged, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
     rows = tuple(
         (
@@ -199,32 +199,32 @@ def _recorded(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Tab
         )
         for name in update
     )
-    return Table((f"layer, at step {number(looked)}", ">update to weight", ">gradient", ">dead units"), rows)
+    return Table((f"layer, at step {number(logged)}", ">update ratio", ">gradient norm", ">dead units"), rows)
 
 
 def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterator[str]:
-    looks = len({int(place) for curve in curves["update"].values() for place in curve.steps})
-    looked, update = _at(curves["update"], step)
+    times = len({int(logged) for curve in curves["update"].values() for logged in curve.steps})
+    logged, update = _at(curves["update"], step)
     gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
     most, least = _ends(update)
     yield (
-        f"The layers were looked at {count(looks, 'time')}. At step {number(looked)} the update moved {most} most, by "
-        f"{100 * update[most]:.2g} % of the length of its weights, and {least} least, by {100 * update[least]:.2g} %."
+        f"The run has {count(times, 'measurement')} of its layers. At step {number(logged)} an update changed {most} "
+        f"most, by {100 * update[most]:.2g} % of its weight norm, and {least} least, by {100 * update[least]:.2g} %."
     )
     if still := [name for name, moved in update.items() if not moved]:
-        yield f"Not moved at all: {', '.join(still)}."
+        yield f"Not updated at all: {', '.join(still)}."
     most, least = _ends(gradient)
-    yield f"The gradient was longest in {most}, {gradient[most]:.2g}, and shortest in {least}, {gradient[least]:.2g}."
+    yield f"The gradient norm was highest in {most}, {gradient[most]:.2g}, and lowest in {least}, {gradient[least]:.2g}."
     if dead:
         worst, alive = max(dead, key=dead.__getitem__), sum(not share for share in dead.values())
         yield (
-            f"Most dead units are before {worst}: {percent(dead[worst])} of what it is given says the same for every "
-            f"sprite. {number(alive)} of {count(len(dead), 'layer')} are given none."
+            f"{worst} has the most dead units: {percent(dead[worst])} of its inputs have the same value for every "
+            f"sprite. {number(alive)} of {count(len(dead), 'layer')} have none."
             if dead[worst]
-            else f"No unit is dead in any of {count(len(dead), 'layer')}: all say something else of other sprites."
+            else f"None of {count(len(dead), 'layer')} has dead units: the inputs vary from sprite to sprite."
         )
     if len(update) > _LINES:
-        yield f"Each plot shows {_LINES} of {len(update)} layers: the most, the least, and some from between."
+        yield f"Each plot shows {_LINES} of {len(update)} layers: the highest, the lowest, and some in between."
 
 
 def _how_to_record(config: TrainingConfig) -> str:
