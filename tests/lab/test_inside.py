@@ -89,7 +89,7 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
     pairs = list(zip(context.sprites.labels.tolist(), logits.argmax(1).tolist(), strict=True))
     wrong = [pair for pair in pairs if pair[0] != pair[1]]
     assert any(f"{len(wrong)} of 4 predictions are wrong" in sentence for sentence in outcome.sentences)
-    assert outcome.pictures[1].title.startswith("Where it looked")
+    assert outcome.pictures[1].title.startswith("Decisive pixels")
     assert len(outcome.pictures) == 2 + len({*wrong})
 
 

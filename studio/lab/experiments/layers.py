@@ -214,7 +214,7 @@ def _about_learning(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) 
     if still := [name for name, moved in update.items() if not moved]:
         yield f"Not updated at all: {', '.join(still)}."
     most, least = _ends(gradient)
-    yield f"The gradient norm was highest in {most}, {gradient[most]:.2g}, and lowest in {least}, {gradient[least]:.2g}."
+    yield f"The gradient norm is highest in {most}, {gradient[most]:.2g}, lowest in {least}, {gradient[least]:.2g}."
     if dead:
         worst, alive = max(dead, key=dead.__getitem__), sum(not share for share in dead.values())
         yield (
