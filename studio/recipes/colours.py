@@ -154,7 +154,7 @@ class _ColourLoss(torch.autograd.Function):
     """The sum of `colour_loss` and its gradients, computed for some pixels at a time.
 
     queries: float32 [n, numbers], of each pixel. keys: float32 [colours, numbers], so that logits = queries @ keys.T.
-    palette: float32 [colours, 4]. colours: float32 [n, 4], the true ones. ce_weights, mse_weights: float32 [n].
+    palette: float32 [colours, 4]. colours: float32 [n, 4], the true ones. ce_weight, mse_weight: float32 [n].
 
     On a CPU one large table of logits would take a third of a training step: the system maps its memory anew in each
     step, and the table does not fit into the cache. The backward pass is computed along with the forward pass, while
@@ -163,9 +163,8 @@ class _ColourLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, keys: Tensor, palette: Tensor, colours: Tensor, ce_weights: Tensor,
-        mse_weights: Tensor,
-    ) -> Tensor:  # fmt: skip
+        ctx: Any, queries: Tensor, keys: Tensor, palette: Tensor, colours: Tensor, ce_weight: Tensor, mse_weight: Tensor
+    ) -> Tensor:
         total, needs_gradients = queries.new_zeros(()), any(ctx.needs_input_grad)
         query_gradients, key_gradients = torch.empty_like(queries), torch.zeros_like(keys.T)
         # Rows of the palette with a 1 below: one product gives the MSE part and the CE part of the logits' gradients.
@@ -176,7 +175,7 @@ class _ColourLoss(torch.autograd.Function):
         buffers = queries.new_empty(2, at_once, len(keys))
         for start in range(0, len(queries), at_once):
             part = slice(start, start + at_once)
-            true, weights, mean_weights = colours[part], ce_weights[part], mse_weights[part]
+            true, weights, mean_weights = colours[part], ce_weight[part], mse_weight[part]
             logits, shares = buffers[:, : len(weights)]  # [n, colours] each
             index = torch.addmm(-squares, true, 2 * palette.T, out=logits).argmax(1, keepdim=True)  # nearest colour
             torch.mm(queries[part], keys.T, out=logits)
@@ -204,18 +203,16 @@ class _ColourLoss(torch.autograd.Function):
         return of_total * query_gradients, of_total * key_gradients.T, None, None, None, None
 
 
-def colour_loss(
-    head: PaletteHead, features: Tensor, colours: Tensor, ce_weights: Tensor, mse_weights: Tensor
-) -> Tensor:
+def colour_loss(head: PaletteHead, features: Tensor, colours: Tensor, ce_weight: Tensor, mse_weight: Tensor) -> Tensor:
     """Return the colour loss, float32 []: a weighted sum of cross-entropies in nats and squared errors of expected
     colours.
 
     features: [..., channels]. colours: [..., 4], the true colours; the nearest palette colour is the target class.
-    ce_weights, mse_weights: [...], the weight of each pixel. Only features and head get gradients.
+    ce_weight, mse_weight: [...], the weight of each pixel. Only features and head get gradients.
     """
     with _full_precision(features.device):
         queries = F.pad(features.float().flatten(0, -2), (0, 1), value=1.0)  # [n, channels + 1], 1 for the bias
-        pixels = colours.flatten(0, -2), ce_weights.flatten(), mse_weights.flatten()
+        pixels = colours.flatten(0, -2), ce_weight.flatten(), mse_weight.flatten()
         total: Tensor = _ColourLoss.apply(queries, head.colour_keys(), head.palette, *pixels)
         return total
 

@@ -327,5 +327,5 @@ def _error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor,
     features, colours, counts = (select_rows(values, rows) for values in (guess, batch.x, 1 - keep))
     weights = counts[..., 0] / counts.numel()  # [B, rows, S], 0 at kept pixels
     # velocity = (guess - x) / (1 - t), so its squared error is that of the guess over (1 - t)^2; 4: mean of RGBA.
-    mse_weights = _VELOCITY_SHARE / 4 * weights / (1 - mix[:, 0]).square()
-    return colour_loss(network.head, features, colours, weights, mse_weights)
+    mse_weight = _VELOCITY_SHARE / 4 * weights / (1 - mix[:, 0]).square()
+    return colour_loss(network.head, features, colours, weights, mse_weight)
