@@ -125,6 +125,7 @@ class ConfigForm(QWidget):
                 continue
             label = QLabel(item.label)
             label.setToolTip(item.help)
+            label.setWordWrap(True)  # a long label must not widen the form
             label.setBuddy(control)
             reason = self._reasons[item.name] = factory.FieldError(control, item.help)
             layout.addWidget(label, 2 * row, 0)

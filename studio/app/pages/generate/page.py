@@ -140,7 +140,9 @@ class GeneratePage(Page):
         factory.fill_splitter(self._drawn, (self.editing, self.results), (500, 360), layout("generate_editor"))
         self.editing.setMinimumHeight(_LOWEST_EDITOR)
         self.results.setMinimumHeight(_LOWEST_RESULTS)
-        for view in (factory.scroll_area(self._drawn), self.predict):
+        drawn = factory.scroll_area(self._drawn)
+        drawn.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # the editor is wide
+        for view in (drawn, self.predict):
             self._right.addWidget(self._padded(view))
         factory.fill_splitter(self._splitter, (left, self._right), (320, 900), layout("generate"), stretch=1)
         self.setLayout(factory.column(self._splitter))

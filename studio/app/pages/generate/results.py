@@ -228,7 +228,7 @@ class Results(QWidget):
             tabs.addButton(tab)
         self.new_tab.setChecked(True)
         head = factory.row(self._title, self._facts, self.back, self.forward, self.new_tab, self.kept_tab)
-        head.setStretch(0, 1)
+        head.setStretch(0, 2)
         head.setStretch(1, 1)
         middle = factory.row(self._stack, self._neighbours)
         middle.setStretch(0, 1)

@@ -65,6 +65,8 @@ class DoctorView(QWidget):
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
         self.groups.setMaximumWidth(216)
+        self.groups.setWordWrap(True)
+        self.groups.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         factory.set_name_and_tip(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(factory.button("Fix", _FIX) for _ in range(_MOST_FIXES))
         self.exclude = factory.button("Exclude selected", _LEAVE_OUT)

@@ -122,7 +122,8 @@ class SliceForm(QWidget):
         if grid is None:
             self.proposal.setText("No grid detected. Enter the numbers, or try Irregular.")
             return
-        self.proposal.setText(f"{_grid_text(grid)} ({percent(round(grid.confidence, 2))})")
+        confidence = percent(round(grid.confidence, 2)).replace(" ", "\N{NO-BREAK SPACE}")
+        self.proposal.setText(f"{_grid_text(grid)} ({confidence})")
         if self.automatic.isChecked():
             self._showing = True
             self._show_numbers(grid)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QTabBar, QToolButton, QWidget
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QLabel, QSizePolicy, QSlider, QTabBar, QToolButton, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.plot import saving
@@ -24,7 +24,8 @@ _PROMPT_MS = 15  # delay after user input; new data wait for the interval
 _TIP = "Drag to pan, scroll to zoom, Ctrl+scroll: Y axis. Double-click or 0: show all."
 _PER_DECADE = 10
 _LAST = 4 * _PER_DECADE  # 10,000 steps
-_SLIDER_WIDTH = 88
+_SLIDER_WIDTH = 64
+_NARROW = 340  # logical pixels; narrower plots have the smoothing below the legend
 
 
 class PlotTab(ABC):
@@ -75,6 +76,7 @@ class TimePlot(QWidget):
         self._view = PlotView(self.canvas, self.crosshair)
         self._log = QCheckBox("Log")
         self._smoothing = SmoothingSlider()
+        self._top = factory.row(spacing=2 * factory.GRID)  # legend and smoothing
         self._dirty = False
         self._interval_ms = 33
         self._timer = QTimer(self)
@@ -147,6 +149,12 @@ class TimePlot(QWidget):
         finally:
             self.refresh()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Move the smoothing below the legend in a narrow plot."""
+        super().resizeEvent(event)
+        direction = QBoxLayout.Direction
+        self._top.setDirection(direction.TopToBottom if self.width() < _NARROW else direction.LeftToRight)
+
     def showEvent(self, event: QShowEvent) -> None:
         """Redraw if the data changed while hidden."""
         super().showEvent(event)
@@ -160,7 +168,8 @@ class TimePlot(QWidget):
         fit.clicked.connect(self.auto_range)
         save.clicked.connect(self.save_requested)
         head = factory.row(self.bar, self._log, fit, save)
-        top = factory.row(self.legend, spacing=2 * factory.GRID)
+        top = self._top
+        top.addWidget(self.legend)
         if long_legend:
             head.insertWidget(1, self._smoothing)
         else:

@@ -40,7 +40,7 @@ class Filmstrip(QWidget):
         self._slider = QSlider(Qt.Orientation.Horizontal)
         factory.set_name_and_tip(self._slider, "Step of the samples", "Drag to see earlier samples of the same seed.")
         self._step = factory.text("–", "muted", wrap=False)
-        self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
+        self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
         self.save = factory.button("Save timelapse…", _SAVE, role="flat")
         below = factory.row(self._step, self._slider, self._latest, self.save)
