@@ -106,10 +106,7 @@ class Inference(QObject):
         """Recolour the recent sprites with this array of labels; without labels, the latest sprites."""
         self._job_queue.abandon(self._recolouring)
         self._recolouring = self._job_queue.start(
-            "engine",
-            "Changing colours",
-            lambda: model_jobs.recolour(self._cache, colours, labels),
-            self._on_event,
+            "engine", "Changing colours", lambda: model_jobs.recolour(self._cache, colours, labels), self._on_event
         )
 
     def find_neighbours(self, run: Path, sprite: Rgba) -> None:
@@ -131,11 +128,7 @@ class Inference(QObject):
 
     def distil(self, source: SavedModel, device: Device) -> None:
         """Distil a model into a network for fast drawing."""
-        self._begin(
-            "engine",
-            "Preparing fast mode",
-            lambda: model_jobs.distil(source, device),
-        )
+        self._begin("engine", "Preparing fast mode", lambda: model_jobs.distil(source, device))
 
     def export(
         self, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
