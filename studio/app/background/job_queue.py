@@ -10,7 +10,7 @@ from typing import Literal, TypedDict, TypeVar, Unpack
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from studio.app.background.worker import Job, JobEnded, JobResult, Worker
+from studio.app.background.worker import Job, JobEnded, JobResult, JobState, Worker
 from studio.core.events import Event, Events, JobFailed, Notice, Progress
 
 WorkerName = Literal["engine", "files"]
@@ -26,10 +26,11 @@ _BACKGROUND_DELAY_MS = 100  # a background job holds the interpreter: let the wi
 class JobOptions(TypedDict, total=False):
     """The optional arguments of `JobQueue.start`."""
 
-    background: bool
-    cancellable: bool | None
-    kind: str
-    about: str
+    background: bool  # run only while no other job is ready, after a short delay
+    urgent: bool  # run before other jobs
+    cancellable: bool  # by the user; by default not for background jobs
+    kind: str  # the start of a job withdraws the messages of earlier jobs of its kind
+    about: str  # the purpose of the job, in a sentence or two
 
 
 def ignore(_: object) -> None:
@@ -73,25 +74,22 @@ class JobQueue(QObject):
         title: str,
         events: Events | Callable[[], Events],
         receive: Callable[[Event], None],
-        *,
-        background: bool = False,
-        cancellable: bool | None = None,
-        kind: str = "",
-        about: str = "",
+        **options: Unpack[JobOptions],
     ) -> Job:
-        """Submit a job to a worker; a background job is submitted after a short delay.
+        """Submit a job to a worker.
 
         events: the job's generator, or a function that the worker calls to make the generator. receive: called in the
-        main thread with each event of the job, `JobEnded` last. cancellable: whether the user can cancel the job; by
-        default background jobs can't be cancelled. kind: the start of a job withdraws the messages of earlier jobs of
-        the same kind. about: the purpose of the job, in a sentence or two.
+        main thread with each event of the job, `JobEnded` last.
         """
-        self._withdraw(kind)
-        cancellable = not background if cancellable is None else cancellable
         generator = _deferred(events) if callable(events) else events
-        job = Job(title, generator, receive, background, cancellable, kind, about)
+        is_background = options.get("background", False)
+        job = Job(title, generator, receive, is_background, options.get("cancellable", not is_background))
+        job.kind, job.about = options.get("kind", ""), options.get("about", "")
+        if options.get("urgent", False):
+            job.state = JobState.PRIORITIZED
+        self._withdraw(job.kind)
         self._running[job] = worker
-        if background:
+        if is_background:
             self._delayed.append(job)
             self._submit_timer.start()
         else:

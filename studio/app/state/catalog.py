@@ -84,8 +84,7 @@ class EngineCatalog(QObject):
     def _on_libraries_loaded(self, _: None) -> None:
         """Import pyqtgraph now: before, the import would have waited for torch's libraries."""
         import_plots = partial(importlib.import_module, "pyqtgraph")
-        plots = self._job_queue.run("files", "Starting", import_plots, self._on_plots_ready, cancellable=False)
-        self._job_queue.prioritize(plots)  # a running import of sprites may take minutes
+        self._job_queue.run("files", "Starting", import_plots, self._on_plots_ready, cancellable=False, urgent=True)
 
     def _on_plots_ready(self, _: object) -> None:
         self.plots_are_ready = True

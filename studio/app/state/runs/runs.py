@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import jobs, trash
 from studio.app.background.job_events import UndoOffered
-from studio.app.background.job_queue import JobOptions, JobQueue, Operation, ignore
+from studio.app.background.job_queue import JobOptions, JobQueue
 from studio.app.background.late_import import LateModule
 from studio.app.background.trash import TrashedRun
 from studio.app.background.worker import Job, JobEnded
@@ -33,7 +33,7 @@ else:
     report = LateModule("studio.engine.runs.analysis.report")
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
+_SHORT_JOB: JobOptions = {"urgent": True, "cancellable": False}  # not after an import, which takes minutes
 
 
 class RunList(QObject):
@@ -67,14 +67,14 @@ class RunList(QObject):
         if self._listing is not None:
             self._list_again = True
         else:
-            self._listing = self._run_first(
-                "Listing runs", _list_runs, self._on_listed, self._on_list_event, cancellable=False
+            self._listing = self._job_queue.run(
+                "files", "Listing runs", _list_runs, self._on_listed, self._on_list_event, **_SHORT_JOB
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Load curves and samples; `read` follows for each run."""
         events = partial(jobs.read_runs, self._reader, paths)
-        self._job_queue.prioritize(self._job_queue.start("files", "Loading runs", events, self._on_read_event))
+        self._job_queue.start("files", "Loading runs", events, self._on_read_event, urgent=True)
 
     def save_report(self, paths: Sequence[Path], target: Path) -> None:
         """Write an HTML report about runs."""
@@ -109,8 +109,8 @@ class RunList(QObject):
     ) -> None:
         """Change the notes of a run; None leaves a field unchanged."""
         change = partial(change_notes, path, name=name, note=note, starred=starred, tags=tags)
-        self._run_first(
-            f"Saving notes of {path.name}", change, partial(self._on_notes_changed, path), cancellable=False
+        self._job_queue.run(
+            "files", f"Saving notes of {path.name}", change, partial(self._on_notes_changed, path), **_SHORT_JOB
         )
 
     def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
@@ -123,7 +123,7 @@ class RunList(QObject):
     def trash_runs(self, paths: Sequence[Path]) -> None:
         """Move runs to the system's trash."""
         title = f"Moving {count(len(paths), 'run')} to the trash"
-        self._run_first(title, lambda: trash.trash_runs(paths), self._on_trashed, cancellable=False)
+        self._job_queue.run("files", title, lambda: trash.trash_runs(paths), self._on_trashed, **_SHORT_JOB)
 
     def can_undo(self) -> bool:
         """Return whether `undo` can restore runs."""
@@ -135,7 +135,9 @@ class RunList(QObject):
         if self._trashed:
             self._withdraw_offer()
             runs = self._trashed.pop()
-            self._run_first("Restoring runs", lambda: trash.restore_runs(runs), self._on_restored, cancellable=False)
+            self._job_queue.run(
+                "files", "Restoring runs", lambda: trash.restore_runs(runs), self._on_restored, **_SHORT_JOB
+            )
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """Return the runs of a recipe with a saved checkpoint, newest first."""
@@ -148,19 +150,6 @@ class RunList(QObject):
     def is_outdated(self) -> bool:
         """Return whether another listing follows."""
         return self._list_again
-
-    def _run_first(
-        self,
-        title: str,
-        operation: Operation[T],
-        on_success: Callable[[T], None],
-        on_event: Callable[[Event], None] = ignore,
-        **options: Unpack[JobOptions],
-    ) -> Job:
-        """Start a short job ahead of other file jobs: an import takes minutes."""
-        job = self._job_queue.run("files", title, operation, on_success, on_event, **options)
-        self._job_queue.prioritize(job)
-        return job
 
     def _on_listed(self, found: tuple[tuple[RunSummary, ...], tuple[RunSummary, ...]]) -> None:
         self.runs, self.queued = found

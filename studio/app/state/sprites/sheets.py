@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -67,8 +68,8 @@ class SheetLoader(QObject):
     ) -> None:
         self._job_queue.abandon(self._job)
         self.error = ""
-        self._job = self._job_queue.run("files", title, lambda: _result_or_error(find()), on_found, self._on_event)
-        self._job_queue.prioritize(self._job)  # ahead of a long import: the user waits for the sheet
+        operation = partial(_result_or_error, find)
+        self._job = self._job_queue.run("files", title, operation, on_found, self._on_event, urgent=True)
 
     def _on_sheet_read(self, read: SheetPreview | BadInputError) -> None:
         if isinstance(read, BadInputError):
@@ -108,9 +109,9 @@ class SheetLoader(QObject):
             self.boxes_changed.emit()
 
 
-def _result_or_error(events: Generator[Event, None, T]) -> Generator[Event, None, T | BadInputError]:
-    """Return the result or the error of `events`: the slicing view shows the error, not the window."""
+def _result_or_error(find: Callable[[], Generator[Event, None, T]]) -> Generator[Event, None, T | BadInputError]:
+    """Return the result or the error of `find`: the slicing view shows the error, not the window."""
     try:
-        return (yield from events)
+        return (yield from find())
     except BadInputError as error:
         return error

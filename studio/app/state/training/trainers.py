@@ -186,10 +186,10 @@ class ProcessTrainer(QObject):
             self._receive(event)
 
     def _start_watching(self, events: Events, title: str) -> None:
+        kind = f"{TRAINING}{title}"
         self._job = self._job_queue.start(
-            "files", f"Watching {title}", events, self._on_watch_event, background=True, kind=f"{TRAINING}{title}"
+            "files", f"Watching {title}", events, self._on_watch_event, background=True, urgent=True, kind=kind
         )
-        self._job_queue.prioritize(self._job)
 
     def pause(self) -> State:
         self._is_pause_requested = True
@@ -248,16 +248,10 @@ class ProcessTrainer(QObject):
             return _SAVING
         return _NO_HEARTBEAT if self.watched.live is None and not self.watched.processes else ""
 
-    def _send_request(
-        self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
-    ) -> None:
+    def _send_request(self, **request: bool) -> None:
         if self._run is not None:
-            request = partial(
-                protocol.send_request, self._run, stop=stop or None, pause=pause, sample=sample, save=save
-            )
-            title = f"Sending request to {self._run.name}"
-            job = self._job_queue.run("files", title, request, ignore, self._on_request_event, cancellable=False)
-            self._job_queue.prioritize(job)
+            send, title = partial(protocol.send_request, self._run, **request), f"Sending request to {self._run.name}"
+            self._job_queue.run("files", title, send, ignore, self._on_request_event, cancellable=False, urgent=True)
 
     def _on_request_event(self, event: Event) -> None:
         if isinstance(event, JobFailed):  # the request was not written; the window shows the error
