@@ -73,7 +73,7 @@ def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window, trai
     assert saved(training)
 
 
-def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
+def test_fault_28_closing_does_not_wait_forever_for_a_hanging_device(
     qtbot: QtBot, opened: Window, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers_again = threading.Event()
@@ -134,7 +134,7 @@ def test_a_window_whose_run_can_not_be_saved_stays_open_once(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("training")
-def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
+def test_ctrl_c_closes_even_if_saving_fails(
     qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("studio.engine.training.maintenance.save", no_space)
@@ -144,7 +144,7 @@ def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
+def test_ctrl_c_closes_a_run_blocked_by_a_full_disk(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disk.fill()
@@ -167,7 +167,7 @@ def test_the_window_and_the_settings_of_a_training_come_back_as_they_were(
     assert again.size() == size
 
 
-def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
+def test_a_full_disk_blocks_the_run_without_losses(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     controls = opened.train.controls
@@ -198,7 +198,7 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     assert steps == list(range(len(steps)))
 
 
-def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
+def test_closing_with_a_blocked_run_warns_about_lost_progress(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     disk.fill()
@@ -214,7 +214,7 @@ def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
         answer(opened, "Close without saving")
 
 
-def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
+def test_a_blocked_run_can_be_ended_from_its_notice(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     disk.fill()
@@ -227,7 +227,7 @@ def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
 
 
 @pytest.mark.slow
-def test_the_question_whether_to_leave_keeps_up_with_the_disk(
+def test_the_close_question_follows_the_state_of_the_disk(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     opened.close()

@@ -84,7 +84,7 @@ def ended(training: CurrentTraining, reason: str) -> None:
     run(training, RunFinished(reason, 9, 1.0, Path("run")))  # type: ignore[arg-type]
 
 
-def test_a_runs_end_and_failure_are_told_while_nobody_looks(
+def test_run_end_and_failure_are_notified_in_the_background(
     training: CurrentTraining, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended(training, "finished")
@@ -103,7 +103,7 @@ def test_a_runs_end_and_failure_are_told_while_nobody_looks(
     assert not heard.said
 
 
-def test_a_queues_end_is_told_in_numbers_and_nothing_is_where_the_user_wants_it_so(
+def test_queue_end_is_notified_with_counts_unless_disabled(
     qtbot: QtBot, training: CurrentTraining, heard: Heard
 ) -> None:
     window = QWidget()
@@ -120,7 +120,7 @@ def test_a_queues_end_is_told_in_numbers_and_nothing_is_where_the_user_wants_it_
     assert len(heard.said) == 2
 
 
-def test_a_click_brings_the_window_forward_and_coming_by_oneself_takes_them_back(
+def test_a_click_raises_the_window_and_activation_withdraws_notifications(
     qtbot: QtBot, training: CurrentTraining
 ) -> None:
     window, notifier = QWidget(), Heard()
@@ -146,9 +146,7 @@ def test_the_menu_turns_notifications_off(qtbot: QtBot, session: Session) -> Non
     assert not session.settings.notifies()
 
 
-def test_sleep_is_held_off_while_a_run_trains_but_not_while_it_is_paused(
-    training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sleep_is_inhibited_only_while_a_run_trains(training: CurrentTraining, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     for name in ("acquire", "release"):
         monkeypatch.setattr(WakeLock, name, lambda self, name=name: done.append(name))
@@ -175,9 +173,7 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("bus")
-def test_a_desktop_gets_the_notification_over_d_bus_and_a_click_comes_back(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notifications_are_sent_over_d_bus_and_report_clicks(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test plays the desktop, with the types that the specification wants."""
     from jeepney import DBusAddress, HeaderFields, message_bus, new_method_return, new_signal
     from jeepney.io.blocking import Proxy, open_dbus_connection
@@ -233,7 +229,7 @@ def test_a_notification_id_that_arrives_after_withdraw_is_closed(qtbot: QtBot) -
 
 
 @pytest.mark.parametrize("address", [None, "", "unix:path=/nowhere", "tcp:host=nowhere", "nonsense"])
-def test_where_there_is_no_desktop_nothing_happens(address: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_notification_without_a_desktop(address: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     if address is not None:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
@@ -245,9 +241,7 @@ def test_where_there_is_no_desktop_nothing_happens(address: str | None, monkeypa
 
 
 @pytest.mark.usefixtures("bus")
-def test_a_bus_on_which_nobody_shows_notifications_is_noted_and_no_error(
-    qtbot: QtBot, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_bus_without_notification_service_is_logged(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "studio")
     notifier = BusNotifier()
     notifier.notify("Title", "Text")

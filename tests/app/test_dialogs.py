@@ -85,7 +85,7 @@ def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypa
         ("loss.txt", "", "loss.txt.png"),
     ],
 )
-def test_a_name_gets_the_ending_of_its_kind(
+def test_a_file_name_gets_the_suffix_of_the_filter(
     parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str, expected: str | None
 ) -> None:
     (tmp_path / "loss.png").write_text("old")
@@ -97,7 +97,7 @@ def test_a_name_gets_the_ending_of_its_kind(
     assert free is not None and not free.exists()
 
 
-def test_a_name_without_an_ending_gets_it_before_the_dialog_asks(parent: QWidget, tmp_path: Path) -> None:
+def test_the_suffix_is_added_before_the_overwrite_check(parent: QWidget, tmp_path: Path) -> None:
     dialog = dialogs.SaveDialog(parent, "Save", tmp_path / "plot.csv", f"{_PNG};;{_CSV}", _CSV)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     line = dialog.findChild(QLineEdit)
@@ -109,7 +109,7 @@ def test_a_name_without_an_ending_gets_it_before_the_dialog_asks(parent: QWidget
     assert dialog.selectedFiles() == [str(tmp_path / "loss.png")]
 
 
-def test_files_that_go_with_a_new_one_are_asked_about(
+def test_replacing_companion_files_is_confirmed(
     parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sheet = sprite_exports()["sheet"]
@@ -129,7 +129,7 @@ def test_files_that_go_with_a_new_one_are_asked_about(
     )
 
 
-def test_a_sheet_that_was_asked_about_is_replaced_with_its_list(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+def test_a_confirmed_sheet_is_replaced_with_its_companion(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
     picked = SpriteSelection(np.full((2, 8, 8, 4), 255, np.uint8), ["a", "b"], {})
     (tmp_path / "orcs.png").write_text("old")
     (tmp_path / "orcs.json").write_text("old")
@@ -156,7 +156,7 @@ def test_a_sheet_that_was_asked_about_is_replaced_with_its_list(qtbot: QtBot, se
         ("new.tres", "sheet", "godot", "new.tres"),
     ],
 )
-def test_sprites_get_the_format_that_was_chosen_or_typed(
+def test_the_typed_suffix_or_the_filter_decides_the_format(
     parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, chosen: str, expected: str, name: str
 ) -> None:
     form = sprite_exports()[chosen]
@@ -165,7 +165,7 @@ def test_sprites_get_the_format_that_was_chosen_or_typed(
     assert found == (tmp_path / name, sprite_exports()[expected])
 
 
-def test_fault_13_what_is_proposed_stays_in_the_folder(
+def test_fault_13_the_proposed_name_stays_in_the_folder(
     parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposed: list[Path] = []
@@ -190,7 +190,7 @@ def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pyt
     assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 7
 
 
-def test_a_plot_takes_the_place_of_the_old_one_and_its_name_is_said(
+def test_a_saved_plot_replaces_the_old_file_and_is_announced(
     qtbot: QtBot, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
@@ -229,7 +229,7 @@ def dialog(session: Session, parent: QWidget, name: str, recipe: str = "generato
     return made
 
 
-def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it(
+def test_closing_the_dialog_cancels_the_export_and_the_next_waits(
     qtbot: QtBot, ready: Session, parent: QWidget, given_up: list[str]
 ) -> None:
     first = dialog(ready, parent, "first")
@@ -325,7 +325,7 @@ def test_the_chosen_format_shows_its_settings_and_others_say_why_not(
     assert shown.snippet.toPlainText() == "#include"
 
 
-def test_a_format_that_can_not_be_had_says_why(qtbot: QtBot, ready: Session, parent: QWidget) -> None:
+def test_an_unavailable_format_shows_the_reason(qtbot: QtBot, ready: Session, parent: QWidget) -> None:
     ready.catalog.exports = {"rounded": Rounded()}
     shown = dialog(ready, parent, "run", "regression")
     assert not shown.formats.findChildren(QRadioButton)[0].isEnabled()

@@ -133,7 +133,9 @@ def test_fault_28_and_36_ctrl_c_and_sigterm_save_a_training_and_end(sprite_folde
     assert [words for words in told if words not in log] == []
 
 
-def test_what_qt_says_is_logged_and_said(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_qt_messages_are_logged_and_printed(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = qInstallMessageHandler(launch._log_message)
     qWarning("an odd font")
     qInstallMessageHandler(before)
@@ -155,7 +157,7 @@ def automatic() -> Iterator[None]:
     gc.enable()
 
 
-def test_cycles_are_let_go_in_the_main_thread_alone(
+def test_cycles_are_collected_on_the_main_thread_only(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, automatic: None
 ) -> None:
     monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, -1))  # always due, whatever ran before: all generations
@@ -176,7 +178,7 @@ def test_cycles_are_let_go_in_the_main_thread_alone(
     collector.end()
 
 
-def test_what_is_there_at_the_beginning_is_left_out(automatic: None) -> None:
+def test_existing_objects_are_frozen(automatic: None) -> None:
     collector = MainThreadCollector()
     gc.unfreeze()  # whatever ran before
     collector.begin()
@@ -189,7 +191,7 @@ def test_what_is_there_at_the_beginning_is_left_out(automatic: None) -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_what_an_import_brings_is_not_walked(monkeypatch: pytest.MonkeyPatch, automatic: None) -> None:
+def test_imported_objects_are_frozen(monkeypatch: pytest.MonkeyPatch, automatic: None) -> None:
     walked: list[int] = []
     monkeypatch.setattr(gc, "get_threshold", lambda: (-1, -1, -1))  # always due
     monkeypatch.setattr("studio.app.application.gc.collect", lambda generation=2: walked.append(generation))

@@ -109,7 +109,7 @@ def test_a_message_that_is_too_long_for_the_line_can_be_read_in_full(bar: Notice
     assert offered == [False, True, False]
 
 
-def test_a_message_passes_once_it_could_be_read_and_not_while_it_is(qtbot: QtBot, bar: NoticeBar) -> None:
+def test_a_message_expires_after_its_reading_time(qtbot: QtBot, bar: NoticeBar) -> None:
     short, long = bar.add("info", "Saved."), bar.add("info", "Saved.", "As one file for each of the sprites on show.")
     qtbot.waitUntil(bar.isActiveWindow)
     point(bar, there=False)
@@ -140,7 +140,7 @@ def test_no_message_moves_the_page(window: Window, qapp: QApplication) -> None:
     assert window.notices.isVisible()
 
 
-def test_an_import_that_failed_is_forgotten_when_one_goes_well(
+def test_a_successful_import_withdraws_the_failure_of_the_last(
     qtbot: QtBot, window: Window, sprite_folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "void").mkdir()
@@ -151,13 +151,13 @@ def test_an_import_that_failed_is_forgotten_when_one_goes_well(
     qtbot.waitUntil(lambda: titles(window.notices) == ["Another fault."], timeout=LONG_MS)
 
 
-def test_the_same_message_comes_once_and_old_ones_make_room(bar: NoticeBar) -> None:
+def test_equal_messages_are_shown_once_and_old_messages_close(bar: NoticeBar) -> None:
     for number in (1, 2, 2, 3, 4):
         bar.add("error", f"Fault {number}.")
     assert titles(bar) == ["Fault 2.", "Fault 3.", "Fault 4."]
 
 
-def test_what_passes_makes_room_before_what_stays(bar: NoticeBar) -> None:
+def test_expiring_messages_close_before_lasting_messages(bar: NoticeBar) -> None:
     bar.add("info", "A run stopped.", button="Resume")
     bar.add("error", "Fault 1.")
     for number in range(3):
@@ -171,7 +171,7 @@ def test_what_passes_makes_room_before_what_stays(bar: NoticeBar) -> None:
     assert titles(bar) == ["Fault 1.", "Fault 2.", "Fault 3."]
 
 
-def test_what_nobody_caught_is_shown_from_every_thread(
+def test_uncaught_errors_of_all_threads_are_shown(
     qtbot: QtBot, bar: NoticeBar, caplog: pytest.LogCaptureFixture
 ) -> None:
     errors, before = UncaughtErrors(), (sys.excepthook, threading.excepthook)
@@ -191,7 +191,7 @@ def test_what_nobody_caught_is_shown_from_every_thread(
     assert [line for line in caplog.messages if "Uncaught" in line] == ["Uncaught exception"] * 2
 
 
-def test_the_status_bar_offers_to_cancel_what_the_window_can_do_without(qtbot: QtBot, session: Session) -> None:
+def test_the_status_bar_offers_to_cancel_optional_jobs(qtbot: QtBot, session: Session) -> None:
     line, got = StatusBar(session), list[Event]()
     qtbot.addWidget(line)
     for cancellable in (False, True):

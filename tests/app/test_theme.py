@@ -57,7 +57,7 @@ def test_black_outlines_show_on_the_checkerboard(colours: theme.Colours) -> None
 
 
 @SCHEMES
-def test_a_scheme_reaches_palette_and_stylesheet_and_tells_real_changes_alone(
+def test_a_theme_changes_palette_and_stylesheet_and_signals_only_changes(
     qapp: QApplication, qtbot: QtBot, scheme: theme.Scheme
 ) -> None:
     made = theme.apply(qapp, "dark" if scheme == "light" else "light")
@@ -153,7 +153,7 @@ def test_an_icon_follows_the_scheme(qapp: QApplication, ratio: float) -> None:
         assert not _alike(_main_colour(icons[""], QIcon.Mode.Disabled), chosen.text)
 
 
-def test_icons_outlive_what_made_them(qapp: QApplication, qtbot: QtBot) -> None:
+def test_icons_outlive_their_engines(qapp: QApplication, qtbot: QtBot) -> None:
     theme.apply(qapp, "light")
     button = QPushButton()
     qtbot.addWidget(button)
@@ -164,7 +164,7 @@ def test_icons_outlive_what_made_them(qapp: QApplication, qtbot: QtBot) -> None:
     assert all(_alike(_main_colour(copy), theme.LIGHT.text) for copy in copies)
 
 
-def test_every_icon_that_is_asked_for_exists() -> None:
+def test_every_used_icon_exists() -> None:
     root = Path(theme.__file__).parent
     asked = set()
     for path in root.rglob("*.py"):

@@ -45,7 +45,7 @@ def save_new(qtbot: QtBot, window: Window, run: Path, folder: Path) -> Path:
     return Path(saved.args[0][0])
 
 
-def test_a_saved_sprite_is_verified_and_a_changed_one_is_told(
+def test_a_saved_sprite_is_verified_and_a_change_is_detected(
     qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window.show_page("generate")
@@ -60,7 +60,7 @@ def test_a_saved_sprite_is_verified_and_a_changed_one_is_told(
     click(dialog.close_button)
 
 
-def test_what_can_not_be_verified_is_told_by_the_window(
+def test_an_unverifiable_file_shows_an_error(
     qtbot: QtBot, window: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "notes.txt").write_text("hello")
@@ -71,7 +71,7 @@ def test_what_can_not_be_verified_is_told_by_the_window(
     qtbot.waitUntil(lambda: not any(dialog.isVisible() for dialog in window.findChildren(VerifyDialog)))
 
 
-def test_saved_pictures_can_be_told_to_say_nothing(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:
+def test_generation_details_can_be_omitted(qtbot: QtBot, own_run: Path, window: Window, tmp_path: Path) -> None:
     window.show_page("generate")
     window.menus.saves_details.trigger()
     path = save_new(qtbot, window, own_run, tmp_path)

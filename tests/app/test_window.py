@@ -144,7 +144,7 @@ def test_the_title_of_the_train_page_is_whole_in_a_narrow_window(qtbot: QtBot, o
     qtbot.waitUntil(lambda: opened.train._title.text() == "Train on discs", timeout=LONG_MS)
 
 
-def test_a_halted_training_offers_to_try_again_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
+def test_a_blocked_training_offers_to_retry_and_shows_its_cause_in_a_narrow_window(settled: Window) -> None:
     asked: list[str] = []
     settled.notices.retry_requested.connect(lambda: asked.append("again"))
     settled.notices.end_requested.connect(lambda: asked.append("end"))

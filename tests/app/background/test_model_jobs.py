@@ -60,7 +60,7 @@ def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints
     assert run_to_end(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
 
 
-def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said_once(
+def test_the_substitute_of_a_damaged_checkpoint_is_cached_apart_and_reported_once(
     run_path: Path, checkpoints: Path
 ) -> None:
     *_, (_, sound), (path, damaged) = list_checkpoints(checkpoints)
@@ -74,7 +74,7 @@ def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said
         run_to_end(cache.load(SavedModel(run_path, str(damaged.step)), CPU))
 
 
-def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
+def test_inpainting_uses_the_last_checkpoint_if_the_best_has_not_learnt_it(
     run_path: Path, sprites: Sprites, loaded: list[str]
 ) -> None:
     """Filling is learnt in the last fifth, and the best may come before it: the picture says which one has drawn."""
@@ -103,7 +103,7 @@ def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
     assert not drawn(SavedModel(run_path, "last"), request).note
 
 
-def test_what_was_drawn_lately_is_held_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_results_are_held_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.app.background.model_jobs.MOST_RECENT", 3)
     assert recent([1, 2, 3, 4], lambda one: one) == [2, 3, 4]
     assert recent([1, 50 * 2**20, 20 * 2**20], lambda one: one) == [20 * 2**20]

@@ -105,7 +105,7 @@ def test_a_background_job_gives_way(qtbot: QtBot, job_queue: JobQueue, log: Log)
     qtbot.waitUntil(training.ended)
 
 
-def test_the_window_draws_between_events_that_take_long_to_receive_and_the_rest_is_joined_in_its_box(
+def test_the_window_paints_between_slow_events_while_the_mailbox_joins_the_rest(
     qtbot: QtBot, job_queue: JobQueue
 ) -> None:
     order: list[object] = []
@@ -131,7 +131,7 @@ def test_the_window_draws_between_events_that_take_long_to_receive_and_the_rest_
     assert isinstance(order[3], LossChunk) and len(order[3].losses) == 3
 
 
-def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot, job_queue: JobQueue) -> None:
+def test_a_background_job_starts_after_the_window_has_painted(qtbot: QtBot, job_queue: JobQueue) -> None:
     background, order = Log(), list[str]()
     job_queue._submit_timer.setInterval(100)  # as in the application
     QTimer.singleShot(20, lambda: order.append("shown"))
@@ -140,7 +140,7 @@ def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot,
     assert order == ["shown", "begun"]
 
 
-def test_what_has_not_begun_at_the_shut_down_never_begins(log: Log) -> None:
+def test_waiting_jobs_never_start_after_the_shut_down(log: Log) -> None:
     job_queue = JobQueue()
     begun = threading.Event()
     job_queue.start("files", "waiting", says(then=begun.set), log.take, background=True)
@@ -188,7 +188,7 @@ def test_a_request_between_halt_and_pause_is_kept(qtbot: QtBot, job_queue: JobQu
     qtbot.waitUntil(log.ended)
 
 
-def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+def test_a_prioritized_job_runs_before_others(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
     training, ending = Log(), threading.Event()
 
     def events() -> Events:
@@ -208,7 +208,7 @@ def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, job_queue: JobQueue,
     qtbot.waitUntil(log.ended)
 
 
-def test_a_job_that_is_given_up_ends_and_says_no_more(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+def test_an_abandoned_job_ends_and_delivers_no_more_events(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
     closed: list[float] = []
     job = job_queue.start("engine", "search", ticks(closed=closed), log.take)
     qtbot.waitUntil(lambda: log.count(LossChunk) > 0)
@@ -219,7 +219,7 @@ def test_a_job_that_is_given_up_ends_and_says_no_more(qtbot: QtBot, job_queue: J
     assert len(log.events) == received
 
 
-def test_a_job_that_is_given_up_does_not_complain(
+def test_an_abandoned_job_reports_no_error(
     qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
 ) -> None:
     begun, failing = threading.Event(), threading.Event()
@@ -248,7 +248,7 @@ def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, job_queue: 
     assert closed[0] - asked < 0.1
 
 
-def test_an_error_of_the_studio_keeps_its_words(
+def test_a_studio_error_keeps_title_and_hint(
     qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
 ) -> None:
     job_queue.start("engine", "generating", fails(UsageError("No such class.", "Choose another.")), log.take)
@@ -291,7 +291,7 @@ def test_the_next_job_of_a_kind_withdraws_the_messages_of_the_last(qtbot: QtBot,
     assert withdrawn[2:] == [Notice("info", "Hello.")]
 
 
-def test_a_failure_while_closing_is_told(
+def test_a_failure_while_closing_is_reported(
     qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
 ) -> None:
     def events() -> Events:
@@ -307,7 +307,7 @@ def test_a_failure_while_closing_is_told(
     assert failures == [JobFailed("It would not end.")]
 
 
-def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Log) -> None:
+def test_shutting_down_closes_running_and_paused_jobs(qtbot: QtBot, log: Log) -> None:
     job_queue = JobQueue()
     closed: list[float] = []
     paused = Log()
@@ -378,7 +378,7 @@ def test_fault_32_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, job_
     np.testing.assert_array_equal(np.concatenate([one.losses for one in chunks]), np.arange(count, dtype=np.float32))
 
 
-def test_fault_32_losses_that_nobody_takes_need_no_more_room_than_their_numbers() -> None:
+def test_fault_32_undelivered_losses_need_little_memory() -> None:
     box, job, count = Mailbox(), Job("training", says(), lambda event: None), 20_000
     tracemalloc.start()
     try:
@@ -390,7 +390,7 @@ def test_fault_32_losses_that_nobody_takes_need_no_more_room_than_their_numbers(
     assert len(box) == 1 and held_bytes < 4 * (2 * 4 * count)
 
 
-def test_fault_32_a_job_that_says_more_than_can_be_heard_waits(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+def test_fault_32_a_full_mailbox_slows_the_job(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
     said = []
 
     def events() -> Events:
@@ -428,7 +428,7 @@ def test_the_mailbox_keeps_the_newest_progress_and_joins_losses() -> None:
     assert isinstance(losses, LossChunk) and len(losses.losses) == 1000 and losses.first_step == 0
 
 
-def test_the_mailbox_does_not_join_what_is_apart() -> None:
+def test_the_mailbox_joins_only_consecutive_losses() -> None:
     box = Mailbox()
     job = Job("training", says(), lambda event: None)
     for event in (chunk(0, 3), chunk(5), Progress(1, 2, "a"), Progress(1, 2, "b")):

@@ -29,7 +29,7 @@ def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Sess
     assert session.settings.recent() == [str(sprite_folder)]
 
 
-def test_what_is_open_stays_when_an_import_fails(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+def test_open_sprites_stay_when_an_import_fails(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     open_sprites(qtbot, session, sprite_folder)
     before = session.open_sprites.sprites
     ended = qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS)
@@ -52,9 +52,7 @@ def test_an_import_is_cancelled_at_once(qtbot: QtBot, session: Session, sprite_f
 
 
 @pytest.mark.parametrize("is_read", [False, True], ids=["that is under way", "whose sprites lie in the mailbox"])
-def test_an_import_that_another_one_ends_counts_no_more(
-    qtbot: QtBot, session: Session, sprite_folder: Path, is_read: bool
-) -> None:
+def test_a_replaced_import_has_no_effect(qtbot: QtBot, session: Session, sprite_folder: Path, is_read: bool) -> None:
     other = Path(shutil.copytree(sprite_folder / "class0", sprite_folder.parent / "other"))
     session.open_sprites.open_paths([sprite_folder])
     files = session.job_queue._workers["files"]
@@ -68,7 +66,7 @@ def test_an_import_that_another_one_ends_counts_no_more(
     assert session.open_sprites.paths == (other,) and sprites_of(session).title == "other"
 
 
-def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
+def test_quick_successive_option_changes_are_all_applied_and_undone(
     qtbot: QtBot, session: Session, sprite_folder: Path
 ) -> None:
     opened = session.open_sprites
@@ -108,9 +106,7 @@ def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> Non
     assert fresh.close()
 
 
-def test_a_run_that_can_not_be_resumed_beside_another_says_so(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resuming_beside_another_training_shows_the_reason(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     path, told = Path("discs generator"), list[Notice]()
     session.noticed.connect(told.append)
     monkeypatch.setattr(session.training, "state", "training")
@@ -121,7 +117,7 @@ def test_a_run_that_can_not_be_resumed_beside_another_says_so(
     assert [notice.title for notice in told] == titles and "discs generator" in told[0].hint
 
 
-def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
+def test_settings_are_restored(qtbot: QtBot, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "window.ini")
     settings.set_layout("window", QByteArray(b"\x01\x02"))
     settings.set_values("generator", {"minutes": 2.5, "flip": True})
@@ -147,7 +143,7 @@ def test_an_archive_is_opened_and_offered_again(qtbot: QtBot, session: Session, 
     assert session.settings.recent() == [str(archive)]
 
 
-def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> None:
+def test_a_damaged_settings_file_reads_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "window.ini"
     path.write_bytes(b"\x00[forms\ngenerator={{{\nrecent=7\nscheme=plaid")
     settings = Settings(path)
@@ -155,7 +151,7 @@ def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["[]", "null", '{"minutes": [1]}', '{"minutes": null}', "[" * 100_000])
-def test_remembered_values_of_another_kind_are_as_if_there_were_none(tmp_path: Path, text: str) -> None:
+def test_stored_values_of_a_wrong_type_read_as_empty(tmp_path: Path, text: str) -> None:
     settings = Settings(tmp_path / "window.ini")
     settings.set_text("forms/generator", text)
     settings.set_text("recent", text)

@@ -104,7 +104,7 @@ def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage)
     assert page.grid.visible_count() == 12
 
 
-def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> None:
+def test_the_colour_filter_can_be_cleared(qtbot: QtBot, page: SpritesPage) -> None:
     page.activateWindow()
     for key in (True, False):
         press(page.summary.palette_view, 5)
@@ -118,9 +118,7 @@ def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> N
         assert page.grid.visible_count() == 24 and page.tabs.tabText(0) == "Sprites"
 
 
-def test_a_search_that_is_cancelled_lets_go_of_its_colour(
-    qtbot: QtBot, page: SpritesPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_search_clears_the_colour(qtbot: QtBot, page: SpritesPage, monkeypatch: pytest.MonkeyPatch) -> None:
     view, job_queue = page.summary.palette_view, page.session.job_queue
     with monkeypatch.context() as patch:
         patch.setattr("studio.app.state.sprites.palettes.find_sprites_with_colour", endless)
@@ -213,7 +211,7 @@ def drop(panel: ColourPanel, path: Path) -> bool:
     return entering.isAccepted()
 
 
-def test_a_broken_palette_is_told_and_the_choice_stays(
+def test_a_broken_palette_shows_an_error_and_the_choice_stays(
     qtbot: QtBot, session: Session, panel: ColourPanel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "bad.gpl"

@@ -62,9 +62,7 @@ def panel_of(window: Window) -> QueuePanel:
     return window.runs.queue
 
 
-def test_what_was_added_is_trained_one_after_the_other_also_what_was_added_while_something_trained(
-    qtbot: QtBot, opened: Window
-) -> None:
+def test_queued_runs_train_one_after_the_other(qtbot: QtBot, opened: Window) -> None:
     session, controls, panel = opened.session, opened.train.controls, panel_of(opened)
     assert panel.isHidden()
     opened.show_page("train")
@@ -144,7 +142,7 @@ def test_after_a_restart_the_queue_is_offered_and_an_interrupted_run_of_it_with_
 
 
 @pytest.mark.slow
-def test_a_queue_that_is_paused_begins_no_other_run_and_what_is_stopped_leaves_it(
+def test_a_paused_queue_starts_no_run_and_stopped_runs_leave_it(
     qtbot: QtBot, three: dict[str, Path], ready: Session
 ) -> None:
     training = start_endless(qtbot, ready)

@@ -135,7 +135,7 @@ def head(window: Window) -> str:
     return run_texts.state(window.session.training)
 
 
-def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: Window, begun: list[Elsewhere]) -> None:
+def test_a_watched_run_is_paused_resumed_and_stopped(qtbot: QtBot, window: Window, begun: list[Elsewhere]) -> None:
     session, controls = window.session, window.train.controls
     training, events, states = session.training, heard(session), list[str]()
     training.state_changed.connect(lambda: states.append(training.state))
@@ -191,7 +191,9 @@ def test_generating_takes_the_newest_checkpoint_of_a_run_that_is_watched(
     assert of_kind(events, CheckpointSaved)
 
 
-def test_who_cannot_wait_is_not_asked_to(qtbot: QtBot, window: Window, begun: list[Elsewhere]) -> None:
+def test_pause_is_disabled_for_trainings_that_cannot_pause(
+    qtbot: QtBot, window: Window, begun: list[Elsewhere]
+) -> None:
     """As another window, whose pause is its own."""
     far = begin(begun, can_pause=False)
     window.session.watch(far.run)
@@ -201,7 +203,7 @@ def test_who_cannot_wait_is_not_asked_to(qtbot: QtBot, window: Window, begun: li
     assert window.train.controls.stop.isEnabled()
 
 
-def test_the_window_closes_and_lets_go_of_what_is_watched(qtbot: QtBot, window: Window, begun: list[Elsewhere]) -> None:
+def test_closing_the_window_ends_the_watching(qtbot: QtBot, window: Window, begun: list[Elsewhere]) -> None:
     session, training = window.session, window.session.training
     far = begin(begun)
     session.watch(far.run)
@@ -262,7 +264,7 @@ def test_a_queued_run_that_others_stop_keeps_its_place(qtbot: QtBot, ready: Sess
     assert ready.queue.has(run) and "queue.json" in {path.name for path in paths.home().iterdir()}
 
 
-def test_a_training_that_is_lost_is_said_to_be(
+def test_a_lost_training_is_reported(
     qtbot: QtBot, window: Window, begun: list[Elsewhere], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far = begin(begun)
@@ -280,7 +282,7 @@ def test_a_training_that_is_lost_is_said_to_be(
     assert failure.title in [card.texts[0] for card in window.notices.cards()]
 
 
-def test_what_can_not_be_asked_is_told_and_the_training_goes_on(
+def test_a_failed_request_is_reported_and_the_training_continues(
     qtbot: QtBot, window: Window, begun: list[Elsewhere], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a drive that can only be read."""
@@ -302,7 +304,7 @@ def test_what_can_not_be_asked_is_told_and_the_training_goes_on(
     assert not far.control.stop
 
 
-def test_what_is_no_run_and_what_has_ended_are_not_watched_for_long(
+def test_watching_ends_for_ended_runs_and_other_folders(
     qtbot: QtBot, own_run: Path, ready: Session, tmp_path: Path
 ) -> None:
     ready.watch(tmp_path)
@@ -392,7 +394,7 @@ def test_the_queue_waits_for_processes_of_the_windows_own(
     assert emptied.args == [1, 0]
 
 
-def test_a_batch_that_is_too_small_for_all_is_said_before_anything_is_made(qtbot: QtBot, ready: Session) -> None:
+def test_a_batch_too_small_for_all_processes_fails_before_the_run_is_created(qtbot: QtBot, ready: Session) -> None:
     start_processes(ready, batch_size=1)
     wait_idle(qtbot, ready)
     assert ready.training.failure is not None and "can't be shared by 2 processes" in ready.training.failure.title
@@ -400,7 +402,7 @@ def test_a_batch_that_is_too_small_for_all_is_said_before_anything_is_made(qtbot
 
 
 @linux
-def test_a_start_that_is_stopped_leaves_a_run_that_has_not_begun(qtbot: QtBot, ready: Session) -> None:
+def test_a_stopped_start_leaves_a_run_without_steps(qtbot: QtBot, ready: Session) -> None:
     """torchrun is still at importing when it is asked to end."""
     start_processes(ready)
     training = ready.training
@@ -417,7 +419,7 @@ def test_a_start_that_is_stopped_leaves_a_run_that_has_not_begun(qtbot: QtBot, r
     assert RunDir(training.path).progress().state == "stopped" and not RunDir(training.path).is_busy()
 
 
-def test_all_cards_are_offered_where_there_are_several_and_one_is_chosen(
+def test_all_gpus_are_offered_if_one_of_several_is_chosen(
     qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, box = window.session, window.train.setup.cards
@@ -484,7 +486,7 @@ class _Spoiling(RunWatcher):
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_is_said_to_be_gone(qtbot: QtBot, sprite_folder: Path, ready: Session) -> None:
+def test_a_killed_command_is_reported_as_lost(qtbot: QtBot, sprite_folder: Path, ready: Session) -> None:
     run = paths.runs() / "far"
     words = ["train", str(sprite_folder), "--out", str(run), "--minutes", "60", "--width", "16", "--device", "cpu"]
     with subprocess.Popen([sys.executable, "-m", "studio", *words], stderr=subprocess.DEVNULL) as process:
