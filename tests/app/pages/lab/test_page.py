@@ -121,7 +121,7 @@ def test_training_pauses_and_resumes(qtbot: QtBot, page: LabPage, endless: Start
     with qtbot.waitSignal(training.state_changed, timeout=LONG_MS):
         endless(qtbot, session)
     assert training.state == "paused"
-    assert session.lab.problem(choose(page, "threads")) == "'Toy' is under way."
+    assert session.lab.problem(choose(page, "threads")) == "'Toy' is running."
     with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
         session.lab.cancel()
     assert session.lab.running is None and not session.lab.results
@@ -198,7 +198,7 @@ def test_inspect_a_run_without_sprites(
 
 def test_unsupported_run_is_reported_before_start(qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch) -> None:
     choose(page, "from-noise")
-    assert page.about.text() == "Train a model first: there is no run to look into yet." and not page.start.isEnabled()
+    assert page.about.text() == "Train a model first." and not page.start.isEnabled()
     made = RunSummary(
         Path("trial"), _record("classifier"), RunProgress("finished", 8, 1.0, {}), "finished", saved_step=8
     )
