@@ -1,4 +1,4 @@
-"""Fault 35: file systems that lack what others have."""
+"""Fault 35: file systems without common features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from studio.core import file_systems
 from studio.core.file_systems import acquire_lock, is_locked, new_limitations
 from studio.core.files import atomic_path, write_atomic
 
-fcntl = pytest.importorskip("fcntl")  # locks that a file system may lack are those of POSIX
+fcntl = pytest.importorskip("fcntl")  # only POSIX locks can be missing
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +102,7 @@ def test_fault_27_lock_of_a_killed_process_is_free(
 
 
 def test_fault_27_checking_a_lock_does_not_block_others(tmp_path: Path) -> None:
-    """A window that lists runs takes the lock of each for a moment."""
+    """A window that lists runs locks each run for a moment."""
     path, ended, refused = tmp_path / ".lock", threading.Event(), 0
     path.touch()
 

@@ -47,7 +47,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 
 def _in_use(times: int, work: Callable[..., object], winerror: int | None = 32) -> Callable[..., object]:
-    """Return `work` as Windows does it while another program has the file open: refused so many times."""
+    """Return `work` with this many sharing errors first, as on Windows."""
     left = [times]
 
     def refused(*arguments: object, **named: object) -> object:

@@ -18,7 +18,7 @@ UNLIMITED_V1 = "9223372036854771712"
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """16 CPUs, 1,000 MB of memory, 900 of them free, and no groups yet."""
+    """Simulate 16 CPUs, 1,000 MB of memory with 900 MB free, and no cgroups."""
     monkeypatch.setattr(limits, "ROOT", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1000 * MB, available=900 * MB))

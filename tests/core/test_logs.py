@@ -1,4 +1,4 @@
-"""What a process leaves behind for those who look into its end, each in an interpreter of its own."""
+"""Logs of processes that crash or end, each run in its own interpreter."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_old_logs_are_removed_except_of_running_processes() -> None:
         path.touch()
     run("log.info('begun')")
     left = sorted(paths.logs().iterdir())
-    assert len(left) == logs.KEPT_FILES + 1  # the living one is beyond their number
+    assert len(left) == logs.KEPT_FILES + 1  # the running process does not count
     assert living in left and dead[0] not in left and dead[-1] in left
     assert not list(paths.logs().glob("*.1"))
 

@@ -1,4 +1,4 @@
-"""Unicode forms of names and of paths that users type."""
+"""Unicode forms in names and typed paths."""
 
 from __future__ import annotations
 

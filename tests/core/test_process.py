@@ -1,4 +1,4 @@
-"""The process as training wants it."""
+"""Setup of a training process."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def page_faults(*arguments: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems keep freed memory in their own way")
 def test_freed_memory_is_kept_for_the_next_step() -> None:
-    assert page_faults() > _PAGES * _ROUNDS / 2  # or there is nothing to prepare for
+    assert page_faults() > _PAGES * _ROUNDS / 2  # otherwise prepare does nothing
     assert page_faults("prepared") < 2 * _PAGES
 
 
 def test_environment_set_by_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    # The allocator is left alone here: it would stay changed for the tests that follow.
+    # Don't tune the allocator here: the change would outlast this test.
     monkeypatch.setattr(sys, "platform", "elsewhere")
     prepare_for_training()
     assert os.environ["GOMP_SPINCOUNT"] == "7"

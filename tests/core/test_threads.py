@@ -44,7 +44,7 @@ def test_the_queue_limits_results_ahead_of_the_consumer(monkeypatch: pytest.Monk
     taken = 0
     for batch in run_in_threads(work, range(500), threads=1):
         taken += len(batch)
-        assert made <= taken + 3 + 2  # that wait, in hand, and one that was taken just now
+        assert made <= taken + 3 + 2  # waiting, in work, and just fetched
     assert taken == made == 500
 
 

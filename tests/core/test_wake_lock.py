@@ -1,4 +1,4 @@
-"""Sleep is held off by a command that runs for as long: here a stand-in, which says what it was asked and waits."""
+"""The command that blocks sleep, replaced by a stand-in that records its arguments and waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ echo ended > '{pipe}'
 
 @pytest.fixture
 def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the stand-ins for both systems' commands say; to read it is to wait for that."""
+    """Return the output of both stand-in commands, waiting for it."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     for name in ("systemd-inhibit", "caffeinate"):
@@ -37,7 +37,7 @@ def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that were started, in their order."""
+    """Return the started processes, in order."""
     found: list[subprocess.Popen[bytes]] = []
 
     def noting(command: list[str]) -> subprocess.Popen[bytes] | None:

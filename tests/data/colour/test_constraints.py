@@ -1,4 +1,4 @@
-"""Symmetry, borders that meet and outlines: made, and checked on what came out."""
+"""Symmetry, seamless borders and outlines: applied and checked."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_outline_has_one_colour() -> None:
     rim = outline_mask(sprite)[0]
     assert (
         rim[1, :6].all() and rim[1:7, 5].all() and rim[6, :6].all() and rim.sum() == 16
-    )  # nothing is beyond the canvas
+    )  # the canvas border needs no outline
     dark = Constraints(outline="dark")
     assert (dark.apply(sprite)[0][rim] == [20, 10, 40, 255]).all()
     assert (Constraints(outline="#0a0B0c").apply(sprite)[0][rim] == [10, 11, 12, 255]).all()

@@ -1,4 +1,4 @@
-"""The colours of a set, and the use that its sprites make of them, against counting one by one."""
+"""Colours of a set and their counts, compared with counting one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from studio.data.images import canvas
 
 
 def drawn(*counts: tuple[tuple[int, int, int, int], int]) -> Rgba:
-    """One sprite of 8 x 8 with so many pixels of each colour, the rest transparent."""
+    """Return an 8 x 8 sprite with this number of pixels per colour, otherwise transparent."""
     flat = np.zeros((64, 4), np.uint8)
     start = 0
     for colour, count in counts:
@@ -35,7 +35,7 @@ def test_most_used_first_and_only_opaque_ones() -> None:
     assert colours.dtype == np.uint8 and counts.dtype == np.int64
     assert extract_palette(rgba, 1)[0].tolist() == [[1, 2, 3, 255]]
     rgba = drawn(((3, 0, 0, 255), 4), ((1, 0, 0, 255), 4), ((2, 0, 0, 255), 4))
-    for view in (rgba, rgba[:, ::-1, ::-1]):  # as many of each
+    for view in (rgba, rgba[:, ::-1, ::-1]):  # equal counts
         assert extract_palette(view, 8)[0][:, 0].tolist() == [1, 2, 3]
     for nothing in (rgba[:0], np.zeros_like(rgba)):
         colours, counts = extract_palette(nothing, 4)
@@ -56,7 +56,7 @@ def test_oklab_equals_published_values() -> None:
     expected = {
         (255, 255, 255): [1, 0, 0],
         (128, 128, 128): [0.59987, 0, 0],
-        (10, 10, 10): [0.14478, 0, 0],  # so dark that its light grows with the number
+        (10, 10, 10): [0.14478, 0, 0],  # dark: on the linear part of sRGB
         (0, 0, 0): [0, 0, 0],
         (255, 0, 0): [0.62796, 0.22486, 0.12585],
         (0, 255, 0): [0.86644, -0.23389, 0.17950],
@@ -85,7 +85,7 @@ def test_dominant_colours_of_many_have_the_requested_count() -> None:
 
 
 def few_colours(count: int = 50, size: int = 6) -> Rgba:
-    """Random pixels of twelve colours, some half transparent or not there at all."""
+    """Return random pixels in twelve colours, some semi-transparent or transparent."""
     rng = np.random.default_rng(3)
     colours = rng.integers(0, 256, (12, 4), dtype=np.uint8)
     colours[:9, 3] = 255
@@ -93,7 +93,7 @@ def few_colours(count: int = 50, size: int = 6) -> Rgba:
 
 
 def counted(rgba: Rgba) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
-    """Opaque pixels, and sprites with such a pixel, of each colour."""
+    """Count opaque pixels, and sprites, by colour."""
     sprites = [[tuple(pixel) for pixel in sprite.reshape(-1, 4).tolist() if pixel[3] == 255] for sprite in rgba]
     return Counter(pixel for sprite in sprites for pixel in sprite), Counter(p for sprite in sprites for p in {*sprite})
 
@@ -139,7 +139,7 @@ def test_colour_counts_ignore_alpha() -> None:
 
 
 def test_farthest_colours_are_within_twice_the_optimum() -> None:
-    """Gonzalez 1985: no colour is farther from the chosen ones than these are from each other, all in their order."""
+    """Gonzalez 1985: no colour is farther from the selected ones than they are from each other; their order is kept."""
     colours = np.random.default_rng(3).integers(0, 256, (300, 4), np.uint8)
     few = farthest_colours(colours, 20)
     places = [int(np.flatnonzero((colours == one).all(1))[0]) for one in few]

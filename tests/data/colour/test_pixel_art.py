@@ -1,4 +1,4 @@
-"""Drawn sprites made pixel art again, and put into chosen colours: the same as the parts that it is made of."""
+"""Conversion to pixel art, and recolouring."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OWN = measure_style(ART)
 
 
 def _noisy() -> Rgba:
-    """ART as a model draws it: each pixel of another colour, alpha anything."""
+    """ART as a model draws it: every pixel has another colour, and any alpha."""
     rgba = ART.rgba.astype(np.int64)
     noise = np.random.default_rng(1).integers(-25, 26, rgba.shape)
     rgba[..., :3] += noise[..., :3] * (rgba[..., 3:] > 0)
@@ -62,7 +62,7 @@ def test_empty_class_has_the_style_of_the_set() -> None:
     rgba[:, 2, 2:5] = [9, 9, 9, 100]
     style = measure_style(dataclasses.replace(ART, rgba=rgba, class_names=(*ART.class_names, "none")))
     assert style.alpha_levels == ((100,), (100,), (100,))
-    assert style.colours == (2, 3, 2)  # the median of as many twos as threes, rounded to even
+    assert style.colours == (2, 3, 2)  # median of equally many 2s and 3s, rounded to even
     assert style.class_counts == (10, 10, 0)
     assert [9, 9, 9] not in style.palette.tolist()  # half-transparent pixels are no colours
 
@@ -102,7 +102,7 @@ def test_few_semi_transparent_pixels_are_ignored() -> None:
 def test_alpha_takes_the_nearest_level_of_the_data() -> None:
     sprite = np.zeros((1, 4, 4, 4), np.uint8)
     hard = PixelStyle((2,), PALETTE, ((),), (1,))
-    assert np.array_equal(to_pixel_art(sprite, ANY, hard), sprite)  # there is nothing to see
+    assert np.array_equal(to_pixel_art(sprite, ANY, hard), sprite)  # fully transparent
     sprite[0, :, :, 3] = [[10, 100, 150, 250]] * 4
     assert to_pixel_art(sprite, ANY, hard)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
     soft = dataclasses.replace(hard, alpha_levels=((96, 200),))
@@ -125,7 +125,7 @@ def test_isolated_pixel_stays_only_if_it_stands_out(colour: list[int], expected:
 
 def test_pixel_art_figures_equal_manual_counts() -> None:
     red, soft, blue, clear, grey = (255, 0, 0, 255), (255, 0, 0, 100), (0, 0, 255, 255), (9, 9, 9, 0), (9, 9, 9, 255)
-    reference = np.array([red, red, blue, clear], np.uint8).reshape(1, 2, 2, 4)  # what can't be seen is no colour
+    reference = np.array([red, red, blue, clear], np.uint8).reshape(1, 2, 2, 4)  # transparent pixels have no colour
     sprites = np.array([red, soft, grey, clear, blue, blue, blue, red], np.uint8).reshape(2, 2, 2, 4)
     found = measure_pixel_art(sprites, reference)
     assert found.half_transparent == pytest.approx(1 / 7)
@@ -167,7 +167,7 @@ def test_palette_without_visible_colours_is_refused(dither: str) -> None:
 
 
 def test_kept_pixels_stay_and_their_colours_are_preferred() -> None:
-    """A red that the palette lacks is kept at the left: what is drawn nearly so beside it becomes that red."""
+    """A kept red outside the palette: similar colours drawn beside it become this red."""
     red = [250, 3, 77, 200]
     sprite = np.zeros((1, 8, 8, 4), np.uint8)
     sprite[0, :, :4] = red

@@ -1,4 +1,4 @@
-"""Sprites in the colours of a palette, and near colours that become one."""
+"""Mapping to a palette, dithering, and merging of similar colours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def noise(seed: int, count: int = 3, size: int = 6) -> Pixels:
 
 def test_each_pixel_takes_the_nearest_colour() -> None:
     rgba, palette = noise(0), Palette(noise(1)[0, :2].reshape(-1, 4))
-    assert {0, 255} <= set(palette.colours[:, 3].tolist())  # what can't be seen is no target
+    assert {0, 255} <= set(palette.colours[:, 3].tolist())  # transparent colours are not used
     targets = palette.colours[palette.colours[:, 3] > 0, :3]
     apart = np.linalg.norm(to_oklab(rgba[..., None, :3]) - to_oklab(targets), axis=-1)
     expected = np.concatenate([targets[apart.argmin(-1)], rgba[..., 3:]], axis=-1)
@@ -57,7 +57,7 @@ def test_palette_colours_are_unchanged(dither: str) -> None:
 
 
 def local_means(rgba: Pixels) -> NDArray[np.float64]:
-    """The mean in OKLab of each 4 x 4 pixels of one sprite, whose side is a multiple of four."""
+    """Return the OKLab mean of each block of 4 x 4 pixels; the side is a multiple of four."""
     size = rgba.shape[1]
     return np.asarray(to_oklab(rgba[0, ..., :3]).reshape(size // 4, 4, size // 4, 4, 3).mean((1, 3)))
 

@@ -1,4 +1,4 @@
-"""What the doctor finds, and that each of its fixes mends it."""
+"""Findings of the doctor, and their fixes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def opened(folder: Path, options: ImportOptions) -> SpritesImported:
 
 
 def looked_at(folder: Path, options: ImportOptions) -> dict[tuple[str, bool], Finding]:
-    """The doctor's findings by group and whether they were left out."""
+    """Return the findings by group and `left_out`."""
     found = opened(folder, options)
     *_, examined = run_checks(found.sprites, options)
     assert isinstance(examined, SpritesChecked) and examined.looked_at == len(found.sprites)
@@ -49,7 +49,7 @@ PALETTE = np.array([[20, 20, 30], [240, 230, 210], [200, 60, 40], [60, 120, 200]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Ten sprites of one palette in 'a'; beside them one of each kind of fault."""
+    """Write ten sprites that share a palette to 'a', and one sprite with each kind of problem."""
     home = tmp_path / "set"
     for seed in range(12):
         write(home / "a" / f"{seed:02}.png", in_palette(seed, PALETTE))
@@ -90,14 +90,14 @@ def test_every_problem_is_found_and_fixed(folder: Path, group: str, name: str, g
     assert (group, False) not in after or name not in [item.name for item in after[group, False].items]
     taken = after[("similar" if group == "similar" else "small class"), True] if gone else after["mended", False]
     assert name in [item.name for item in taken.items]
-    assert mended(mended(options, finding), taken) == options  # and one click takes it back
+    assert mended(mended(options, finding), taken) == options  # a click reverts the fix
 
 
 def test_magenta_background_becomes_transparent_in_one_click(tmp_path: Path) -> None:
     for seed in range(3):
         write(tmp_path / "key" / f"{seed}.png", on_magenta(sprite(seed, 16)))
         write(tmp_path / "alpha" / f"{seed}.png", sprite(seed, 16))
-    large = np.pad(sprite(9, 16), ((150, 150), (150, 150), (0, 0)))  # does not fit a canvas before it is mended
+    large = np.pad(sprite(9, 16), ((150, 150), (150, 150), (0, 0)))  # fits no canvas before the fix
     write(tmp_path / "key" / "large.png", on_magenta(large))
     write(tmp_path / "alpha" / "large.png", large)
     finding = looked_at(tmp_path / "key", ImportOptions())["magenta ground", False]
@@ -138,7 +138,7 @@ def test_upscaled_sprites_are_offered_their_original_size(tmp_path: Path, option
     assert finding.fixes[0].changes == {"shrink": 4, "size": size}
     options = mended(options, finding)
     sprites = opened(tmp_path, options).sprites
-    assert len(sprites) == 5 and sprites.size == 16  # beside sheets they are kept whole
+    assert len(sprites) == 5 and sprites.size == 16  # kept whole beside sheets
     assert looked_at(tmp_path, options) == {}
 
 

@@ -1,4 +1,4 @@
-"""Sprites become what the import's options ask for, and each choice can be taken back."""
+"""Import options are applied to sprites, and can be reverted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.data.making import Pixels, events_of, imported, sprite, write, write_
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four noisy sprites in 'a', one in 'b'; a soft one in 'a', and the mirror image of another one."""
+    """Write noisy sprites, four to 'a' and one to 'b', and a soft sprite and a mirror image to 'a'."""
     home = tmp_path / "set"
     write_many(home / "a", 4)
     soft = sprite(7)
@@ -82,7 +82,7 @@ def test_colour_limits_per_sprite_and_overall(folder: Path) -> None:
 
 
 def test_set_with_a_small_palette_keeps_its_colours(tmp_path: Path) -> None:
-    """The colours that a set is made of are not averaged with a stray."""
+    """Colours of a small palette are not averaged with a stray colour."""
     palette = np.array([[0, 0, 0], [255, 255, 255], [200, 30, 30], [210, 40, 30]], np.uint8)
     rng = np.random.default_rng(0)
     for number in range(12):
@@ -177,7 +177,7 @@ def test_an_unmatched_name_in_leave_out_is_reported(folder: Path) -> None:
 
 
 def test_excluded_frames_of_a_chain_resemble_a_kept_frame(tmp_path: Path) -> None:
-    """Each frame differs from the one before it in six pixels, and so from the first one soon in very many."""
+    """Each frame differs from the frame before by six pixels: soon the difference from the first is large."""
     rgba = sprite(3, 32)
     for number in range(12):
         place = 32 * 2 * number + 32 * 3
@@ -196,7 +196,7 @@ def test_duplicate_replaces_an_excluded_sprite(tmp_path: Path) -> None:
     write_many(home / "items", 3)
     write(home / "more" / "0.png", sprite(0))
     write(home / "items" / "x.png", sprite(9))
-    for _ in range(2):  # read, and from what was kept of that
+    for _ in range(2):  # from files, and from the cache
         found = imported(home, cache=cache, leave_out="backup/*")
         assert sorted(found.sprites.names) == ["items/0.png", "items/1.png", "items/2.png", "items/x.png"]
         assert found.sprites.class_names == ("items",) and np.array_equal(named(found, "items/2.png"), sprite(2))
@@ -248,7 +248,7 @@ def test_excluding_all_sprites_is_an_error(folder: Path) -> None:
 
 
 def test_options_can_be_reverted_from_the_cache(folder: Path, tmp_path: Path) -> None:
-    """What is kept is what was read: mending begins from it, and taking it back too."""
+    """The cache holds sprites as read: fixes are applied to them, and can be reverted."""
     cache = tmp_path / "cache"
     plain = imported(folder, cache=cache)
     mended = imported(folder, cache=cache, alpha_threshold=128, leave_out="a/1.png")
@@ -277,7 +277,7 @@ def test_upscaling_is_undone(tmp_path: Path) -> None:
     for number, rgba in enumerate(small):
         write(tmp_path / f"{number}.png", rgba.repeat(4, 0).repeat(4, 1))
     plain = np.zeros((8, 8, 4), np.uint8)
-    plain[2:6, 2:6] = (9, 99, 9, 255)  # says nothing of how much it was enlarged
+    plain[2:6, 2:6] = (9, 99, 9, 255)  # shows no upscaling factor
     write(tmp_path / "plain.png", plain.repeat(4, 0).repeat(4, 1))
     write(tmp_path / "other.png", sprite(9, 8))
     told = imported(tmp_path, shrink=0)

@@ -1,4 +1,4 @@
-"""BMP files of 16 and 32 bits: the alpha that programs write is kept, whatever the header declares."""
+"""BMP files with 16 and 32 bits keep their alpha, whatever the header declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPRITE = np.array(
 
 
 def packed(rgba: NDArray[np.uint8], masks: tuple[int, ...], bits: int) -> NDArray[np.uint32]:
-    """The pixels as numbers whose channels lie under the masks."""
+    """Return the pixels as numbers, with channels under the masks."""
     numbers = np.zeros(rgba.shape[:2], np.uint32)
     for channel, mask in enumerate(masks):
         low = (mask & -mask).bit_length() - 1 if mask else 0

@@ -1,4 +1,4 @@
-"""Picture files: told by their contents, bounded before anything is decoded, and every way to store colours."""
+"""Picture files: detection by contents, size limits before decoding, and all colour formats."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_read_by_content_not_by_name() -> None:
     assert [remark.group for remark in decoded.remarks] == ["jpeg", "misnamed"]
     assert "JPEG" in decoded.remarks[1].reason and ".png" in decoded.remarks[1].reason
     assert [remark.group for remark in decode(saved("GIF", "P"), ".png").remarks] == ["misnamed"]
-    assert not decode(saved("PNG"), ".sprite").remarks  # a name that promises nothing
+    assert not decode(saved("PNG"), ".sprite").remarks  # an unknown extension
 
 
 def test_undefined_tga_alpha_is_opaque() -> None:
@@ -155,7 +155,7 @@ REFUSED = {  # contents, suffix, group and words
 def test_invalid_or_too_large_files_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data, suffix, group, words = REFUSED[name]
     if group == "refused":
-        monkeypatch.setattr(Image, "open", None)  # nothing is decoded: whoever calls it fails the test
+        monkeypatch.setattr(Image, "open", None)  # decoding would fail the test
     refused = refusal(data, suffix)
     assert refused.group == group and words in refused.reason
 
@@ -210,7 +210,7 @@ def grey(value: int, alpha: int = 255) -> tuple[int, int, int, int]:
     return (value, value, value, alpha)
 
 
-PNGS = {  # depth, colour type, one row of samples, what is transparent, and how the row looks
+PNGS = {  # depth, colour type, a row of samples, transparency, expected pixels
     "1 bit grey": (1, 0, b"\x50", b"", [grey(0), grey(255), grey(0), grey(255)]),
     "2 bit grey": (2, 0, b"\x1b", b"", [grey(0), grey(85), grey(170), grey(255)]),
     "4 bit grey": (4, 0, b"\x3c", b"", [grey(51), grey(204)]),

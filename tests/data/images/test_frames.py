@@ -1,7 +1,4 @@
-"""Animations: every frame as a viewer shows it, near repeats left out.
-
-Those that are damaged, endless or huge are bounded, and sound up to the first damage.
-"""
+"""Animations: frames as viewers show them, without near repeats. Damaged, endless and huge files are limited."""
 
 from __future__ import annotations
 
@@ -191,7 +188,7 @@ def test_a_whole_import(tmp_path: Path) -> None:
     write_sheet(folder / "gems.png", sprite(0, 10), [frame("ruby", 0, 0, 10, 10)])
     (folder / "gems.png").write_bytes(ANIMATIONS[".png"])
     event = imported(folder)
-    # A description beside an animation costs none of its frames.
+    # A description beside an animation hides no frames.
     assert event.sprites.names == tuple(f"gems.png#frame {number}" for number in range(1, 6))
     assert notes(event, "animation") == {"gems.png": "an animation of 5 frames: all were read"}
     assert reasons(event).keys() == {f"slime/walk.gif#frame {number}" for number in range(1, 6)}  # duplicates
@@ -199,7 +196,7 @@ def test_a_whole_import(tmp_path: Path) -> None:
 
 @pytest.fixture
 def decoded_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Pixels of every frame that is decoded from here on."""
+    """Record the pixels of every decoded frame."""
     sizes: list[int] = []
 
     def counting(data: bytes, suffix: str) -> Decoded:
@@ -225,7 +222,7 @@ def test_large_frames_are_bounded_by_their_pixels(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(frames_module, "MOST_PIXELS", 1000)
     drawn = [Drawn(noise(seed, 4, 4), seed % 6, seed // 6, over=False) for seed in range(30)]
     assert len(read(apng(10, 10, [Drawn(noise(99, 10, 10)), *drawn]))[0]) == 10 == len(decoded_sizes)
-    large = Drawn(numbers(0, 30, 30))  # larger than its canvas, as only a GIF's frame can be
+    large = Drawn(numbers(0, 30, 30))  # larger than its canvas: only in GIF
     read(gif(2, 2, [Drawn(numbers(1, 2, 2)), large, large]), ".gif")
     assert sum(decoded_sizes[10:]) < 1000
     assert len(read(apng(40, 40, [Drawn(noise(seed, 40, 40)) for seed in range(2)]))[0]) == 1
@@ -272,7 +269,7 @@ def test_a_damaged_frame_ends_the_animation(suffix: str) -> None:
     data = bytearray(ANIMATIONS[suffix])
     mark = {".gif": b"\x21\xf9", ".png": b"fdAT", ".webp": b"ANMF"}[suffix]
     place = len(data.split(mark)[0])
-    for _ in range(3 - (suffix == ".png")):  # on to the fourth frame; the first of a PNG has another mark
+    for _ in range(3 - (suffix == ".png")):  # up to the fourth frame; PNG marks its first frame differently
         place = data.index(mark, place + 1)
     data[place + 8 : place + 90] = b"\xff" * 82
     pictures, remarks = read(bytes(data), suffix)

@@ -15,7 +15,7 @@ from tests.data.making import Pixels, png, png_of, sprite
 
 
 def icon(*bodies: bytes, kind: int = 1, side: int = 16) -> bytes:
-    """An icon file of these pictures, all of one declared size."""
+    """Return an icon file with these pictures, all declared with one size."""
     start, entries = 6 + 16 * len(bodies), b""
     for body in bodies:
         entries += struct.pack("<BBBBHHII", side, side, 0, 0, 1, 32, len(body), start)
@@ -37,7 +37,7 @@ def test_bitmaps_and_cursors_keep_their_alpha(kind: int) -> None:
     decoded = decode(icon(bitmap(rgba), kind=kind), ".ico" if kind == 1 else ".cur")
     assert np.array_equal(decoded.rgba, rgba) and not decoded.remarks
     rgba[..., 3] = 0
-    assert (decode(icon(bitmap(rgba)), ".ico").rgba[..., 3] == 255).all()  # a channel that means nothing
+    assert (decode(icon(bitmap(rgba)), ".ico").rgba[..., 3] == 255).all()  # an undefined channel
 
 
 def test_the_largest_icon_size_is_read_and_reported() -> None:
@@ -65,7 +65,7 @@ def test_pictures_in_png_are_read_as_png() -> None:
     ],
 )
 def test_damaged_icons_are_refused(data: bytes, group: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "open", None)  # nothing is decoded: whoever calls it fails the test
+    monkeypatch.setattr(Image, "open", None)  # decoding would fail the test
     with pytest.raises(UnreadableFile, match=words) as refused:
         decode(data, ".ico")
     assert refused.value.group == group

@@ -1,4 +1,4 @@
-"""Kinds of files that are known and not read: they are named and counted, not passed over."""
+"""Known but unsupported kinds of files are named and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Palette files as other programs write them, and files that lie."""
+"""Palette files of other programs, and damaged files."""
 
 from __future__ import annotations
 

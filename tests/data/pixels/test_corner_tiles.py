@@ -1,4 +1,4 @@
-"""Corner tiles: all 16 are there, and any two fit that have the same corners where they meet."""
+"""Corner tiles: all 16 exist, and tiles with equal corners fit together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks of strokes against Pillow's, undo and redo, and edits that are kept."""
+"""Strokes compared with Pillow, undo and redo, and saved edits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPRITE = make_sprites(1, size=16).rgba[0]
 
 
 def _blocks(size: int, colours: int, seed: int) -> Rgba:
-    """Patches in a few colours, some of them transparent in several colours."""
+    """Return patches in a few colours, some transparent in several colours."""
     rng = np.random.default_rng(seed)
     rgba = rng.integers(0, 256, (colours, 4), np.uint8)[rng.integers(0, colours, (size, size))]
     rgba[..., 3] = np.where(rgba[..., 3] > 100, 255, 0)
@@ -38,7 +38,7 @@ def test_flood_fill_equals_pillows(seed: int) -> None:
     picture = rgba.copy()
     picture[picture[..., 3] == 0] = 0
     for x, y in ((0, 0), (size - 1, 3), (5, size // 2)):
-        filled = Image.fromarray(picture).copy()  # one that may be written to
+        filled = Image.fromarray(picture).copy()  # a writable copy
         ImageDraw.floodfill(filled, (x, y), (1, 2, 3, 4))
         expected = (np.asarray(filled) == [1, 2, 3, 4]).all(-1)
         np.testing.assert_array_equal(flood_fill_mask(rgba, (x, y)), expected)
@@ -86,7 +86,7 @@ def test_brush_is_a_centred_square(brush: int) -> None:
     ys, xs = np.nonzero(found)
     assert found.sum() == brush**2 and found[8, 8]
     assert xs.max() - xs.min() == ys.max() - ys.min() == brush - 1
-    assert line_mask((0, 0), (0, 0), 20, brush).sum() == (brush // 2 + 1) ** 2  # beyond the sprite there is nothing
+    assert line_mask((0, 0), (0, 0), 20, brush).sum() == (brush // 2 + 1) ** 2  # clipped to the sprite
 
 
 def test_rectangle_includes_corners_and_is_clipped() -> None:

@@ -1,4 +1,4 @@
-"""Sheets whose descriptions are about another size, about a part of them, or repeat themselves."""
+"""Descriptions for another picture size, for a part of a sheet, or with repeated frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHEET = np.concatenate([sprite(0), sprite(1)], axis=1)
 
 
 def described(folder: Path, rgba: Pixels, *, width: int = 16, height: int = 8, frames: Any = TWO) -> None:
-    """Write a sheet with a description of a picture of another size."""
+    """Write a sheet with a description for another picture size."""
     write(folder / "s.png", rgba)
     meta = {"image": "s.png", "size": {"w": width, "h": height}}
     (folder / "s.json").write_text(json.dumps({"frames": frames, "meta": meta}))

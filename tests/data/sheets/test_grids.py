@@ -1,4 +1,4 @@
-"""Grids told from pixels, against sheets that were put together from known tiles, and which of their cells are cut."""
+"""Grids detected from pixels, for sheets composed of known tiles, and their sliced cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACES = [(0, 0, 0, 0), (1, 1, 1, 0), (0, 0, 2, 0), (2, 2, 2, 0), (4, 4, 0, 0), 
 
 
 def drawn(rng: Generator, width: int, height: int, *, opaque: bool = False) -> Pixels:
-    """An outlined blob of three flat colours that may touch the border of its tile; opaque: on ground of its own."""
+    """Draw an outlined blob in three flat colours, which may touch the tile's border; opaque: with a ground colour."""
     y, x = np.mgrid[:height, :width]
     middle_x, middle_y = width / 2 - 0.5 + rng.uniform(-1, 1), height / 2 - 0.5 + rng.uniform(-1, 1)
     wide, high = width * rng.uniform(0.35, 0.55), height * rng.uniform(0.35, 0.55)

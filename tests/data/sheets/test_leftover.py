@@ -1,4 +1,4 @@
-"""Pixels that a cut leaves over, and the numbers that would fit."""
+"""Leftover pixels behind a grid, and grids without leftovers."""
 
 from __future__ import annotations
 

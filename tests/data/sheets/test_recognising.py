@@ -1,4 +1,4 @@
-"""Folders as games have them: strips and sheets that nothing describes are recognised, whole sprites are not."""
+"""Realistic folders: strips and sheets without description are detected, single sprites are not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nfc(sprites: list[Pixels]) -> dict[str, Composed]:
 
 @pytest.fixture(scope="module")
 def both(nfc: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory) -> Both:
-    """The pictures as they are, and with those cut that are sheets."""
+    """Import the folder without slicing, and with slicing."""
     where = tmp_path_factory.mktemp("game") / "set"
     for one in nfc.values():
         write(where / one.name, one.rgba)
@@ -75,14 +75,14 @@ def test_all_strips_and_sheets_are_recognised_with_their_cells(nfc: dict[str, Co
     assert sum(kinds.values()) == STRIPS and min(kinds.values()) >= 2 and len(kinds) == 7
     expected = {one.name: one for one in nfc.values() if one.grid}
     found = {sheet.name: sheet for sheet in both[0].sheets}
-    assert found.keys() == expected.keys()  # all 44, and none of the 12 whole sprites
+    assert found.keys() == expected.keys()  # all 44 sheets, no single sprite
     exact = 0
     for name, sheet in found.items():
         one = expected[name]
         assert one.grid is not None and frames_of(one.rgba, sheet.grid) == frames_of(one.rgba, one.grid), name
         assert sheet.sprites == one.frames, name
         exact += replace(sheet.grid, confidence=1.0) == one.grid
-    assert exact >= 40  # a page that is higher than the frames leaves open how high their cells are
+    assert exact >= 40  # a page taller than its frames: the cell height is unknown
 
 
 def test_single_sprite_is_never_sliced(nfc: dict[str, Composed], both: Both) -> None:

@@ -1,4 +1,4 @@
-"""Sheets that nothing describes: looked at before they are cut, and cut on import."""
+"""Sheets without a description: previewed, and sliced on import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHITE = (255, 255, 255, 255)
 
 
 def flood_filled(filled: NDArray[np.bool_], gap: int) -> set[frozenset[tuple[int, int]]]:
-    """Connected parts as sets of (y, x): each pixel reaches as far as `gap` empty pixels let it."""
+    """Return connected components as sets of (y, x), across up to `gap` empty pixels."""
     left = {(int(y), int(x)) for y, x in np.argwhere(filled)}
     parts = set()
     reach = range(-gap - 1, gap + 2)
@@ -44,7 +44,7 @@ def flood_filled(filled: NDArray[np.bool_], gap: int) -> set[frozenset[tuple[int
 def test_packed_components_equal_a_flood_fill(share: float, gap: int) -> None:
     rng = np.random.default_rng(int(100 * share) + gap)
     seeds = rng.random((24, 30)) < share / 6
-    filled = np.pad(seeds, 1).repeat(3, axis=0).repeat(2, axis=1)  # blobs of six pixels: none is a spark
+    filled = np.pad(seeds, 1).repeat(3, axis=0).repeat(2, axis=1)  # blobs of six pixels: no sparks
     rgba = np.zeros((*filled.shape, 4), np.uint8)
     rgba[filled] = WHITE
     found = set()
@@ -107,13 +107,13 @@ def test_a_sheet_is_found_by_the_name_that_its_import_gives_it_and_cut_by_the_gr
     said = reasons(event, "looks like a sheet")
     names = sorted(said)
     assert names == ["a/gems.png", "pack.zip/deep/gems.png"] and "--sheets grid" in said["a/gems.png"]
-    assert event.sprites.names == ("one.png", "pack.zip/x.png")  # without being asked nothing is cut
+    assert event.sprites.names == ("one.png", "pack.zip/x.png")  # not sliced by default
     for name in [*names, "a/gems.png#r1 c2"]:
         sheet = looked_at(folder, name)
         assert (sheet.rgba == rgba).all() and sheet.name == name.partition("#")[0]
         assert sheet.proposed is not None and sheet.proposed.tile_width == 16 and sheet.proposed.spacing == 1
     cut = imported(folder, size=16, sheets="grid").sprites
-    assert cut.class_names == ("a/gems", "pack", "set")  # the same sheet once more is no class
+    assert cut.class_names == ("a/gems", "pack", "set")  # a copy of a sheet makes no class
     assert cut.names[0] == "a/gems.png#r1 c1" and {"one.png", "pack.zip/x.png"} <= set(cut.names)
     assert (cut.rgba[0] == rgba[1:17, 1:17]).all()
     assert imported(folder, sheets="grid").sprites.fingerprint == cut.fingerprint

@@ -1,4 +1,4 @@
-"""Sprites that hardly differ or belong together are found, and nothing else is put beside them."""
+"""Near duplicates and groups: related sprites are found, and no others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_unrelated_drawings_stay_separate() -> None:
     assert _found(_sprites(_drawings(80))) == []
     assert _found(make_sprites(12)) == []
     noise = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 4), dtype=np.uint8)
-    noise[..., 3] = 255  # nearly every pixel has a colour of its own: any noise is a recolour of any other
+    noise[..., 3] = 255  # mostly different colours: any noise would be a recolour
     assert _found(_sprites(noise)) == []
 
 
@@ -75,14 +75,14 @@ def test_dominating_sheet_is_split_into_runs() -> None:
     few = np.array([0] * 32 + [32])
     assert (groups_by_file(few, np.ones(33, bool), np.zeros(33, np.int64)) == few).all()  # as long as many an animation
     many = np.zeros(300, np.int64)
-    assert len(np.unique(groups_by_file(many, np.zeros(300, bool), many))) == 38  # no animation is so long
+    assert len(np.unique(groups_by_file(many, np.zeros(300, bool), many))) == 38  # too long for an animation
     assert not len(groups_by_file(many[:0], np.zeros(0, bool), many[:0]))
 
 
 def test_long_chain_is_cut_at_its_weakest_link() -> None:
     chain = [_drawings(1, seed=5)[0]]
     chain[0][3:12, 4:12, 3] = 255
-    for step in range(1, 12):  # each differs from the one before it by a pixel, once by two
+    for step in range(1, 12):  # neighbours differ by one pixel, once by two
         chain.append(chain[-1].copy())
         rows = [4, 5] if step == 6 else [4]
         chain[-1][rows, 4 + step % 8, :3] ^= np.uint8(128 + step)
@@ -97,9 +97,7 @@ def test_very_large_sets_are_grouped_by_file_only(monkeypatch: pytest.MonkeyPatc
     sprites = _sprites(art, [0, 0, *range(2, 20)])
     assert _found(sprites) == [[0, 1]]
     alone = _sprites(art)
-    assert np.array_equal(
-        run_to_end(group_near_duplicates(alone, None)).groups, alone.groups
-    )  # so that its file can be linked to
+    assert np.array_equal(run_to_end(group_near_duplicates(alone, None)).groups, alone.groups)  # its file can be linked
 
 
 def test_near_duplicates_are_searched_once(tmp_path: Path) -> None:
@@ -152,7 +150,7 @@ def _solid(count: int) -> Pixels:
 
 
 def _alike(sprites: Pixels) -> dict[int, tuple[int, bool, int]]:
-    """Who is like which one before it, whether mirrored, and in how many pixels it differs."""
+    """Return the earliest similar sprite for each sprite, whether mirrored, and the number of differing pixels."""
     similar: SimilarPairs = run_to_end(find_similar(sprites)).first_matches()
     rows = zip(similar.second, similar.first, similar.mirrored, similar.changed, strict=True)
     return {int(second): (int(first), bool(mirrored), int(changed)) for second, first, mirrored, changed in rows}
@@ -167,7 +165,7 @@ def test_a_moved_a_mirrored_and_a_retouched_copy() -> None:
     both = np.roll(known[9][:, ::-1], (2, 0), (0, 1)).copy()
     both[12, 12, :3] ^= 128
     redrawn = known[11].copy()
-    redrawn[8:11, 8:20, :3] = 255 - redrawn[8:11, 8:20, :3]  # so much makes another drawing
+    redrawn[8:11, 8:20, :3] = 255 - redrawn[8:11, 8:20, :3]  # a different drawing
     found = _alike(np.concatenate([known, np.stack([moved, mirrored, retouched, both, redrawn])]))
     assert found == {60: (3, False, 0), 61: (5, True, 0), 62: (7, False, 3), 63: (9, True, 1)}
 
@@ -178,7 +176,7 @@ def test_a_stray_pixel_at_the_border_moves_nothing() -> None:
     disc[..., :3] = (8 * x + 4 * y)[..., None] % 256 // 64 * 60
     disc[..., 3] = np.where((y - 14) ** 2 + (x - 16) ** 2 < 130, 255, 0)
     stray = disc.copy()
-    stray[27, 16] = 255  # what can be seen reaches one row further
+    stray[27, 16] = 255  # one more visible row
     assert _alike(np.stack([disc, stray])) == {1: (0, False, 1)}
 
 

@@ -1,4 +1,4 @@
-"""Similar sprites: what looking for them costs."""
+"""Memory use of the search for near duplicates."""
 
 from __future__ import annotations
 

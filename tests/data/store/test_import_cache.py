@@ -1,4 +1,4 @@
-"""Imports that were kept: used while nothing has changed, rebuilt in every other case, never an error."""
+"""The import cache: used while nothing changes, rebuilt otherwise, never an error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_cached_import_equals_the_first(folder: Path, cache: Path) -> None:
     second = imported(folder, cache=cache)
     assert not first.from_cache and second.from_cache and everything(first) == everything(second)
     assert first.quarantine and first.notes
-    assert entry.stat().st_mtime > 1  # using it keeps it
+    assert entry.stat().st_mtime > 1  # loading keeps an entry
     second.sprites.rgba[0] = 0  # can be written to
     assert not imported(folder).from_cache
 
@@ -53,7 +53,7 @@ def test_sheets_are_cached_and_older_entries_ignored(
     first, second = imported(folder, cache=cache), imported(folder, cache=cache)
     assert not first.from_cache and second.from_cache
     assert first.sheets == second.sheets and [sheet.sprites for sheet in second.sheets] == [6, 6, 6]
-    for options in ({"size": 96}, {"class_levels": 1}, {"sheets": "grid"}):  # others are another entry
+    for options in ({"size": 96}, {"class_levels": 1}, {"sheets": "grid"}):  # other options: another entry
         one, other = (imported(folder, cache=cache, **options) for _ in range(2))
         assert not one.from_cache and other.from_cache and everything(one) == everything(other)
 
@@ -109,7 +109,7 @@ def test_the_cache_stays_bounded(folder: Path, cache: Path, monkeypatch: pytest.
     for size in range(8, 33):
         imported(folder, cache=cache, size=size)
         for number, entry in enumerate(sorted(cache.glob("import-*"), key=lambda path: path.stat().st_mtime_ns)):
-            os.utime(entry, ns=(0, 10**18 + number))  # clocks can be coarser than this test is quick
+            os.utime(entry, ns=(0, 10**18 + number))  # file times may be coarse
     kept = list(cache.glob("import-*"))
     assert len(kept) <= 20 and fresh.exists() and other.exists() and not stale.exists()
     assert imported(folder, cache=cache, size=32).from_cache and not imported(folder, cache=cache, size=8).from_cache

@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file counts as one that is too large for the memory."""
+    """Treat every file as too large for memory."""
     monkeypatch.setattr(scratch, "MEMORY_LIMIT", 1000)
 
 
@@ -86,7 +86,7 @@ def test_large_files_are_mapped(sprites: Sprites, path: Path) -> None:
     raw = path.read_bytes()[again.stored.start :][: sprites.rgba.nbytes]
     assert again.stored.path == path and raw == sprites.rgba.tobytes()
     path.unlink()
-    assert (again.rgba == sprites.rgba).all()  # it stays until it is let go
+    assert (again.rgba == sprites.rgba).all()  # stays until released
     assert again.take([1]).stored is None and again.take([1]).rgba.flags.writeable
 
 
@@ -104,7 +104,7 @@ def test_large_files_are_hard_linked(sprites: Sprites, path: Path) -> None:
 def test_copied_without_hard_links(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(sprites, path, {"some": "thing"})
     mapped, other = load(path), path.with_name("other.safetensors")
-    save(sprites.take([0, 1]), path)  # another file by that name: what is mapped is no longer there
+    save(sprites.take([0, 1]), path)  # a new file under this name: the mapped file is gone
     list(link_or_save(mapped, other))
     assert load(other).fingerprint == sprites.fingerprint
     moved = map_saved(mapped, other)
