@@ -19,7 +19,7 @@ from studio.core.generators import run_to_end
 from studio.core.process import prepare_for_training
 from studio.data.importing.importing import ImportOptions, SpritesImported, import_sprites
 from studio.engine.quality.copies import find_copies
-from studio.engine.quality.evaluate import Judge, RealSprites
+from studio.engine.quality.evaluate import RealSprites, Scorer
 from studio.engine.quality.features import learn_features
 from studio.engine.runs.split import split_by_group, split_in_halves
 from tests.bench.spoiling import spoilt
@@ -43,12 +43,12 @@ def main() -> None:
     training, heldout, others = found.sprites.take(split.training), unseen.take(first), unseen.take(second)
     cpu = torch.device("cpu")
     features = run_to_end(learn_features(training, cpu, "fp32"))
-    judge = Judge(RealSprites(training, heldout, training), features)
+    judge = Scorer(RealSprites(training, heldout, training), features)
     near_heldout = run_to_end(find_copies(heldout.rgba, training, None, cpu))
     sys.stdout.write(f"{'':<28}" + "".join(f"{name:>12}" for name in COLUMNS) + "\n")
     for name, sprites in [("as they are", others.rgba), *spoilt(others.rgba, training.rgba)]:
         nearest = run_to_end(find_copies(sprites, training, None, cpu))
-        values = {**judge.distances(sprites), **judge.looks(sprites, None, nearest, near_heldout)}
+        values = {**judge.distances(sprites), **judge.sprite_scores(sprites, None, nearest, near_heldout)}
         sys.stdout.write(f"{name:<28}" + "".join(f"{values[column]:>12.3f}" for column in COLUMNS) + "\n")
         sys.stdout.flush()
 

@@ -73,7 +73,7 @@ def write_heartbeat(run: Path, live: Heartbeat) -> None:
                 raise
             with path.open("r+b") as file:  # the old file's blocks suffice; a new file needs more
                 file.write(_content(live))
-                file.truncate()
+                file.truncate()  # the old content may have been longer
 
 
 def clear_control_files(run: Path) -> None:
@@ -96,7 +96,7 @@ def send_request(
     asked = ControlRequest(
         before.stop if stop is None else stop,
         before.pause if pause is None else pause,
-        before.saves + save,
+        before.saves + save,  # counters: a request that is read twice is executed once
         before.samples + sample,
     )
     with RunDir(run).wrap_write_errors():

@@ -37,12 +37,12 @@ class RunControlServer(Observer):
         self._control, self._can_pause = control, can_pause
         self._run: Path | None = None  # None before RunStarted
         self._heartbeat: Heartbeat
-        self._done = ControlRequest()
+        self._done = ControlRequest()  # requests executed so far
         self._is_pausing = False  # on request
         self._beats = 0
         self._polled_s = self._beat_s = -math.inf
         self._lock = threading.Lock()  # two threads write live.json and read asked.json
-        self._has_ended = threading.Event()
+        self._has_ended = threading.Event()  # ends the daemon thread
 
     def before(self, event: Event) -> None:
         """Update the heartbeat from the event. This runs before the event is yielded: its receiver may
@@ -65,7 +65,7 @@ class RunControlServer(Observer):
             return
         self._poll_requests()
         if self._must_pause():
-            yield Notice("info", "Paused on request.", "Training resumes when another process requests it.")
+            yield Notice("info", "Paused on request.", "Another process can resume the training.")
             self._set_pausing(True)
             while self._must_pause():
                 time.sleep(POLL_S)
@@ -90,7 +90,7 @@ class RunControlServer(Observer):
                 0, started.first_step, started.elapsed_s, started.train_count, started.heldout_count, self._can_pause,
                 precision=started.precision,
             )  # fmt: skip
-            clear_control_files(self._run)  # requests to an earlier training of this run
+            clear_control_files(self._run)  # old requests to this run
         if is_first:
             threading.Thread(target=self._serve, name="heartbeat", daemon=True).start()
 
@@ -134,6 +134,6 @@ class RunControlServer(Observer):
         """Set the flags of the control for requests that are new since the last call."""
         control, done = self._control, self._done
         control.stop = control.stop or asked.stop
-        control.checkpoint_now = control.checkpoint_now or asked.saves > done.saves
+        control.checkpoint_now = control.checkpoint_now or asked.saves > done.saves  # the training resets this flag
         control.sample_now = control.sample_now or asked.samples > done.samples
         self._done = asked

@@ -80,7 +80,7 @@ class RunWatcher:
         self._shown_step = -1  # step of the newest yielded samples
         self._live: Heartbeat | None = None
         self._last_beat_s = time.monotonic()
-        self._has_lock = False  # whether the lock was seen; not all shared drives have locks
+        self._has_lock = False  # whether the lock was seen; some shared drives have no locks
 
     def poll(self) -> Events:
         """Yield the training's events since the last poll: first HistoryRead, and RunStarted at the first
@@ -94,7 +94,7 @@ class RunWatcher:
         is_first_beat = self._read_heartbeat()
         if is_first_beat and self._live is not None:
             yield self._started(self._live)
-        has_ended = self._has_ended()  # checked first, so that files written before the end are still read
+        has_ended = self._has_ended()  # checked first: files written before the end are still read
         yield from self._adviser.follow(self._new_events())
         yield from self._with_confusion()
         yield self._end() if has_ended else TrainingSeen(self._live, self._silent_s())
@@ -148,7 +148,7 @@ class RunWatcher:
             case RolledBack():
                 return line
             case ResumeLine():
-                self._shown_step = min(self._shown_step, line.resumed)
+                self._shown_step = min(self._shown_step, line.resumed)  # samples after this step will be drawn again
         return None
 
     def _chunk(self, tick: LossLine) -> LossChunk:
@@ -185,7 +185,7 @@ class RunWatcher:
             return True
         if self._silent_s() < _QUIET_S or self._run.is_busy():
             return False
-        return self._has_lock or self._silent_s() > _DEAD_S
+        return self._has_lock or self._silent_s() > _DEAD_S  # a lock that was seen and is free now: the process died
 
     def _end(self) -> RunFinished | TrainingLost:
         """Return how the training ended, from state.json. It may start again later."""

@@ -52,7 +52,7 @@ class TrainingProcesses:
         with self._lock:
             self._is_ended = True
             if self._torchrun is not None:
-                self._torchrun.terminate()
+                self._torchrun.terminate()  # SIGTERM: torchrun passes it on to all ranks
 
     def is_running(self) -> bool:
         """Return whether torchrun runs, also while it restarts the processes."""
@@ -80,7 +80,7 @@ class TrainingProcesses:
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"},
-            start_new_session=True,
+            start_new_session=True,  # no Ctrl+C or hang-up from this terminal
         )
 
 

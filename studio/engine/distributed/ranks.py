@@ -107,7 +107,7 @@ class Ranks:
         return events
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """Return the sum of a number or scalar over all ranks."""
+        """Return the sum of a number or scalar over the ranks."""
         return value
 
     def wrap_ddp(self, network: nn.Module, loss: Loss) -> Loss:
@@ -170,7 +170,7 @@ class Group(Ranks):
     """A training's ranks under torchrun. All ranks must make the same calls to collective methods."""
 
     def __init__(self, store: Store, rank: int, world_size: int, local_count: int, device: str) -> None:
-        """local_count: ranks on this machine. device: this rank's device as torch writes it."""
+        """local_count: this machine's ranks. device: this rank's device as torch writes it."""
         from torch.distributed.distributed_c10d import PrefixStore  # missing in some builds of torch
 
         super().__init__(rank, world_size, local_count if device == "cpu" else 1, is_alone=False)
@@ -194,7 +194,7 @@ class Group(Ranks):
             torch.set_num_threads(own)
 
     def all_reduce_sum(self, value: V, device: torch.device) -> V | Tensor:
-        """Return the sum over all ranks. Collective."""
+        """Return the sum over the ranks. Collective."""
         total = torch.zeros((), device=device) + value  # does not wait for a copy to the device
         dist.all_reduce(total)
         return total
@@ -222,7 +222,7 @@ class Group(Ranks):
 
     @contextlib.contextmanager
     def collective(self) -> Iterator[None]:
-        self.in_sync = False
+        self.in_sync = False  # stays False if the block raises
         yield
         self.in_sync = True
 

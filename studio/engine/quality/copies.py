@@ -17,14 +17,14 @@ from studio.engine.devices.auto_batch import AutoBatchSize
 from studio.engine.runs.split import Indices
 from studio.engine.steps.batches import to_device, to_input
 
-_COPY = 1 / 3  # of the distance to the nearest sprite of another group: a copy is nearer than this
-_AT_ONCE = 64 << 20  # bytes of float32 numbers per part of the work
+_COPY = 1 / 3  # a copy is nearer than a third of the distance to the nearest sprite outside the group
+_AT_ONCE = 64 << 20  # bytes of float32 numbers at a time
 _FARTHEST_PX = 1  # how far a copy may be moved
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """The nearest training sprite for each sprite: its index, int64 [N], its distance, float32 [N], and whether it is a
+    """The nearest training sprites of N sprites: indices int64 [N], distances float32 [N], and whether each sprite is a
     copy, bool [N].
     """
 
@@ -36,42 +36,43 @@ class Nearest:
 def find_copies(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Generator[Event, None, Nearest]:
-    """Compare sprites uint8 [N, S, S, 4] with the training sprites at `indices`; None for all training
-    sprites.
+    """Compare sprites uint8 [N, S, S, 4] with the training sprites at `indices`; None compares with the
+    whole training set.
 
-    Distances are between premultiplied pixels. Each sprite is also compared mirrored and moved by up to a pixel. A
-    sprite is a copy if its nearest training sprite is at less than a third of the distance to the nearest one of
-    another group: near duplicates in a group can be copied as well. With a single group there are no copies. The
-    training sprites are uploaded in parts, so there may be any number. Yields Progress.
-
-    Returns indices into `training`.
+    Distances are between premultiplied pixels. The comparison includes variants: mirrored, and moved by up to a pixel.
+    A sprite is a copy if its nearest training sprite is at less than a third of the distance to the nearest one outside
+    the group: near duplicates within a group can be copied, too. A single group has no copies. Training sprites are
+    uploaded in parts, so their number is not limited. Yields Progress; returns indices into `training`.
     """
     indices = np.arange(len(training)) if indices is None else indices
-    variants, groups = _variants(sprites), training.groups[indices]
+    variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
     total, at_once = (len(variants) + 1) * len(indices), _at_once(4 * training.size**2)
-    nearest, place = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
-    variant_of = np.zeros(len(sprites), np.int64)
+    nearest, nearest_index = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
+    variant_of = np.zeros(len(sprites), np.int64)  # index of each sprite's nearest variant
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
         with batch_size.halve_if_full():
             known = _flat(training.rgba[indices[part]], device)
             for which, variant in enumerate(variants):
                 distances, found = _nearest(variant, known, batch_size.count)
-                closer = distances < nearest
-                nearest[closer], place[closer] = distances[closer], found[closer] + part.start
+                closer = distances < nearest  # bool [N]
+                nearest[closer], nearest_index[closer] = distances[closer], found[closer] + part.start
                 variant_of[closer] = which
                 yield Progress(part.start * len(variants) + (which + 1) * len(known), total, "sprites compared")
-    chosen = np.empty_like(sprites)
+    best_variants = np.empty_like(sprites)
     for which, variant in enumerate(variants):
-        chosen[variant_of == which] = variant[variant_of == which]
-    others = np.full(len(sprites), np.inf, np.float32)
+        best_variants[variant_of == which] = variant[variant_of == which]
+    others = np.full(len(sprites), np.inf, np.float32)  # distance to the nearest sprite of another group
     batch_size = AutoBatchSize(device, at_once)
     for part in batch_size.slices(len(indices)):
         with batch_size.halve_if_full():
-            known, same_group = _flat(training.rgba[indices[part]], device), groups[place][:, None] == groups[part]
-            others = np.minimum(others, _nearest(chosen, known, batch_size.count, same_group)[0])
+            known, same_group = (
+                _flat(training.rgba[indices[part]], device),
+                groups[nearest_index][:, None] == groups[part],
+            )
+            others = np.minimum(others, _nearest(best_variants, known, batch_size.count, same_group)[0])
         yield Progress(len(variants) * len(indices) + part.stop, total, "sprites compared")
-    return Nearest(indices[place], nearest, np.isfinite(others) & (nearest < _COPY * others))
+    return Nearest(indices[nearest_index], nearest, np.isfinite(others) & (nearest < _COPY * others))
 
 
 def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
@@ -95,7 +96,7 @@ def _variants(sprites: Rgba) -> list[Rgba]:
     padded = np.pad(sprites, ((0, 0), (_FARTHEST_PX,) * 2, (_FARTHEST_PX,) * 2, (0, 0)))
     size, middle = sprites.shape[1], _FARTHEST_PX
     moved = [padded[:, middle + y : middle + y + size, middle + x : middle + x + size] for y in steps for x in steps]
-    return [variant[:, :, ::direction] for variant in moved for direction in (1, -1)]
+    return [variant[:, :, ::direction] for variant in moved for direction in (1, -1)]  # -1 mirrors left-right
 
 
 def _nearest(
@@ -107,7 +108,7 @@ def _nearest(
     left_out: bool [N, M], pairs to ignore; a sprite without any pair left has an infinite distance. Needs about as much
     memory as the pixels of `at_once` sprites.
     """
-    squares, pixels = (known**2).sum(1), known.shape[1]
+    squares, pixels = (known**2).sum(1), known.shape[1]  # [M]
     distances, indices = np.zeros(len(sprites), np.float32), np.zeros(len(sprites), np.int64)
     # Memory per sprite: a row of the distance matrix, and its pixels twice for the comparison with the nearest two.
     step = max(1, at_once * pixels // max(len(known), 2 * pixels))
@@ -118,7 +119,7 @@ def _nearest(
         apart = (flat**2).sum(1)[:, None] + squares[None, :] - 2 * flat @ known.T
         if left_out is not None:
             apart = apart.masked_fill(torch.from_numpy(left_out[part]).to(known.device), torch.inf)
-        nearest = apart.topk(min(2, len(known)), dim=1, largest=False)
+        nearest = apart.topk(min(2, len(known)), dim=1, largest=False)  # [n, 2]
         # The products lose the last digits, which decide between nearly equal sprites: compare the nearest two exactly.
         exact = (flat[:, None] - known[nearest.indices]).square().sum(2).sqrt()
         exact, order = exact.masked_fill(nearest.values.isinf(), torch.inf).min(dim=1)

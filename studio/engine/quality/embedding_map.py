@@ -1,8 +1,8 @@
-"""A map of a run's sprites, with similar sprites near each other, and the decoded sprites between them.
+"""A map of a run's sprites, with similar sprites near each other, and the sprites decoded between them.
 
-Positions follow from features: the recipe's own where it can encode (an autoencoder's codes, the penultimate layer of a
-classifier or regression), otherwise the features that measure trainings of these sprites, see quality/features.py. A
-generator's middle level would describe the model better, but every recipe stores that elsewhere.
+Positions follow from features. A recipe that can encode has its own: an autoencoder's codes, the penultimate layer of a
+classifier or regression. Otherwise the map uses the features for measuring trainings, see quality/features.py. A
+generator's middle level would describe the model better, but each recipe stores it elsewhere.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
     everything, learnt = load_training_set(RunDir(run))
     if len(everything) < FEWEST:
         raise UsageError(f"{run.name} has too few sprites for a map.", f"{FEWEST} are the fewest.")
-    sprites = _some(everything)
+    sprites = _limited(everything)
     with detection.wrap_device_errors(model.device):
         if isinstance(model.recipe, Encodes):
             features = yield from _encoded(model, model.recipe, sprites)
@@ -75,20 +75,19 @@ def decode(model: TrainedModel, codes: Floats) -> Events:
 def principal_plane(features: Floats) -> tuple[Floats, float]:
     """Project features float32 [N, D] onto their first two principal components.
 
-    Returns positions float32 [N, 2] in [0, 1], with equal scales of both axes, and the share of the variance that they
-    explain. The sign of an axis makes its largest component positive, so that the same features always give the same
-    map.
+    Returns positions float32 [N, 2] in [0, 1], scaled equally in both axes, and the explained share of the variance. An
+    axis's largest component is made positive, so equal features give equal maps.
     """
     centred = features.astype(np.float64) - features.mean(0, dtype=np.float64)
     variances, axes = np.linalg.eigh(centred.T @ centred)  # ascending
-    axes = axes[:, ::-1][:, :2]
+    axes = axes[:, ::-1][:, :2]  # the two axes with the largest variance: [D, 2]
     if axes.shape[1] < 2:  # a single feature
         axes = np.pad(axes, ((0, 0), (0, 1)))
     axes = axes * np.where(axes[np.abs(axes).argmax(0), [0, 1]] < 0, -1, 1)
-    places = centred @ axes
-    lowest, highest = places.min(0), places.max(0)
+    projected = centred @ axes  # [N, 2]
+    lowest, highest = projected.min(0), projected.max(0)
     scale = max(float((highest - lowest).max()), 1e-9)
-    positions = (0.5 + (places - (lowest + highest) / 2) / scale).clip(0, 1)
+    positions = (0.5 + (projected - (lowest + highest) / 2) / scale).clip(0, 1)
     total = max(float(variances.sum()), 1e-30)
     return positions.astype(np.float32), float(variances[-2:].clip(min=0).sum() / total)
 
@@ -96,28 +95,28 @@ def principal_plane(features: Floats) -> tuple[Floats, float]:
 def marker_spacing(positions: Floats) -> Floats:
     """Return the distance at which each marker has room, for MapReady: float32 [N] for positions [N, 2].
 
-    Uses farthest-point sampling (Gonzalez 1985). The first marker is nearest to the middle, with an infinite spacing;
-    then follows the marker farthest from all before it. Takes O(N^2) time: 0.1 s for 5,000.
+    Uses farthest-point sampling (Gonzalez 1985), starting nearest to the middle, where the spacing is infinite. Takes
+    O(N^2) time: 0.1 s for 5,000.
     """
     x, y = positions.T
     spacing = np.full(len(positions), np.inf, np.float32)
     nearest = np.full(
         len(positions), np.inf, np.float32
     )  # distance to the nearest selected marker; -1 for selected markers
-    place = int(np.abs(positions - 0.5).max(1).argmin())
+    selected = int(np.abs(positions - 0.5).max(1).argmin())
     for _ in range(len(positions)):
-        spacing[place] = nearest[place]
-        np.minimum(nearest, np.maximum(np.abs(x - x[place]), np.abs(y - y[place])), out=nearest)
-        nearest[place] = -1.0
-        place = int(nearest.argmax())
+        spacing[selected] = nearest[selected]
+        np.minimum(nearest, np.maximum(np.abs(x - x[selected]), np.abs(y - y[selected])), out=nearest)
+        nearest[selected] = -1.0
+        selected = int(nearest.argmax())
     return spacing
 
 
 def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
-    """Draw a map as uint8 [H, W, 4] with `longest` pixels on its longer side; returns the picture and the number of
-    sprites drawn.
+    """Draw a map as uint8 [H, W, 4] with `longest` pixels on its longer side; also returns the number of
+    drawn sprites.
 
-    Sprites are drawn in their own pixels; a sprite without room is left out.
+    Sprites keep their size in pixels; a sprite without room is left out.
     """
     side, scale = shown.sprites.size, longest - shown.sprites.size
     corners = np.round((shown.positions - shown.positions.min(0)) * scale).astype(np.int64)
@@ -128,8 +127,8 @@ def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
     return picture, len(drawn)
 
 
-def _some(sprites: Sprites) -> Sprites:
-    """Return at most as many sprites as a map shows, always the same ones in the same order."""
+def _limited(sprites: Sprites) -> Sprites:
+    """Return at most as many sprites as a map shows; the choice is always the same."""
     most = min(MOST, max(FEWEST, _MOST_BYTES // sprites.rgba[:1].nbytes))
     if len(sprites) <= most:
         return sprites

@@ -1,8 +1,7 @@
 """The protocol for judging a generator, by which runs and other programs are compared.
 
-New sprites, in the classes and proportions of the training set, are compared with held-out and training sprites by
-features learned from the training set. Beside the scores stand those of real sprites and of a cheat that returns
-training sprites.
+New sprites, with the class proportions of the training set, are compared with held-out and training sprites by learned
+features. The report also shows these scores for real sprites and for a cheat that returns training sprites.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, subsamp
 from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
-FEWEST_LOOKS = 128  # evaluations of held-out sprites for a stable generator loss
+MIN_EVALUATIONS = 128  # evaluations of held-out sprites for a stable generator loss
 FEWEST = 20  # sprites on each side: with fewer, scores are noise
 MOST_HELDOUT = 4096  # held-out sprites, at most: all pairs are compared
 MOST_TRAINING = 8192  # training sprites, at most, for distances
@@ -90,7 +89,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     The scores are saved with the run; yields a Notice if that fails. Raises UsageError if too few sprites are held out,
     RunError if the run's data are gone, and DeviceError.
     """
-    real = yield from _data(run, model)
+    real = yield from _load_real_sprites(run, model)
     if model.recipe.makes != "sprites":
         if not len(real.heldout):
             raise UsageError("No sprites are held out.", "Train with a held-out share above 0.")
@@ -125,7 +124,7 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     for sprites in (heldout, training.take(stride_subsample(np.arange(len(training)), len(heldout)))):
         on_device = DeviceSprites(sprites, model.device)
         losses.append(evaluate_heldout(model, on_device, heldout_batch_size(on_device, model.recipe)).metrics["loss"])
-    return losses[0] / losses[1] - 1
+    return losses[0] / losses[1] - 1  # 0 without memorization
 
 
 def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
@@ -134,13 +133,13 @@ def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
 
 
 def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
-    """Return the batch size for evaluating these sprites, which shrinks when the device is full."""
-    return AutoBatchSize(heldout.device, min(_AT_ONCE, _looks(heldout, recipe)), heldout.rgba.shape[-1])
+    """Return the batch size for evaluating these sprites; it shrinks when the device is full."""
+    return AutoBatchSize(heldout.device, min(_AT_ONCE, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
 
 
 def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
     """Compute the recipe's metrics on held-out sprites. Raises DeviceFullError if one sprite does not fit."""
-    count = _looks(heldout, model.recipe)
+    count = _evaluations(heldout, model.recipe)
     found = None
     while found is None:
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
@@ -151,19 +150,19 @@ def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: Au
     return Validated(model.step, found.metrics, confusion, found.baseline, pairs)
 
 
-def _looks(heldout: DeviceSprites, recipe: Recipe) -> int:
-    """Return the number of evaluations: a generator sees few sprites several times, each time with other noise."""
-    return max(len(heldout), FEWEST_LOOKS) if recipe.makes == "sprites" else len(heldout)
+def _evaluations(heldout: DeviceSprites, recipe: Recipe) -> int:
+    """Return the number of evaluations: a generator sees each of few sprites several times, with different noise."""
+    return max(len(heldout), MIN_EVALUATIONS) if recipe.makes == "sprites" else len(heldout)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
-    """Evaluate other sprites, uint8 [N, S, S, 4] of the run's size, with the run's data: yields Progress,
-    then Evaluated.
+    """Evaluate sprites from elsewhere, uint8 [N, S, S, 4] in the run's size, with the run's data: yields Progress, then
+    Evaluated.
 
-    Of more than `settings.count` sprites it takes a seeded choice, because equal numbers compare. Raises the errors of
-    `evaluate`.
+    From more than `settings.count` sprites it takes a seeded choice, because only equal numbers compare. Raises the
+    errors of `evaluate`.
     """
-    real = yield from _data(run, model)
+    real = yield from _load_real_sprites(run, model)
     _check_counts(real)
     if len(sprites) < FEWEST:
         raise UsageError(
@@ -186,37 +185,37 @@ def judge(
     """
     training, heldout = real.training, real.heldout
     order = shuffle_by_group(training.groups, seed=0)
-    first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
-    half = min(len(new), len(training) // 2)
+    first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])  # disjoint if possible
+    half = min(len(new), len(training) // 2)  # two disjoint halves
     others = training.take(stride_subsample(order[half:], MOST_TRAINING))
-    judged_by = Judge(real, features)
-    near = partial(find_copies, training=real.known, indices=real.learnt, device=features.device)
-    near_new, near_heldout, near_cheat = (
-        (yield from near(new)),
-        (yield from near(heldout.rgba)),
-        (yield from near(second.rgba)),
+    scorer = Scorer(real, features)
+    nearest = partial(find_copies, training=real.known, indices=real.learnt, device=features.device)
+    nearest_to_new, nearest_to_heldout, nearest_to_cheat = (
+        (yield from nearest(new)),
+        (yield from nearest(heldout.rgba)),
+        (yield from nearest(second.rgba)),
     )
     # Real against real: distances between disjoint sets, as large as the new set if possible, because Fréchet's
     # distance is larger for smaller sets.
     apart, known = features.of(first.rgba[:half]), features.of(others.rgba)
     as_real = {
-        **judged_by.distances(first.rgba),
+        **scorer.distances(first.rgba),
         **_distances("training", apart, known),
         "likelihood": likelihood_divergence(apart, stride_subsample(known, _FITTED), features.of(heldout.rgba)),
-        **judged_by.looks(heldout.rgba, heldout.labels, near_heldout, near_heldout),
+        **scorer.sprite_scores(heldout.rgba, heldout.labels, nearest_to_heldout, nearest_to_heldout),
     }
     table = {
-        "new": {**judged_by.distances(new), **judged_by.looks(new, labels, near_new, near_heldout)},
+        "new": {**scorer.distances(new), **scorer.sprite_scores(new, labels, nearest_to_new, nearest_to_heldout)},
         "real": as_real,
         "cheat": {
-            **judged_by.distances(second.rgba),
-            **judged_by.looks(second.rgba, second.labels, near_cheat, near_heldout),
+            **scorer.distances(second.rgba),
+            **scorer.sprite_scores(second.rgba, second.labels, nearest_to_cheat, nearest_to_heldout),
         },
     }
     return Evaluated(title, len(new), len(heldout), len(training), table)
 
 
-class Judge:
+class Scorer:
     """The real sprites with everything that the scores need, computed once."""
 
     def __init__(self, real: RealSprites, features: TrainedFeatures) -> None:
@@ -238,7 +237,9 @@ class Judge:
             "surprisal": self._patches.distance(sprites),
         }
 
-    def looks(self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest) -> dict[str, float]:
+    def sprite_scores(
+        self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest
+    ) -> dict[str, float]:
         """Return the scores of single sprites: pixel art, copies, class agreement.
 
         nearest, heldout: the nearest training sprites of the sprites and of the held-out sprites.
@@ -260,7 +261,7 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
     }
 
 
-def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
+def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
     """Load the training set and the held-out sprites of a run's report; yields a Notice if these also chose the best
     checkpoint.
     """

@@ -1,12 +1,12 @@
-"""Feature vectors of sprites, from a small network trained on the training sprites, for KID and Fréchet
-distances.
+"""Feature vectors of sprites for KID and Fréchet distances, from a small network trained on the training
+sprites.
 
 Features of photographs say little about pixel art, so each training set has a network of its own, trained without
-held-out sprites. The network is saved under the training set's fingerprint, so runs on one data set are measured with
-the same features.
+held-out sprites. The network is saved under the training set's fingerprint: runs on equal data are measured with equal
+features.
 
-A network that only classifies ignores degraded sprites: noise of a tenth of the range changed no distance. So it also
-classifies how a sprite was corrupted (specks, blotches, blur), and its features come from all levels.
+A network that only classifies ignores degraded sprites: noise with a tenth of the range changed no distance. So it also
+classifies how a sprite was corrupted (specks, blotches, blur), and its features come from every level.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from studio.engine.steps.batches import DeviceSprites, stride_subsample, to_devi
 from studio.engine.steps.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
-PROTOCOL = 5  # increased by each change, here or in the layers, that changes features
+PROTOCOL = 5  # increase this after a change to the features, here or in the layers
 _STEPS, _WARM_UP, _BATCH, _RATE = 600, 60, 32, 4e-3
 _WIDTH = 16
 _SHIFT_PX = 2
@@ -71,16 +71,16 @@ class FeatureNetwork(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         padding = -x.shape[-1] % self.patch
         x = F.pixel_unshuffle(F.pad(x, (0, padding, 0, padding), value=-1.0), self.patch)
-        levels = [self.enter(x)]
+        levels = [self.enter(x)]  # [B, 16, S, S]
         for stage in (self.fine, self.middle, self.coarse):
-            levels.append(stage(levels[-1]))
+            levels.append(stage(levels[-1]))  # [B, 16, S, S], [B, 32, S/2, S/2], [B, 64, S/4, S/4]
         levels[-1] = self.norm(levels[-1])
-        return torch.cat([F.silu(level).mean((2, 3)) for level in levels], 1)
+        return torch.cat([F.silu(level).mean((2, 3)) for level in levels], 1)  # [B, 16 + 16 + 32 + 64]
 
 
 class PretrainingNetwork(FeatureNetwork):
     """A feature network with the heads that train it: classes from the last 64 features, corruption from
-    all features.
+    the whole vector.
 
     Large sprites are folded, so feature maps have about 32 positions per side.
     """
@@ -106,10 +106,11 @@ class SpriteFeatures:
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
         """Return features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
-        They are standardized by the training sprites, then normalized to one length, so that no outlier dominates.
+        The training sprites standardize the features. Then each vector is normalized to one length, so no outlier
+        dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
-        return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())
+        return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())  # length sqrt(128): RMS 1 per feature
 
     def fit_standardization(self, rgba: Rgba) -> None:
         """Set the mean and deviation of the standardization from these sprites."""
@@ -139,10 +140,10 @@ class TrainedFeatures(SpriteFeatures):
 
 
 def fixed_features(device: torch.device) -> SpriteFeatures:
-    """Return features that are equal for all runs, trained on the studio's own art
-    (assets/demo/make_features.py).
+    """Return features trained on the studio's own art (assets/demo/make_features.py), equal for every
+    run.
 
-    Features that steer a training judge it too well; nothing is selected by these.
+    Features that steer a training judge it too well; these select nothing.
     """
     network = FeatureNetwork()
     network.load_state_dict(parse_tensors((paths.assets() / "features.safetensors").read_bytes()))
@@ -153,7 +154,7 @@ def learn_features(training: Sprites, device: torch.device, precision: str) -> G
     """Return the features for these training sprites, loaded from the cache or trained: yields Progress."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):  # the caller's random state stays untouched
         torch.manual_seed(0)
         network = PretrainingNetwork(training.size, classes)
     path = paths.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
@@ -199,8 +200,8 @@ def _add_gradients(
         with autocast(x.device.type, precision):
             features = network(x_part)
             loss = F.cross_entropy(network.class_scores(features).float(), y_part, label_smoothing=0.1)
-            loss = loss + F.cross_entropy(network.judge(features).float(), kind_part)
-        (loss * (len(x_part) / len(x))).backward()
+            loss = loss + F.cross_entropy(network.judge(features).float(), kind_part)  # corruption
+        (loss * (len(x_part) / len(x))).backward()  # the mean over the batch, part by part
 
 
 def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -210,10 +211,10 @@ def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     x: float32 [B, 4, S, S] as in `Batch`; returns the same shape, and the kinds int64 [B].
     """
     count, _, size, _ = x.shape
-    kind = torch.arange(count, device=x.device) % _CORRUPTIONS
+    kind = torch.arange(count, device=x.device) % _CORRUPTIONS  # int64 [B]
     kinds = kind[:, None, None, None]
     colour, alpha = (x[:, :3] + 1) / 2, (x[:, 3:] + 1) / 2
-    strength = 0.05 + 0.2 * torch.rand(count, 1, 1, 1, device=x.device, generator=rng)
+    strength = 0.05 + 0.2 * torch.rand(count, 1, 1, 1, device=x.device, generator=rng)  # one per sprite
     specks = torch.randn(count, 3, size, size, device=x.device, generator=rng)
     blotches = torch.randn(count, 3, -(-size // 4), -(-size // 4), device=x.device, generator=rng)
     noise = torch.where(kinds == 2, F.interpolate(blotches, scale_factor=4.0)[..., :size, :size], specks)
@@ -225,14 +226,14 @@ def corrupt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rotate each quarter of the batch by another number of quarter turns; returns it with these numbers, int64 [B]."""
+    """Rotate each quarter of the batch by 0, 1, 2 or 3 quarter turns; also returns the number of turns, int64 [B]."""
     turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
     parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
     return torch.cat(parts), turns
 
 
 def _load(network: FeatureNetwork, path: Path) -> bool:
-    """Load the saved weights; return False if the file is missing, damaged or of another network."""
+    """Load the saved weights; return False if the file is missing, damaged or from a different network."""
     try:
         network.load_state_dict(parse_tensors(path.read_bytes()))
     except (OSError, SafetensorError, RuntimeError):

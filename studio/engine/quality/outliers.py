@@ -1,4 +1,4 @@
-"""Find sprites that look like no other sprite, or like another class, by learned features."""
+"""Find sprites unlike every other sprite, or like a different class, by learned features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
 
 _NEIGHBOURS = 10
-_AGREE = 8  # neighbours that must agree on one other class, with none of the sprite's own
+_AGREE = 8  # neighbours that must agree on a different class, without a vote for the sprite's own
 _FAR = 3.0  # times the median distance to the nearest neighbours
 _AT_ONCE = 512  # sprites
 _DISTANCES = 1 << 21  # at once
@@ -32,8 +32,8 @@ _DISTANCES = 1 << 21  # at once
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
     """Compare each sprite with its nearest neighbours: yields Progress, then Examined.
 
-    The features are those that measure trainings of these sprites (features.py); they are trained first if necessary.
-    Finds nothing among very few or very many sprites. Raises DeviceError.
+    Uses the features for measuring trainings of these sprites (features.py), and trains them first if necessary. Finds
+    nothing among very few or very many sprites. Raises DeviceError.
     """
     items: list[ImportIssue] = []
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
@@ -56,8 +56,8 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
 def nearest_neighbours(
     features: NDArray[np.float32],
 ) -> Generator[Event, None, tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Return the ten nearest other rows of features float32 [N, D], nearest first, and their distances:
-    both [N, 10].
+    """Return the ten nearest rows to each row of features float32 [N, D], nearest first, and their
+    distances: both [N, 10].
     """
     wanted = min(_NEIGHBOURS, len(features) - 1)
     squares = (features**2).sum(1)
@@ -66,9 +66,9 @@ def nearest_neighbours(
     step = max(1, _DISTANCES // max(1, len(features)))
     for start in range(0, len(features), step):
         part = slice(start, start + step)
-        apart = squares[part, None] + squares - 2 * features[part] @ features.T
-        apart[np.arange(len(apart)), np.arange(start, start + len(apart))] = np.inf
-        some = np.argpartition(apart, wanted - 1, 1)[:, :wanted]
+        apart = squares[part, None] + squares - 2 * features[part] @ features.T  # squared distances: [n, N]
+        apart[np.arange(len(apart)), np.arange(start, start + len(apart))] = np.inf  # not its own neighbour
+        some = np.argpartition(apart, wanted - 1, 1)[:, :wanted]  # the ten smallest, unsorted
         order = np.take_along_axis(apart, some, 1).argsort(1)
         near[part] = np.take_along_axis(some, order, 1)
         far[part] = np.sqrt(np.take_along_axis(apart, near[part], 1).clip(min=0))
@@ -77,7 +77,7 @@ def nearest_neighbours(
 
 
 def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return each row's mean distance to its neighbours, float32 [N, n], divided by the median of all
+    """Return the mean distance to the neighbours, from float32 [N, n], divided by the median over the
     rows: float32 [N].
     """
     mean = distances.mean(1)
@@ -97,7 +97,7 @@ def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.
     items = []
     for index, neighbours in enumerate(sprites.labels[near]):
         own = int(sprites.labels[index])
-        votes = np.bincount(neighbours, minlength=len(counts))
+        votes = np.bincount(neighbours, minlength=len(counts))  # neighbours per class
         other = int(votes.argmax())
         is_certain = counts[own] > _NEIGHBOURS and apart[index] <= _FAR
         if is_certain and votes[own] == 0 and votes[other] >= _AGREE:

@@ -18,16 +18,16 @@ from studio.engine.sampling.edit import EditInput
 from studio.engine.sampling.generate import Labels, generate
 from studio.engine.sampling.settings import MAX_SPRITES, MIN_LIKED, GenerateSettings
 
-_SHRINKAGE = 0.5  # of the covariance towards its diagonal, because there may be fewer sprites than features
+_SHRINKAGE = 0.5  # of the covariance towards its diagonal: sprites may be fewer than features
 
 
 def best_of(
     model: TrainedModel, settings: GenerateSettings, liked: EditInput, silhouette: NDArray[np.uint8] | None = None
 ) -> Events:
-    """Draw `settings.best_of` times the requested number of sprites, and keep those most like the liked
-    ones.
+    """Draw `settings.best_of` times the requested number of sprites, and keep the sprites most like the
+    liked ones.
 
-    Draws in parts of at most MOST_SPRITES, to limit the memory; each part keeps its best sprites. Yields Progress after
+    Draws at most MAX_SPRITES at a time, to limit the memory; each part keeps its best sprites. Yields Progress after
     each solver step, then one SpritesGenerated. Raises UsageError, DeviceError.
     """
     if len(liked.sprites) < MIN_LIKED:
@@ -62,21 +62,20 @@ def _parts(count: int, most: int, classes: int) -> list[range]:
 
 
 def likeness_scores(sprites: Rgba, labels: Labels, liked: EditInput) -> NDArray[np.float64]:
-    """Score sprites uint8 [N, S, S, 4] by how much they share what distinguishes the liked sprites from
-    them: float64 [N].
+    """Score sprites uint8 [N, S, S, 4] by what distinguishes the liked sprites from them: float64 [N].
 
-    Uses linear discriminant analysis of features and colours relative to the mean of each class, so that scores compare
-    sprites within a class and do not favour the liked classes.
+    Uses linear discriminant analysis of features and colours relative to each class's mean, so scores compare sprites
+    within a class and don't favour the liked classes.
     """
-    described, of_liked = _described(sprites), _described(liked.sprites)
-    means = {label: described[labels == label].mean(0) for label in np.unique(labels).tolist()}
-    overall = described.mean(0)
-    within = described - np.stack([means[label] for label in labels.tolist()])
+    descriptors, of_liked = _descriptors(sprites), _descriptors(liked.sprites)
+    means = {label: descriptors[labels == label].mean(0) for label in np.unique(labels).tolist()}
+    overall = descriptors.mean(0)
+    within = descriptors - np.stack([means[label] for label in labels.tolist()])  # [N, 133]
     apart = of_liked - np.stack([means.get(label, overall) for label in liked.labels.tolist()])
-    covariance = within.T @ within / len(within)
-    spread = np.diag(np.diag(covariance))
+    covariance = within.T @ within / len(within)  # [133, 133]
+    spread = np.diag(np.diag(covariance))  # the diagonal alone
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * spread + 1e-6 * np.eye(len(spread))
-    return np.asarray(within @ np.linalg.solve(shrunk, apart.mean(0)))
+    return np.asarray(within @ np.linalg.solve(shrunk, apart.mean(0)))  # projection on the discriminant direction
 
 
 def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) -> list[int]:
@@ -88,12 +87,12 @@ def best_of_each_class(scores: NDArray[np.float64], labels: Labels, count: int) 
 
 
 def _best_first(scores: NDArray[np.float64], which: NDArray[np.bool_]) -> list[int]:
-    places = np.flatnonzero(which)
-    found: list[int] = places[np.argsort(-scores[places], kind="stable")].tolist()
+    indices = np.flatnonzero(which)
+    found: list[int] = indices[np.argsort(-scores[indices], kind="stable")].tolist()
     return found
 
 
-def _described(sprites: Rgba) -> NDArray[np.float64]:
+def _descriptors(sprites: Rgba) -> NDArray[np.float64]:
     """Return float64 [N, 133]: features, mean and spread of the visible pixels in OKLab, and the visible share."""
     return np.concatenate([fixed_features(torch.device("cpu")).of(sprites), _colours(sprites)], 1)
 
@@ -102,6 +101,6 @@ def _colours(sprites: Rgba) -> NDArray[np.float64]:
     weights = sprites[..., 3:].reshape(len(sprites), -1, 1) / 255
     colours = to_oklab(sprites[..., :3].reshape(-1, 3)).reshape(len(sprites), -1, 3)
     seen = np.maximum(weights.sum(1), 1)
-    mean = (colours * weights).sum(1) / seen
+    mean = (colours * weights).sum(1) / seen  # weighted by alpha
     spread = np.sqrt((((colours - mean[:, None]) ** 2).sum(-1, keepdims=True) * weights).sum(1) / seen)
     return np.concatenate([mean, spread, weights.mean(1)], 1)

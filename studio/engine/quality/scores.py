@@ -1,7 +1,7 @@
 """Scores of how similar two sets of sprites are, from features float64 [N, D].
 
-No single score is reliable: a model that copies its training sprites has the best distances. Compare scores with those
-of real against real sprites, and check the share of copies.
+No single score is reliable: a model that copies its training sprites has the best distances. Compare a score with real
+against real sprites, and check the share of copies.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def kid(first: Features, second: Features) -> Estimate:
     """
     n, m = len(first), len(second)
     within_first, within_second = _kernel(first, first), _kernel(second, second)
-    np.fill_diagonal(within_first, 0)
+    np.fill_diagonal(within_first, 0)  # a sprite is not compared with itself: the estimate is unbiased
     np.fill_diagonal(within_second, 0)
     across = _kernel(first, second)
     a, b, c = within_first.sum(), within_second.sum(), across.sum()
-    value = a / (n * (n - 1)) + b / (m * (m - 1)) - 2 * c / (n * m)
+    value = a / (n * (n - 1)) + b / (m * (m - 1)) - 2 * c / (n * m)  # MMD^2
     without_first = (
         (a - 2 * within_first.sum(1)) / ((n - 1) * (n - 2))
         + b / (m * (m - 1))
@@ -62,9 +62,9 @@ def frechet_distance(first: Features, second: Features) -> float:
     """
     shift = first.mean(0) - second.mean(0)
     cov1, cov2 = np.cov(first, rowvar=False), np.cov(second, rowvar=False)
-    values, vectors = np.linalg.eigh(cov1)
-    root = (vectors * np.sqrt(values.clip(min=0))) @ vectors.T
-    shared = np.sqrt(np.linalg.eigvalsh(root @ cov2 @ root).clip(min=0)).sum()
+    values, vectors = np.linalg.eigh(cov1)  # symmetric, so eigh instead of a general matrix root
+    root = (vectors * np.sqrt(values.clip(min=0))) @ vectors.T  # C1^(1/2)
+    shared = np.sqrt(np.linalg.eigvalsh(root @ cov2 @ root).clip(min=0)).sum()  # tr (C1 C2)^(1/2)
     return float(shift @ shift + np.trace(cov1) + np.trace(cov2) - 2 * shared)
 
 
@@ -82,25 +82,25 @@ class Overlap:
 def overlap(real: Features, new: Features) -> Overlap:
     """Return precision and recall (Kynkäänniemi et al. 2019) and coverage (Naeem et al. 2020).
 
-    A sprite's radius is the distance to its fifth neighbour in its own set. precision: new sprites within the radius of
-    a real one. recall: real sprites within the radius of a new one. coverage: real sprites with a new one within their
-    radius.
+    A sprite's radius is the distance to its fifth neighbour in its own set. precision: new sprites within a real
+    sprite's radius. recall: real sprites within a new sprite's radius. coverage: real sprites with a new sprite in
+    their radius.
     """
-    across = _distances(real, new)
-    reach_real, reach_new = _reach(real)[:, None], _reach(new)[None, :]
+    across = _distances(real, new)  # [N real, M new]
+    radius_real, radius_new = _squared_radius(real)[:, None], _squared_radius(new)[None, :]
     return Overlap(
-        precision=float((across <= reach_real).any(0).mean()),
-        recall=float((across <= reach_new).any(1).mean()),
-        coverage=float((across <= reach_real).any(1).mean()),
+        precision=float((across <= radius_real).any(0).mean()),
+        recall=float((across <= radius_new).any(1).mean()),
+        coverage=float((across <= radius_real).any(1).mean()),
     )
 
 
 def probability_below(first: NDArray[np.floating], second: NDArray[np.floating]) -> float:
-    """Return the probability that a value of `first` [N] is below a value of `second` [M], counting ties as half (Mann
+    """Return the probability that a value from `first` [N] is below a value from `second` [M]; a tie counts half (Mann
     & Whitney 1947).
 
-    0.5 if both have one distribution. With distances to the nearest training sprite it is the three-sample test for
-    copying (Meehan et al. 2020): memorized sprites are nearer to training sprites than unseen real sprites are.
+    It is 0.5 for equal distributions. With distances to the nearest training sprite, it becomes the three-sample test
+    for copying (Meehan et al. 2020): memorized sprites are nearer to training sprites than unseen real sprites are.
     """
     values = np.sort(second)
     above = len(values) - np.searchsorted(values, first, side="right")
@@ -113,17 +113,17 @@ def likelihood_divergence(new: Features, training: Features, heldout: Features) 
     al. 2023).
 
     A normal distribution around each new sprite forms a mixture; its widths maximize the likelihood of the training
-    sprites. The score is the negative log likelihood of the held-out sprites. It is high for unrealistic sprites and
-    for copies, whose width shrinks to nothing. Compare only sets of equal size.
+    sprites. The score is the held-out sprites' negative log likelihood. Unrealistic sprites raise it, and so do copies,
+    whose width shrinks to nothing. Compare only sets of equal size.
     """
     to_training, to_heldout = _distances(training, new), _distances(heldout, new)
     variances = np.full(len(new), to_training.min(1).mean() / new.shape[1])
     narrowest = _NARROWEST * variances
     for _ in range(_ITERATIONS):  # expectation maximization with fixed means and equal weights
-        logs = _log_densities(to_training, variances, new.shape[1])
-        shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
+        logs = _log_densities(to_training, variances, new.shape[1])  # [N, M]
+        shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))  # E step: responsibilities
         spread = (shares * to_training).sum(0) / (new.shape[1] * shares.sum(0).clip(min=1e-12))
-        variances = spread.clip(min=narrowest)
+        variances = spread.clip(min=narrowest)  # M step
     likelihoods = np.logaddexp.reduce(_log_densities(to_heldout, variances, new.shape[1]), axis=1) - np.log(len(new))
     return float(-likelihoods.mean() / new.shape[1])
 
@@ -144,7 +144,7 @@ def _distances(first: Features, second: Features) -> Features:
     return np.asarray(squares.clip(min=0))
 
 
-def _reach(features: Features) -> NDArray[np.float64]:
+def _squared_radius(features: Features) -> NDArray[np.float64]:
     """Return each sprite's squared distance to its fifth neighbour, or to the farthest in a smaller set:
     float64 [N].
     """

@@ -1,11 +1,11 @@
-"""How improbable the pixels of sprites are, given their neighbours. Needs no network and works for
-sprites of any size.
+"""How improbable the pixels of sprites are, given their neighbours. Needs no network and works at every
+size.
 
 A network's features are means over a sprite, so a few wrong pixels hardly change them. People see wrong pixels first:
-specks, broken outlines, a pixel too many. Here each pixel is predicted from the 3 x 3 patch whose last corner it is, by
-how often real sprites contain that patch. A sprite's surprisal is the mean of -log2 of these probabilities, in bits per
-pixel. Blank or blurred sprites have less surprisal than real sprites, speckled ones more, so the score is the distance
-between the surprisals of new and real sprites.
+specks, broken outlines, a pixel too many. Here a 3 x 3 patch predicts its last corner pixel, by how often real sprites
+contain the patch. A sprite's surprisal is the mean of -log2 of these probabilities, in bits per pixel. Blank or blurred
+sprites have less surprisal than real sprites, speckled ones more, so the score is the distance between the surprisals
+of new and real sprites.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ _REACH = 2
 
 
 class PatchSurprisal:
-    """Patch counts of real sprites, for computing the surprisal of others.
+    """Patch counts of real sprites, for computing the surprisal of new sprites.
 
-    The real sprites are divided into folds that keep groups together. A real sprite is predicted from the folds without
-    it, new sprites from all folds but one in turn, so both have equally large references.
+    The real sprites are divided into folds, with groups kept together. A real sprite is predicted from the folds
+    without it. A new sprite is predicted from the folds without fold 0, 1, 2 or 3 in turn, so both references are
+    equally large.
     """
 
     def __init__(self, real: Rgba, groups: Indices, training: Rgba) -> None:
@@ -57,7 +58,7 @@ class PatchSurprisal:
         most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
         real, groups = stride_subsample(real, most), stride_subsample(groups, most)
         folds = np.empty(len(real), np.int64)
-        folds[shuffle_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)
+        folds[shuffle_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)  # groups stay in one fold
         patches = self._patches(real)
         fold_of = folds[patches.sprite]
         self._counts = [(_Counts(patch, fold_of), _Counts(context, fold_of)) for patch, context in patches.by_order]
@@ -72,26 +73,22 @@ class PatchSurprisal:
         found = []
         for start in range(0, len(sprites), step):
             part = slice(start, start + step)
-            patches, places = self._patches(sprites[part]), np.arange(len(sprites))[part]
-            found.append(self._bits(patches, places % _FOLDS, None if where is None else where[part]))
+            patches, indices = self._patches(sprites[part]), np.arange(len(sprites))[part]
+            found.append(self._bits(patches, indices % _FOLDS, None if where is None else where[part]))
         return np.concatenate(found)
 
     def distance(self, sprites: Rgba) -> float:
-        """Return the Wasserstein distance between the surprisals of sprites uint8 [M, S, S, 4] and of the
-        real sprites.
-        """
+        """Return the Wasserstein distance between the surprisals of sprites uint8 [M, S, S, 4] and the real sprites."""
         return wasserstein(self.of_real, self.of(sprites))
 
     def _patches(self, sprites: Rgba) -> _Patches:
-        """Map each pixel to the nearest palette colour, from 1 on, or to 0 if it is transparent, and
-        collect the patches.
-        """
-        values, places = np.unique(as_uint32(sprites), return_inverse=True)
+        """Map pixels to the nearest palette colour, from 1 on, or to 0 if transparent, and collect the patches."""
+        values, indices = np.unique(as_uint32(sprites), return_inverse=True)
         colours = as_rgba(values)
-        codes = np.where(colours[:, 3] < 128, 0, 1)
+        codes = np.where(colours[:, 3] < 128, 0, 1)  # 0: transparent
         if len(self._palette):
             codes *= 1 + nearest_colours(to_oklab(colours[:, :3]), to_oklab(self._palette[:, :3]))
-        return _Patches(codes[places].reshape(sprites.shape[:3]), len(self._palette) + 1)
+        return _Patches(codes[indices].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
     def _bits(
         self, patches: _Patches, left_out: Indices, where: NDArray[np.bool_] | None = None
@@ -102,56 +99,56 @@ class PatchSurprisal:
         fewer neighbours (Dirichlet smoothing, MacKay & Peto 1995).
         """
         fold_of = left_out[patches.sprite]
-        probability = np.full(len(fold_of), 1 / (len(self._palette) + 1))
+        probability = np.full(len(fold_of), 1 / (len(self._palette) + 1))  # uniform, refined below by each order
         for (patch, context), (of_patch, of_context) in zip(patches.by_order, self._counts, strict=True):
-            expected = of_patch.outside(fold_of, patch) + _WEIGHT * probability
+            expected = of_patch.outside(fold_of, patch) + _WEIGHT * probability  # count plus prior
             probability = expected / (of_context.outside(fold_of, context) + _WEIGHT)
         count = len(left_out)
-        counts = np.ones(len(fold_of)) if where is None else where.ravel()[patches.place].astype(np.float64)
+        counts = np.ones(len(fold_of)) if where is None else where.ravel()[patches.pixel_index].astype(np.float64)
         total = np.bincount(patches.sprite, -np.log2(probability) * counts, count)
         return np.asarray(total / np.bincount(patches.sprite, counts, count).clip(min=1))
 
 
 class _Patches:
-    """The patches of sprites that are not fully transparent, P in total.
+    """The patches with at least a visible pixel, P in total.
 
-    sprite: int64 [P], the sprite of each patch. place: int64 [P], the index of its pixel in all sprites. by_order: for
-    each of _ORDERS, the patch and its context (the patch without the predicted pixel), encoded as numbers int64 [P].
+    sprite: int64 [P], the patch's sprite. pixel_index: int64 [P], its pixel's index in the stack of sprites. by_order:
+    for each order, patch and context (the patch without the predicted pixel) as numbers int64 [P].
     """
 
     def __init__(self, codes: Codes, colours: int) -> None:
         size = codes.shape[1]
-        padded = np.pad(codes, ((0, 0), (_REACH, 0), (_REACH, 0)))
+        padded = np.pad(codes, ((0, 0), (_REACH, 0), (_REACH, 0)))  # transparent beyond the top and left edges
 
         def neighbour(up: int, left: int) -> Codes:
             y, x = _REACH - up, _REACH - left
             return np.asarray(padded[:, y : y + size, x : x + size])
 
         seen = (codes > 0) | np.any([neighbour(*place) > 0 for place in _NEIGHBOURS], axis=0)
-        self.sprite, self.place = np.nonzero(seen)[0], np.flatnonzero(seen)
+        self.sprite, self.pixel_index = np.nonzero(seen)[0], np.flatnonzero(seen)
         pixel, context = codes[seen], np.zeros(len(self.sprite), np.int64)
         self.by_order: list[tuple[Codes, Codes]] = []
         for order, place in enumerate((None, *_NEIGHBOURS)):
             if place is not None:
-                context = context * colours + neighbour(*place)[seen]
+                context = context * colours + neighbour(*place)[seen]  # digits in base `colours`
             if order in _ORDERS:
                 self.by_order.append((context * colours + pixel, context))
 
 
 class _Counts:
-    """How often each number occurs in each fold."""
+    """The frequency of each number in each fold."""
 
     def __init__(self, numbers: Codes, fold_of: Indices) -> None:
-        self._numbers, places = np.unique(numbers, return_inverse=True)
-        in_fold = np.bincount(places * _FOLDS + fold_of, minlength=len(self._numbers) * _FOLDS).reshape(-1, _FOLDS)
-        self._outside = in_fold.sum(1, keepdims=True) - in_fold
+        self._numbers, indices = np.unique(numbers, return_inverse=True)
+        in_fold = np.bincount(indices * _FOLDS + fold_of, minlength=len(self._numbers) * _FOLDS).reshape(-1, _FOLDS)
+        self._outside = in_fold.sum(1, keepdims=True) - in_fold  # [numbers, folds]
 
     def outside(self, fold_of: Indices, numbers: Codes) -> NDArray[np.int64]:
-        """Return how often each of `numbers` occurs outside its fold: int64, of equal shape."""
+        """Return how often the given numbers occur outside their fold: int64, equal in shape."""
         if not len(self._numbers):
             return np.zeros_like(numbers)
-        places = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)
-        return np.where(self._numbers[places] == numbers, self._outside[places, fold_of], 0)
+        indices = np.searchsorted(self._numbers, numbers).clip(max=len(self._numbers) - 1)
+        return np.where(self._numbers[indices] == numbers, self._outside[indices, fold_of], 0)
 
 
 def wasserstein(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:

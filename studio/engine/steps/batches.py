@@ -38,7 +38,7 @@ def to_input(rgba: Tensor) -> Tensor:
 
 def premultiply(rgba: Tensor) -> Tensor:
     """float32 [B, 4, S, S], straight alpha, in [0, 1] -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
-    return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1).mul_(2).sub_(1)
+    return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1).mul_(2).sub_(1)  # transparent pixels have no colour
 
 
 def to_rgba(x: Tensor) -> Tensor:
@@ -48,8 +48,8 @@ def to_rgba(x: Tensor) -> Tensor:
 
 def unpremultiply(x: Tensor) -> Tensor:
     """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> float32 [B, 4, S, S], straight alpha, in [0, 1]."""
-    x = (x.float().clamp(-1, 1) + 1) / 2
-    alpha = x[:, 3:]
+    x = (x.float().clamp(-1, 1) + 1) / 2  # [0, 1]
+    alpha = x[:, 3:]  # [B, 1, S, S]
     colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(
         0, 1
     )  # divided by a lower alpha, colour is only noise
@@ -81,12 +81,12 @@ def stride_subsample(rows: Rows, most: int) -> Rows:
 
 def step_seed(seed: int, step: int) -> int:
     """Return the random seed of a step: 32 bits, because torch's CPU generator ignores higher bits."""
-    return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])
+    return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])  # mixes well, unlike seed + step
 
 
 def shuffled_indices(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
     """Return the order of the sprites in an epoch: int64 [count]."""
-    return np.random.default_rng((seed, epoch)).permutation(count)
+    return np.random.default_rng((seed, epoch)).permutation(count)  # each epoch has an order of its own
 
 
 def augment(
@@ -100,13 +100,13 @@ def augment(
     """
     rows = rows or slice(0, size)
     rgba, y, targets = chosen
-    augment_labels = torch.zeros(len(y), 3, device=y.device)
+    augment_labels = torch.zeros(len(y), 3, device=y.device)  # the network is told how a sprite was augmented
     if shift_px:
         offset = torch.randint(0, 2 * shift_px + 1, (2, size, 1), device=y.device, generator=rng)
         rgba, augment_labels[:, 1:] = shift(rgba, shift_px, offset[:, rows])
     if flip:
         flipped = torch.rand(size, device=y.device, generator=rng)[rows] < 0.5
-        rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
+        rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)  # [B, 4, S, S]
         augment_labels[:, 0] = flipped
     return Batch(to_input(rgba), y, augment_labels, targets, progress, rows.start, size)
 
@@ -185,7 +185,7 @@ class DeviceSprites(TrainSet):
         """
         parts, stop = [], start + size
         while start < stop:
-            epoch, offset = divmod(start, len(self))
+            epoch, offset = divmod(start, len(self))  # a batch may span two epochs
             if epoch != self._epoch:
                 order = torch.from_numpy(shuffled_indices(self.seed, epoch, len(self)))
                 self._epoch, self._order = epoch, _upload(order, self.device)
@@ -212,7 +212,7 @@ def shift(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:
     count, _, height, width = rgba.shape
     rows = torch.arange(height, device=rgba.device) + offset[0]  # row indices into the padded sprite: [B, H]
     columns = torch.arange(width, device=rgba.device) + offset[1]
-    padded = torch.nn.functional.pad(rgba, (most, most, most, most))
+    padded = torch.nn.functional.pad(rgba, (most, most, most, most))  # [B, 4, H + 2 most, W + 2 most]
     sprite = torch.arange(count, device=rgba.device)[:, None, None]
-    moved = padded[sprite, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    moved = padded[sprite, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)  # gather: [B, H, W, 4]
     return moved, (most - offset.flip(0).squeeze(2).T) / _SHIFT_UNIT_PX

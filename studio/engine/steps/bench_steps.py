@@ -46,7 +46,7 @@ class _PartTimer:
         self._since_s = time.perf_counter()
 
     def lap(self, part: str) -> None:
-        detection.synchronize(self._device)
+        detection.synchronize(self._device)  # kernels run asynchronously: without this, only launches are timed
         now_s = time.perf_counter()
         self._parts[part] = self._parts.get(part, 0.0) + now_s - self._since_s
         self._since_s = now_s
@@ -75,15 +75,15 @@ class BenchmarkTrainer:
         self.sprites, self.spec = sprites, Spec.of(sprites)
         network = recipe.build(config, self.spec)
         for name, value in recipe.statistics(sprites, config).items():
-            network.get_buffer(name).copy_(value)
-        self.network = network.to(device).to(memory_format=torch.channels_last).train()
+            network.get_buffer(name).copy_(value)  # data statistics, e.g. mean colours
+        self.network = network.to(device).to(memory_format=torch.channels_last).train()  # as a training does
         self.ema = EMA(self.network, config.ema_halflife_sprites)
         self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
         self.loss = recipe.loss  # experiments replace it with a compiled version
         self._data = DeviceSprites(sprites, device, config.seed)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
-        self._micro_batch = AutoBatchSize(device, config.batch_size)
+        self._micro_batch = AutoBatchSize(device, config.batch_size)  # halved when the device is full
         self._graphed_step = GraphedStep(device, self.network, [], enabled=use_graph)
         self.step = 0
 
@@ -158,7 +158,7 @@ class BenchmarkTrainer:
         timer.lap("batch_s")
         for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._graphed_step.rng):
             with autocast(self.device.type, self.precision):
-                share = recipe.weight(micro_batch) / recipe.weight(batch)
+                share = recipe.weight(micro_batch) / recipe.weight(batch)  # micro-batches of unequal weight
                 loss = self.loss(self.network, micro_batch, config, numbers) * share
             timer.lap("forward_s")
             self._scaler.scale(loss).backward()

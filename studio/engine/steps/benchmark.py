@@ -53,7 +53,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     rng = np.random.default_rng(0)
     count = config.batch_size
     rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
-    labels = np.arange(count, dtype=np.int64) % len(spec.class_names)
+    labels = np.arange(count, dtype=np.int64) % len(spec.class_names)  # all classes: int64 [B]
     if not spec.target_names:  # the values don't change the time of a step
         spec = replace(spec, target_names=("value",))
     targets = rng.standard_normal((count, len(spec.target_names))).astype(np.float32)
@@ -65,7 +65,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
         while len(timed := durations_s[WARM_UP_STEPS:]) < MIN_STEPS or sum(timed) < MIN_S:
             durations_s.append(training.time_steps())
             yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
-        compute_s = float(np.median(timed))
+        compute_s = float(np.median(timed))  # the median ignores steps that the system interrupted
         yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)
 
 
@@ -76,6 +76,6 @@ def transfer_ms(sprites: Sprites, target: torch.device) -> float:
     for _ in range(5):
         start = time.perf_counter()
         batch.to(target, copy=True)
-        detection.synchronize(target)
+        detection.synchronize(target)  # the copy is asynchronous
         durations_s.append(time.perf_counter() - start)
     return 1000 * float(np.median(durations_s))

@@ -47,7 +47,7 @@ class GraphedStep:
         """
         if stage != self._stage:
             self._graph = None
-            self._stage, self._eager_steps = stage, 0
+            self._stage, self._eager_steps = stage, 0  # the loss of a new stage differs, so the old graph is useless
         if self._enabled and self._graph is None and self._eager_steps >= _WARM_UP_STEPS:
             self._record(step, batch)
         if self._graph is None:
@@ -61,7 +61,7 @@ class GraphedStep:
         self.rng.manual_seed(seed)
         if not self._enabled or self._graph is not None:
             return step(batch)
-        torch.cuda.reset_peak_memory_stats(self._device)
+        torch.cuda.reset_peak_memory_stats(self._device)  # to measure this step's peak
         before = torch.cuda.memory_allocated(self._device)
         result = step(batch)
         self._step_bytes = torch.cuda.max_memory_allocated(self._device) - before

@@ -51,11 +51,11 @@ class Muon(torch.optim.Optimizer):
             ):  # on overflow, lerp the momentum with itself, which changes nothing
                 pairs = zip(momenta, gradients, strict=True)
                 gradients = [torch.where(self.found_inf == 0, gradient, momentum) for momentum, gradient in pairs]
-            torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)
+            torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)  # momentum = 0.95 momentum + 0.05 gradient
             torch._foreach_lerp_(gradients, momenta, _MOMENTUM)  # Nesterov momentum
             # Same-shaped kernels as one stack of matrices: [N, out, in * height * width]
             matrices = torch.stack([gradient.flatten(1) for gradient in gradients if gradient is not None])
-            size = _ADAMW_RMS * max(matrices.shape[1:]) ** 0.5
+            size = _ADAMW_RMS * max(matrices.shape[1:]) ** 0.5  # an orthogonal matrix has RMS 1 / sqrt(longer side)
             change = (group["lr"] * size) * orthogonalize(matrices, self.dtype).float()
             keep = torch.ones((), device=change.device) - group["lr"] * group["weight_decay"]
             if self.found_inf is not None:
@@ -70,13 +70,13 @@ def orthogonalize(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tenso
     iterations in `dtype`.
     """
     a, b, c = _NEWTON_SCHULZ
-    wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
+    wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT  # the shorter side first
     norms = torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True)
     x: Tensor = (wide / (norms + 1e-7)).to(dtype)  # normalized before the cast: small values would become 0 in fp16
     for _ in range(_NEWTON_SCHULZ_STEPS):
         gram = x @ x.mT  # [N, rows, rows]; rows <= columns keeps this product small
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x if wide is matrices else x.mT
+    return x if wide is matrices else x.mT  # [N, rows, columns]
 
 
 def _matrix_shape(weight: Tensor) -> tuple[int, ...]:
@@ -96,11 +96,11 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
         rate = torch.full((), config.learning_rate, device=weights[0].device)
     if config.optimizer == "adam":
         return [torch.optim.Adam(weights, lr=rate, fused=True, capturable=on_cuda)]
-    kernels = [weight for weight in weights if weight.ndim == 4] if config.optimizer == "muon" else []
+    kernels = [weight for weight in weights if weight.ndim == 4] if config.optimizer == "muon" else []  # convolutions
     others = [weight for weight in weights if not kernels or weight.ndim != 4]
     groups = [
         {"params": [weight for weight in others if weight.ndim > 1], "weight_decay": config.weight_decay},
-        {"params": [weight for weight in others if weight.ndim <= 1], "weight_decay": 0.0},
+        {"params": [weight for weight in others if weight.ndim <= 1], "weight_decay": 0.0},  # norms and biases
     ]
     made: list[torch.optim.Optimizer] = [
         torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True, capturable=on_cuda)
@@ -127,7 +127,7 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
+                group["lr"].fill_(rate)  # in place, because a CUDA graph reads this tensor
             else:
                 group["lr"] = rate
 
@@ -136,7 +136,7 @@ def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> floa
     """Return the share of the old average in a step's EMA update. The half-life ramps up at the start of a run (Karras
     et al. 2022, EDM).
     """
-    halflife = min(halflife_sprites, seen_sprites / 20)
+    halflife = min(halflife_sprites, seen_sprites / 20)  # early weights are bad and should be forgotten soon
     return 0.5 ** (batch_size / halflife) if halflife else 0.0
 
 
@@ -147,7 +147,7 @@ class EMA:
     """
 
     def __init__(self, network: nn.Module, halflife_sprites: int) -> None:
-        self.network = copy.deepcopy(network).eval().requires_grad_(False)
+        self.network = copy.deepcopy(network).eval().requires_grad_(False)  # draws samples; never trained
         self.halflife_sprites = halflife_sprites
         self._source: list[Tensor] = list(network.parameters())
         self._target: list[Tensor] = list(self.network.parameters())
@@ -167,4 +167,4 @@ class EMA:
         torch._foreach_mul_(changes, self._share)
         torch._foreach_add_(self._target, changes)
         if self._target_buffers:
-            torch._foreach_copy_(self._target_buffers, self._source_buffers)
+            torch._foreach_copy_(self._target_buffers, self._source_buffers)  # statistics are copied, not averaged

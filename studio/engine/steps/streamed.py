@@ -55,7 +55,7 @@ class StreamedSprites(TrainSet):
             self._restart(step, size, rows)
         if self._uploading is not None:
             self._uploading.wait()
-            self._request(step + _AHEAD - 1, self._uploading)
+            self._request(step + _AHEAD - 1, self._uploading)  # its buffers are free now: read the next batch
         try:
             buffers = self._pending.popleft().result(_TIMEOUT_S)
         except TimeoutError:
@@ -93,7 +93,7 @@ class StreamedSprites(TrainSet):
         """Read one batch into buffers. Runs on the reader thread, one batch after another."""
         done, size = 0, len(buffers.labels_host)
         while done < size:
-            epoch, offset = divmod(start + done, len(self))
+            epoch, offset = divmod(start + done, len(self))  # a batch may span two epochs
             known, order = self._epoch
             if known != epoch:
                 order = shuffled_indices(self.seed, epoch, len(self))
@@ -113,12 +113,12 @@ class StreamedSprites(TrainSet):
         else:
             with torch.cuda.stream(self._stream):
                 rgba, y, targets = (tensor.to(self.device, non_blocking=True) for tensor in held)
-                buffers.copied = self._stream.record_event()
+                buffers.copied = self._stream.record_event()  # the buffers may be refilled after this event
             now = torch.cuda.current_stream(self.device)
-            now.wait_event(buffers.copied)
+            now.wait_event(buffers.copied)  # training waits for the copy, the CPU does not
             for tensor in (rgba, y, targets):
-                tensor.record_stream(now)
-        return rgba.permute(0, 3, 1, 2).contiguous(), y, targets
+                tensor.record_stream(now)  # keeps the allocator from reusing the memory too early
+        return rgba.permute(0, 3, 1, 2).contiguous(), y, targets  # uint8 [B, 4, S, S], int64 [B], float32 [B, T]
 
 
 @dataclass(eq=False)
@@ -139,7 +139,7 @@ class _Buffers:
 
     @classmethod
     def allocate(cls, shape: tuple[int, ...], numbers: int, *, pinned: bool) -> _Buffers:
-        rgba = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
+        rgba = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)  # only pinned memory is copied asynchronously
         labels = torch.empty(shape[0], dtype=torch.int64, pin_memory=pinned)
         targets = torch.empty((shape[0], numbers), dtype=torch.float32, pin_memory=pinned)
         return cls(rgba, labels, targets, rgba.numpy(), labels.numpy(), targets.numpy())

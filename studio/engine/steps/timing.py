@@ -57,7 +57,7 @@ class Stopwatch(Observer):
         self._before_s, self._since_s = at_s, time.perf_counter()
 
     def before(self, event: Event) -> None:
-        self._before_s, self._since_s = self.now_s(), None
+        self._before_s, self._since_s = self.now_s(), None  # stand still while the event is handled
 
     def after(self, event: Event) -> Events:
         self._since_s = time.perf_counter()
@@ -115,7 +115,7 @@ class Speedometer:
 
     def __init__(self, batch_size: int, window_s: float = 5.0) -> None:
         self._batch_size, self._window_s = batch_size, window_s
-        self._ticks: deque[tuple[int, float]] = deque()
+        self._ticks: deque[tuple[int, float]] = deque()  # (steps, seconds)
         self._steps, self._duration_s = 0, 0.0
 
     def add(self, steps: int, duration_s: float) -> None:

@@ -1,7 +1,7 @@
-"""Choose the number of CPU threads of a training, fewer while another program keeps all cores busy.
+"""Choose the number of CPU threads for a training, fewer while another program keeps the cores busy.
 
-After each operation, all threads wait for the slowest. If another program occupies its core, the wait takes ten times
-as long as the work, and a single thread is several times faster than all.
+After each operation the threads wait for the slowest. If another program occupies its core, waiting takes ten times as
+long as the work, and a single thread is several times faster.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from studio.core import formatting
 from studio.core.events import Events, Notice
 
 _WINDOW_S, _FEWEST_TICKS = 2.0, 3  # window for the usual time of a step
-_TRIAL_S = 0.5  # window for a trial of another number of threads
+_TRIAL_S = 0.5  # window for a trial
 _SLOWER = 2.5  # times slower than usual: start a trial
 _FASTER = 1.2  # times faster: keep the other number of threads
 _TOO_SLOW = 1.5  # times slower than the best: end the trial
 _REST_S = 10.0  # least time between trials
-_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # until all threads are tried again; doubled after each failed trial
+_RETRY_S, _MAX_RETRY_S = 60.0, 960.0  # until the full number is tried again; doubled after each failed trial
 
 
 class ThreadTuner:
     """Chooses how many CPU `threads` to compute with, from the times of the steps.
 
-    It starts with all threads. It tries a half, a quarter and so on at the start and when steps become several times
-    slower, and all threads again from time to time. It keeps the fastest number.
+    It starts with the full number. At the start, and when steps become several times slower, it tries a half, a quarter
+    and so on; from time to time it tries the full number again. The fastest number stays.
     """
 
     def __init__(self, most: int, *, may_change: bool = True) -> None:
@@ -72,11 +72,11 @@ class ThreadTuner:
             title = (
                 f"Training uses {formatting.count(self.threads, 'CPU thread')} for now, because more would be slower."
             )
-            hint = "Another program probably keeps all cores busy. Training tries all threads again later."
+            hint = "Another program probably keeps the cores busy. Training will try more threads later."
             yield Notice("info", title, hint)
 
     def uses_fewer(self) -> bool:
-        """Return whether fewer threads than all turned out to be faster."""
+        """Return whether fewer threads turned out to be faster."""
         return not self._is_trial and self._chosen < self._most
 
     def _observe(self) -> None:

@@ -61,10 +61,10 @@ VALIDATION_LIMIT = 1024  # most sprites per validation: enough for a steady metr
 
 
 class NewRun(NamedTuple):
-    """The arguments of a new run.
+    """A new run's arguments.
 
-    path: its folder, which must be empty or missing. parent: the model whose weights the run starts from; it also
-    determines some settings.
+    path: an empty or missing folder. parent: the model whose weights the run starts from; it also determines some
+    settings.
     """
 
     path: Path
@@ -85,7 +85,7 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
     with new_run(run) as on_error:
         record, chosen = yield from populate_run_dir(run, plan, new)
         with wrap_write_errors(run.path):
-            chosen = packed.map_saved(chosen, run.data)
+            chosen = packed.map_saved(chosen, run.data)  # pixels come from the run's file, not from memory
         training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
         write_state(training, "training")
         run.create(record)
@@ -94,10 +94,10 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
 
 
 def create_run(new: NewRun, state: RunState = "stopped") -> Events:
-    """Create a run that another process, or this one, will train later.
+    """Create a run for later training, here or in another process.
 
-    Its folder holds settings, sprites and the parent's weights, so later changes elsewhere don't affect it. Nothing is
-    moved to the device. state: the state to write. Yields Progress and Notices. Raises TrainingError, RunError.
+    Its folder holds settings, sprites and the parent's weights, so later changes elsewhere have no effect. Nothing is
+    moved to the device. state: written to state.json. Yields Progress and Notices. Raises TrainingError, RunError.
     """
     plan, run = _make_plan(new), RunDir(new.path)
     remove_failed_starts()
@@ -121,8 +121,8 @@ def create_queued_run(new: NewRun) -> Events:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """A new run after its checks: the sprites that the recipe selected, and settings that fit the
-    parent's weights.
+    """A new run after its checks: selected sprites, settings that fit the parent's weights, and the
+    network.
 
     network: on the CPU, with the parent's weights if there is a parent.
     """
@@ -141,10 +141,10 @@ def _make_plan(new: NewRun) -> _Plan:
     with wrap_write_errors(new.path):
         chosen, notes = new.recipe.select(new.sprites, config)
     if len(chosen) == 0:
-        raise TrainingError("There are no sprites to train on.", "Open a folder of sprites first.")
+        raise TrainingError("No sprites to train on.", "Open a folder of sprites first.")
     if parent is not None:
         notes += _differences(config, parent.adapt(config))
-        config = parent.adapt(config)
+        config = parent.adapt(config)  # width and depth must equal the parent's
     torch.manual_seed(config.seed)  # the seed determines the initial weights
     network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:
@@ -165,7 +165,7 @@ def populate_run_dir(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, 
         yield from with_progress(packed.link_or_save(chosen, run.data), len(chosen), "sprites copied to the run folder")
     save_style(run, record, chosen)
     if new.parent is not None:
-        record = replace(record, start_sha256=save_start(run, plan.network))
+        record = replace(record, start_sha256=save_start(run, plan.network))  # the parent may change later
     return record, chosen
 
 
@@ -200,12 +200,12 @@ def resumed_training(
         is_same_device = before.device_name == device.name
         training.recovery = Recovery(before.nan_rollbacks, before.micro_batches if is_same_device else 1)
         if before.micro_batches > 1 and not is_same_device:
-            training.notices.append(Notice("info", "Batches are no longer split: this is another device."))
+            training.notices.append(Notice("info", "Batches are no longer split, because the device changed."))
         if more_min and before.step:
             training.notices.append(_schedule_notice(training))
         evaluation.remove_evaluations_after(run, training.step)
         if before.state != "queued":
-            run.mark_resume(training.step, device.id)
+            run.mark_resume(training.step, device.id)  # a line of metrics.jsonl
         write_state(training, "training")
     return training
 
@@ -238,7 +238,7 @@ def _load_step(training: Training, step: int) -> None:
     with wrap_read_errors(folder):
         found = [(path, info) for path, info in checkpoints.list_checkpoints(folder) if info.step == step]
     if not found:
-        raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "All processes must see the same folder.")
+        raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "Every process must see this folder.")
     ((path, info),) = found
     with wrap_read_errors(path):
         restore_optimizer_state(training, info, checkpoints.load_tensors(path, info, "optimizer"))
@@ -277,19 +277,19 @@ def _assemble(
     run's own.
     """
     if device.kind == "cpu":
-        torch.set_num_threads(ranks.thread_share(config.threads or device.threads))
+        torch.set_num_threads(ranks.thread_share(config.threads or device.threads))  # local ranks share the cores
     target = device.torch
     precision = precision or precision_for(record, device, config.precision)
-    split = split_sprites(record, config, sprites)
-    heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))
+    split = split_sprites(record, config, sprites)  # by group: no frame of an animation is on both sides
+    heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))  # every k-th: all classes stay
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
-        title = "No sprites are held out: each class has only one animation or one group of near duplicates."
+        title = "No sprites are held out, because every class has a single animation or group of near duplicates."
         notices.append(Notice("info", title, "Memorization can't be measured. Add different sprites to each class."))
-    sample = subsample(sprites, split.training)
+    sample = subsample(sprites, split.training)  # enough for statistics and measurements
     for name, values in recipe.statistics(sample, config).items():
-        network.get_buffer(name).copy_(values)
+        network.get_buffer(name).copy_(values)  # e.g. mean colours, which recipes store in the network
     # Channels last: convolutions on the CPU and on tensor cores are faster with channels innermost in memory.
     network = network.to(target).to(memory_format=torch.channels_last)
     if ranks.is_first and (lacks := new_limitations(run.path)):
@@ -321,7 +321,7 @@ def _load_newest(training: Training) -> None:
     folder = training.run.checkpoints
     with wrap_read_errors(folder):
         found, damaged = checkpoints.scan(folder)
-    number = max((info.number for _, info in found), default=0)
+    number = max((info.number for _, info in found), default=0)  # checkpoint numbers continue from the newest
     while found:
         path, info = found[-1]
         try:
@@ -336,11 +336,11 @@ def _load_newest(training: Training) -> None:
         for broken in damaged:
             checkpoints.quarantine(broken)
             training.notices.append(
-                Notice("warning", f"Checkpoint {broken.name} is damaged.", "An older checkpoint is used.")
+                Notice("warning", f"Checkpoint {broken.name} is damaged.", "Training uses an older checkpoint.")
             )
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
-        checkpoints.load_into(training.ema.network, parts["average"], path.name)
+        checkpoints.load_into(training.ema.network, parts["average"], path.name)  # EMA weights
         restore_optimizer_state(training, info, parts["optimizer"])
         training.checkpoint_number = number
         set_headline(training, info.metrics)

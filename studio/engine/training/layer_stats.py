@@ -1,7 +1,6 @@
 """Statistics of each layer during training: update size, gradient norm, dead units.
 
-Now and then one step is probed with forward hooks, which exist only for that step. Probing does not change what the
-network learns.
+Now and then forward hooks probe a single step. Probing does not change what the network learns.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ Layers = dict[str, list[Tensor]]
 
 
 def group_layers(network: nn.Module) -> Layers:
-    """Return the weight matrices and kernels by the name of their module, in the network's order.
+    """Return the weight matrices and kernels by module name, in the network's order.
 
-    If there are more than MAX_LAYERS modules, deep modules are merged: 'down.0.conv1' becomes 'down.0'.
+    With more than MAX_LAYERS modules, deep modules are merged: 'down.0.conv1' becomes 'down.0'.
     """
     weights = {name: weight for name, weight in network.named_parameters() if weight.ndim > 1 and weight.requires_grad}
     deepest = max((name.count(".") for name in weights), default=1)
@@ -55,9 +54,8 @@ def _cut(name: str, depth: int) -> str:
 
 @dataclass(eq=False)
 class LayerProbe:
-    """The data of one probed step, on the device.
-
-    lowest, highest: float32 [units] by module, the range of each of its inputs.
+    """The data of one probed step, on the device. lowest, highest: the range of each module's inputs,
+    float32 [units].
     """
 
     lowest: dict[nn.Module, Tensor]
@@ -66,12 +64,11 @@ class LayerProbe:
 
 
 class LayerMonitor:
-    """Probes a step about every 10 s, more often in a short training, using less than 1 % of the time.
+    """Probes a step about every 10 s, more often in a short training, for less than 1 % of the time.
 
-    It measures for each layer: the norm of the update relative to the norm of the weights, the gradient norm before
-    clipping, and the share of dead inputs. A dead input has the same value for all sprites and positions of the batch.
-    A unit that is dead behind a ReLU shows only in the inputs of the next layer. Values stay on the device until the
-    end of the tick.
+    Statistics per layer: the update's norm relative to the weights' norm, the gradient norm before clipping, and the
+    share of dead inputs. A dead input has one value for the whole batch, sprites and positions alike. A unit that is
+    dead behind a ReLU shows only in the next layer's inputs. Values stay on the device until the tick ends.
     """
 
     def __init__(self, network: nn.Module, *, is_on: bool = True) -> None:
@@ -85,8 +82,8 @@ class LayerMonitor:
         self._probe: LayerProbe | None = None
         self._start_s: float | None = None  # when this process began to train
         self._probed_s = -math.inf  # time of the last probe
-        self._cost_s = 0.0  # seconds of all probes
-        self.values: list[Tensor] = []  # float32 [] each: one statistic for all layers, then the next statistic
+        self._cost_s = 0.0  # seconds spent so far
+        self.values: list[Tensor] = []  # float32 []; one statistic for every layer, then the next statistic
 
     def begin_tick(self, elapsed_s: float, planned_s: float) -> None:
         """Probe the next step if a probe is due. planned_s: estimated seconds of the whole training. Never probes the
@@ -124,7 +121,7 @@ class LayerMonitor:
             for hook in probe.hooks:
                 hook.remove()
             gradients = [_norm([_gradient_of(weight) for weight in group]) for group in self._layers.values()]
-            before = [weight.detach().clone() for weight in self._weights]
+            before = [weight.detach().clone() for weight in self._weights]  # optimizers update weights in place
         yield
         with self._timed(), torch.no_grad():
             changes = iter(torch._foreach_sub([weight.detach() for weight in self._weights], before))
@@ -134,9 +131,9 @@ class LayerMonitor:
             self.values = [*ratios, *gradients, *self._dead(probe)]
 
     def read(self, step: int, values: NDArray[np.float32]) -> list[LayerStats]:
-        """Return the statistics of the probed step from values [3 * layers] read back from the device.
+        """Return the probed step's statistics from values [3 * layers] read back from the device.
 
-        Returns nothing if no step was probed, or if a value is infinite: fp16 skips that step.
+        Returns nothing without a probe, or if a value is infinite, because fp16 skips that step.
         """
         if not values.size:
             return []
@@ -153,12 +150,12 @@ class LayerMonitor:
         self._cost_s += time.perf_counter() - start_s
 
     def _record_inputs(self, probe: LayerProbe, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """Widen the range of each input of a module. Runs as a forward hook, once per micro-batch."""
+        """Widen the range of a module's inputs. A forward hook, called once per micro-batch."""
         if not inputs[0].requires_grad:
             return  # the sprites themselves: no unit made them
         with self._timed(), torch.no_grad():
-            values = inputs[0].detach().float()
-            axis = values.ndim - 1 if isinstance(module, nn.Linear) else 1
+            values = inputs[0].detach().float()  # [B, C, H, W], or [B, ..., C] for a linear layer
+            axis = values.ndim - 1 if isinstance(module, nn.Linear) else 1  # the channel axis
             others = [dim for dim in range(values.ndim) if dim != axis]
             lowest, highest = (values.amin(others), values.amax(others)) if others else (values, values)
             known = module in probe.lowest
@@ -166,7 +163,7 @@ class LayerMonitor:
             probe.highest[module] = torch.maximum(probe.highest[module], highest) if known else highest
 
     def _dead(self, probe: LayerProbe) -> Iterator[Tensor]:
-        """Yield the share of dead inputs of each layer, NaN for a layer whose inputs are the sprites."""
+        """Yield each layer's share of dead inputs, NaN for the layer behind the sprites."""
         shares = {name: list[Tensor]() for name in self._layers}
         for module, lowest in probe.lowest.items():
             spread = probe.highest[module] - lowest
@@ -182,7 +179,7 @@ def _gradient_of(weight: Tensor) -> Tensor:
 
 
 def _norm(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the norm of all tensors as one vector: float32 []."""
+    """Return the norm of the concatenated tensors: float32 []."""
     length: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([*map(Tensor.detach, tensors)])).float())
     return length
 

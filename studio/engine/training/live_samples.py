@@ -40,9 +40,9 @@ def live_samples(training: Training, control: Control) -> Events:
 def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
     """Draw sprites of the most common classes from the same noise each time; before the first step, show the noise."""
     names = training.spec.class_names
-    counts = np.bincount(training.train_set.labels_host, minlength=len(names))
-    common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]
-    labels = np.resize(np.sort(common), SAMPLE_COUNT)
+    counts = np.bincount(training.train_set.labels_host, minlength=len(names))  # sprites per class: [classes]
+    common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]  # the most common classes
+    labels = np.resize(np.sort(common), SAMPLE_COUNT)  # repeated until there are enough: int64 [16]
     how = GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED)
     if training.step:
         sprites = yield from draw(model, labels, how)

@@ -69,14 +69,14 @@ def train_worker(device: Device, control: Control, ranks: Group) -> None:
     Raises StudioError, and KeyboardInterrupt as `Group.receive_command` does.
     """
     while (command := ranks.receive_command(control)) is not None:
-        if isinstance(command, StartCommand):  # a TickCommand here ends a training whose loss was not finite
+        if isinstance(command, StartCommand):  # a TickCommand here ends a failed training
             with detection.wrap_device_errors(device.torch):
                 _run_ticks(worker_training(command, device, ranks), control, ranks)
             detection.empty_cache(device.torch)
 
 
 def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
-    """Take the steps of one training on a worker rank, until it ends or a loss is not finite."""
+    """Take a training's steps on a worker rank, until the training ends or a loss is not finite."""
     with contextlib.closing(training):
         training.broadcast_start()
         runner = StepRunner(training)
@@ -93,16 +93,15 @@ def _run_ticks(training: Training, control: Control, ranks: Group) -> None:
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:
-    """Train until the budget is used up, `control.stop` is set, or the early stopping of the settings ends the
-    training. All work is on disk when RunFinished is yielded.
+    """Train until the budget is used up, `control.stop` is set, or the run stops early by its settings. RunFinished
+    comes last, after the work has been saved.
 
     A tick is a number of steps that take about TICK_S together. Within a tick nothing is read back from the device:
-    losses and gradient norms stay there. After a loss or gradient that is not finite, the remaining steps of the tick
-    leave the weights unchanged. Raises NotFiniteError at the end of that tick. A step that only overflows in fp16 is
-    skipped without an error.
+    losses and gradient norms stay there. After a loss or gradient that is not finite, later steps leave the weights
+    unchanged, and NotFiniteError is raised at the end of the tick. An overflow in fp16 only skips the step.
     """
     runner, budget_steps, ranks = StepRunner(training), training.budget_steps(), training.ranks
-    speed, steps_per_tick = Speedometer(training.config.batch_size), 1
+    speed, steps_per_tick = Speedometer(training.config.batch_size), 1  # grows as soon as the time of a step is known
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
     clock.start(training.elapsed_s)
     with contextlib.closing(Maintenance(training, control, clock)) as maintenance:
@@ -115,13 +114,13 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
         while not control.stop and training.budget_share() < 1 and maintenance.stop_advice() is None:
             tick_start_s, first_step = clock.now_s(), training.step
             steps = min(steps_per_tick, budget_steps - first_step) if budget_steps else steps_per_tick
-            training.send_tick(steps)
+            training.send_tick(steps)  # the other ranks start the same steps
             training.layer_monitor.begin_tick(tick_start_s, training.planned_s())
             with ranks.collective():
                 result = runner.run(steps)  # losses and gradient norms: float32 [2, steps]
 
             tick_s = clock.now_s() - tick_start_s
-            training.elapsed_s = clock.now_s()
+            training.elapsed_s = clock.now_s()  # saved in checkpoints and state.json
             control.live.step = training.step
             speed.add(steps, tick_s)
             # Aim at TICK_S, but at most double: one fast measurement must not start a very long tick.
@@ -132,7 +131,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:
             for layers in training.layer_monitor.read(first_step + 1, result.layer_values):
                 yield from retry_until_writable(control, training.run.append, layers)
             yield losses
-            yield from threads.tick(steps, tick_s)
+            yield from threads.tick(steps, tick_s)  # may change the number of CPU threads
             yield from ranks.with_all_threads(maintenance.after_tick())
 
         yield from maintenance.finish()
@@ -152,7 +151,7 @@ def _loss_chunk(training: Training, result: TickResult, sprites_per_s: float) ->
     left_s = 60 * config.minutes - training.elapsed_s
     if steps := training.budget_steps():
         left_sprites = (steps - training.step) * config.batch_size
-        left_s = left_sprites / sprites_per_s if sprites_per_s else math.inf
+        left_s = left_sprites / sprites_per_s if sprites_per_s else math.inf  # unknown before the first tick
     return LossChunk(
         result.first_step, losses, grad_norms, result.learning_rate, sprites_per_s, training.elapsed_s,
         max(0.0, left_s), training.epoch(), detection.memory_in_use(training.device),
@@ -174,9 +173,9 @@ def _train_with_recovery(
 ) -> Events:  # fmt: skip
     """Train, and restart from the newest checkpoint after an error that the training can recover from.
 
-    NotFiniteError: halve the learning rate, at most MAX_ROLLBACKS times. StepTooLargeError, where the optimizers'
-    update found no memory: halve the micro-batches, which leaves more memory to the optimizers. A distributed run does
-    so after torchrun has restarted all ranks.
+    NotFiniteError: halve the learning rate, at most MAX_ROLLBACKS times. StepTooLargeError, raised when the optimizers
+    find no memory: halve the micro-batches, which leaves more memory to the optimizers. A distributed run does so after
+    torchrun has restarted its ranks.
     """
     prepare: Callable[[Training], None] = Training.report_micro_batches
     if oom_title := ranks.pop_oom_report():
@@ -185,7 +184,7 @@ def _train_with_recovery(
     while True:
         with detection.wrap_device_errors(device.torch):
             training = yield from start
-        ranks.set_current_run(path)
+        ranks.set_current_run(path)  # torchrun's restart resumes this run
         if kept is not None:  # state.json does not hold these
             training.recovery, training.heldout_batch_size = kept
         elif ranks.world_size > 1:
@@ -210,14 +209,14 @@ def _train_with_recovery(
             kept = training.recovery, training.heldout_batch_size
             del training
             detection.empty_cache(device.torch)
-        start = resumed_training(path, device, ranks=ranks)
+        start = resumed_training(path, device, ranks=ranks)  # from the newest checkpoint
 
 
 @contextlib.contextmanager
 def _opened(training: Training, control: Control) -> Iterator[None]:
     """Run the training inside this block: on leaving it, record a failure in state.json and release the run's lock."""
     with contextlib.ExitStack() as at_the_end:
-        at_the_end.callback(torch.set_num_threads, torch.get_num_threads())
+        at_the_end.callback(torch.set_num_threads, torch.get_num_threads())  # restored at the end
         at_the_end.callback(_release, training, control)
         at_the_end.push(functools.partial(_record_failure, training))
         yield

@@ -18,10 +18,8 @@ from studio.engine.training.state import Training
 
 LONGEST_UNVALIDATED_S = 60.0
 FIRST_CHECKPOINT_S = 10.0  # of training: a kill before the first checkpoint loses no more
-BEST_APART_SHARE = (
-    0.05  # of the run's time: the least distance of checkpoints that are saved only for a new best figure
-)
-_UNMEASURED = "It is too short, or has too few sprites, to measure new sprites; the loss alone is not enough."
+BEST_APART_SHARE = 0.05  # of the run's time: least time between checkpoints that are saved only for a new best metric
+_UNMEASURED = "The run is too short or has too few sprites for measurements, and the loss alone is not enough."
 
 
 class Maintenance:
@@ -33,10 +31,10 @@ class Maintenance:
         self._sampling = Throttle(training.config.sample_every_s, clock)
         first_s = math.inf if training.saved_step >= 0 else FIRST_CHECKPOINT_S
         self._saving = Throttle(training.config.checkpoint_every_s, clock, first_s)
-        self._validating = Throttle(0.0, clock)
+        self._validating = Throttle(0.0, clock)  # as often as SIDE_SHARE of the time allows
         self._validated_epoch = int(training.epoch())
         self._best_saved: float | None = None  # best validation metric of a saved checkpoint
-        self._adviser = Adviser(read_history(training.run.path), training.budget_share)
+        self._adviser = Adviser(read_history(training.run.path), training.budget_share)  # knows the run before a resume
         self._early_stop = EarlyStop(training, self._adviser, self._quality)
 
     def stop_advice(self) -> Advised | None:
@@ -47,7 +45,7 @@ class Maintenance:
         """Run the work that is due: yields Validated, CheckpointSaved, SamplesReady, QualityMeasured,
         Advised and Notice.
         """
-        yield from self._adviser.follow(self._due_work())
+        yield from self._adviser.follow(self._due_work())  # yields Advised after new measurements
 
     def finish(self) -> Events:
         """Save the work and write how the training ended to state.json; yields RunFinished last.
@@ -66,7 +64,7 @@ class Maintenance:
         yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
     def close(self) -> None:
-        """Stop measuring quality, so that the training's memory can be freed."""
+        """Stop measuring quality, so that the training can be freed from memory."""
         self._quality.close()
 
     def _last_work(self) -> Events:
@@ -90,14 +88,14 @@ class Maintenance:
             control.sample_now = False
             yield from self._sampling.timed(live_samples(training, control))
             yield SamplesSpaced(training.config.sample_every_s, self._sampling.interval_s(), self._sampling.cost_s)
-        yield from self._quality.advance()
+        yield from self._quality.advance()  # one slice of a measurement
         yield from self._early_stop.warn()
         training.side_work.give_back_memory()
         yield from training.pop_notices()
 
     def _is_best_yet(self) -> bool:
-        """Return whether the current weights deserve a checkpoint of their own: they have the best validation metric so
-        far, and the last checkpoint is old enough.
+        """Return whether the current weights deserve a checkpoint: their validation metric is the best so far, and the
+        last checkpoint is old enough.
         """
         training, saving = self._training, self._saving
         found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
@@ -108,7 +106,7 @@ class Maintenance:
         return best is None or best_by.is_better(found.metrics[best_by.name], best)
 
     def _note_saved(self) -> None:
-        """Remember the validation metric of the checkpoint that was just saved, if it is the best."""
+        """Remember the new checkpoint's validation metric if it is the best."""
         found, best_by = self._training.validated, self._training.recipe.best_by
         if best_by is not None and found is not None and found.step == self._training.saved_step:
             value = found.metrics[best_by.name]
@@ -125,8 +123,8 @@ class Maintenance:
 
 
 class EarlyStop:
-    """Stops a training early, when the settings ask for it and the adviser is sure. A run that the user extends trains
-    all of its minutes.
+    """Stops a training early, if the settings ask for it and the adviser is sure. An extended run trains
+    its full time.
     """
 
     def __init__(self, training: Training, adviser: Adviser, quality: QualityMeter) -> None:

@@ -1,4 +1,4 @@
-"""Measure a generator's sprites while it trains, in slices that are as short as a training step."""
+"""Measure a generator's sprites while it trains, in slices as short as a training step."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _log = logging.getLogger(__name__)
 MAX_REFERENCE = 4096  # real sprites in a distance: its kernel matrix has as many rows and columns
 TIME_SHARE = 0.05  # most of the run's time that measuring may take
 FEATURE_SHARE = 0.2  # at the start: the features must be ready early
-FINAL_SHARE = 0.15  # per checkpoint, at the end of a run that was too short to measure
-CHECKPOINT_SHARE = 0.01  # of the run's time: the least distance of checkpoints that are saved only to be measured
+FINAL_SHARE = 0.15  # per checkpoint, at the end of a run too short for measurements
+CHECKPOINT_SHARE = 0.01  # of the run's time: least time between checkpoints that are saved only for a measurement
 OOM_RETRY_S = 300.0  # until measuring is tried again after the device was full
-_WHAT = "measurements of new sprites"
-_WARM_UP = 20  # first slices of feature training, which are slower
+_WHAT = "quality measurements"
+_WARM_UP = 20  # first, slower slices of feature training
 _FORECAST = 30  # slices after which the rest can be estimated
 
 
@@ -50,28 +50,28 @@ class QualityMeter:
     """Measures the quality of new sprites again and again during a training. Does nothing for recipes
     that don't draw.
 
-    It measures checkpoints, so that the best measured model can be loaded later.
+    Only checkpoints are measured, so that the best measured model can be loaded later.
     """
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
         self._training, self._control, self._clock = training, control, clock
         self._start_s = clock.now_s()
         self._spent_s = 0.0
-        self._warm_up_s = 0.0  # of it, in the first slices
-        self._features_s = 0.0  # of it, training features
+        self._warm_up_s = 0.0  # in the first slices
+        self._features_s = 0.0  # in feature training
         self._ready_s = 0.0  # when the features were ready
         self._measured_step = -1
         self._is_training_features = True
         self._waits_for_checkpoint = False
         self._retry_at_s = 0.0  # after the device was full
-        self._reference: _Reference | None = None
-        self._slices: Events | None = None
+        self._reference: _Reference | None = None  # None until the features are trained
+        self._slices: Events | None = None  # the running measurement; advanced one slice at a time
         self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST
         if self._can_measure:
             self._slices = self.measure_forever()
 
     def advance(self) -> Events:
-        """Run slices for about as long as a training step, if measuring is within its share of the time.
+        """Run slices for about a training step's time, if the share of the time allows it.
 
         Yields QualityMeasured after a measurement, and Blocked while the disk is full.
         """
@@ -119,9 +119,7 @@ class QualityMeter:
         self._slices = None
 
     def cannot_finish(self, learning: Progress) -> bool:
-        """Return whether the run is so short that it ends before the first measurement. learning:
-        progress of feature training.
-        """
+        """Return whether the run will end before its first measurement. learning: progress of feature training."""
         if learning.done == _WARM_UP:
             self._warm_up_s = self._spent_s
         if learning.done != _FORECAST:
@@ -137,7 +135,7 @@ class QualityMeter:
         if self._reference is None:
             return self._spent_s <= min(allowance_s, FEATURE_SHARE * (now_s - self._start_s))
         left_s = max(1.0, self._training.planned_s() - self._ready_s)
-        share = (allowance_s - self._features_s) / left_s
+        share = (allowance_s - self._features_s) / left_s  # spread over the rest of the run
         return self._spent_s - self._features_s <= share * (now_s - self._ready_s)
 
     def _allowance_s(self) -> float:
@@ -171,12 +169,11 @@ class QualityMeter:
     def _measure(self, reference: _Reference) -> Events:
         """Draw sprites and compute their quality: yields Progress after each slice, then QualityMeasured.
 
-        Always draws the same classes from the same noise, with the default settings, from a copy of the current
-        weights.
+        Draws equal classes from equal noise every time, with the default settings, from a copy of the current weights.
         """
         training = self._training
         model = _frozen_copy(training.model())
-        training.measuring_step = model.step
+        training.measuring_step = model.step  # keeps this checkpoint from being deleted
         new = yield from _draw(model, training, QUALITY_SPRITES)
         quality = yield from reference.judge(new)
         measured = QualityMeasured(model.step, quality, reference.against)
@@ -219,21 +216,19 @@ class QualityMeter:
 
 @dataclass(frozen=True, eq=False)
 class _Reference:
-    """The real sprites that new sprites are compared with: their features, and the scores of real against
-    real sprites.
-    """
+    """The real sprites for comparison: their features, and the scores between real sprites."""
 
     features: SpriteFeatures
     real: Features
     known: Sprites  # searched for copies at the indices `learnt`
     learnt: Indices
     against: Literal["held-out", "training"]
-    kid_real: float  # of real sprites
+    kid_real: float  # real sprites against real sprites
     copies_real: float
 
     def judge(self, new: Rgba) -> Generator[Event, None, Quality]:
         """Return the quality of sprites uint8 [N, S, S, 4]; yields Progress in between."""
-        distance = kid(self.real, self.features.of(new))
+        distance = kid(self.real, self.features.of(new))  # smaller is better
         yield Progress(1, 2, "sprites judged")
         copies = yield from _copies(new, self.known, self.learnt, self.features.device)
         return Quality(distance.value, distance.error, self.kid_real, copies, self.copies_real)
@@ -251,16 +246,14 @@ def _frozen_copy(model: TrainedModel) -> TrainedModel:
 
 
 def _draw(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
-    """Draw `count` sprites with the default settings, always of the same classes from the same noise."""
+    """Draw `count` sprites with the default settings, from equal classes and equal noise in every call."""
     return draw(model, sample_classes(training.train_sample, count, seed=0), GenerateSettings())
 
 
 def _within(
     most_s: float, drawing: Generator[Progress, None, Rgba], clock: Stopwatch
 ) -> Generator[Event, None, Rgba | None]:
-    """Forward a drawing and return its sprites; return None as soon as it is expected to take longer than
-    `most_s` seconds.
-    """
+    """Forward a drawing and return its sprites; return None once the drawing is expected to exceed `most_s` seconds."""
     start_s = clock.now_s()
     while True:
         try:
@@ -286,8 +279,8 @@ def _save_metrics(training: Training, step: int, figures: Mapping[str, float]) -
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
     """Measure the real sprites; yields Progress after each slice.
 
-    If too few sprites are held out, new sprites are compared with training sprites, and one half of these with the
-    other shows the scores of real sprites.
+    With too few held-out sprites, new sprites are compared with training sprites instead, and one half of the training
+    sprites with the other half.
     """
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
@@ -295,7 +288,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     enough = len(heldout) >= FEWEST
     first, second = split_in_halves(training.train_sample.groups)
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
-    real = features.of(stride_subsample(heldout if enough else known, MAX_REFERENCE))
+    real = features.of(stride_subsample(heldout if enough else known, MAX_REFERENCE))  # float64 [N, 128]
     yield Progress(1, 3, "real sprites measured")
     kid_real = kid(
         features.of(stride_subsample(unseen, MAX_REFERENCE)), features.of(stride_subsample(seen, QUALITY_SPRITES))
@@ -308,7 +301,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
 
 
 def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
-    """Return the share of copies among real sprites that the model has not seen: how many copies chance gives."""
+    """Return the share of copies among unseen real sprites, which chance alone produces."""
     learnt, heldout = training.split.training, training.heldout_sprites
     if len(heldout) >= FEWEST:
         return (
@@ -320,6 +313,6 @@ def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
-    """Return the share of `sprites` that are copies of the training sprites `learnt`."""
+    """Return the share of `sprites` that copy the training sprites `learnt`."""
     found = yield from find_copies(sprites, known, learnt, device)
     return float(found.is_copy.mean())

@@ -26,17 +26,16 @@ from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, wrap_read_errors, wrap_write_errors
 from studio.recipes.base import Recipe, Spec
 
-_LENGTH_BYTES = 8  # at the start of a safetensors file: the length of its JSON header
+_LENGTH_BYTES = 8  # at the start of a safetensors file: the length of the JSON header
 STARTER_LIMIT = 200  # sprites: up to this many, starting from the starter gives cleaner sprites and fewer copies
 _HINT = "Train from scratch, or start from another model."
 
 
 @dataclass(frozen=True, eq=False)
 class Parent:
-    """A trained model whose weights a new run starts from.
+    """A trained model that gives its weights to a new run.
 
-    settings: those that the weights determine, such as the width. ancestors: this model, then the models that it
-    started from.
+    settings: determined by the weights, such as the width. ancestors: this model, then the models behind it.
     """
 
     settings: Mapping[str, Value]
@@ -49,12 +48,11 @@ class Parent:
         return config.replace(**self.settings)
 
     def teach(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
-        """Copy these weights into a new network; returns how many weights were skipped because their
-        shapes differ.
+        """Copy these weights into a new network; returns how many weights were skipped because of
+        different shapes.
 
         Weights that the parent lacks keep their values. Rows of class and number embeddings are matched by name. Rows
-        of new classes keep their random values: classes that all started from the row for 'any class' would learn to
-        differ late.
+        of new classes keep their random values: starting from the row for 'any class', they would learn to differ late.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
         with torch.no_grad():
@@ -63,7 +61,7 @@ class Parent:
                 if given is not None and name in rows:
                     _copy_rows(own, rows[name], given, known_rows[name])
                 elif given is not None and given.shape == own.shape:
-                    own.copy_(given)
+                    own.copy_(given)  # in place: optimizer and EMA hold references to this tensor
                 elif given is not None:
                     left += 1
         return left
@@ -71,7 +69,7 @@ class Parent:
 
 @dataclass(frozen=True)
 class StarterInfo:
-    """The description of the starter, read from the JSON in its file. settings: those that its weights determine."""
+    """The starter's description, from the JSON in its file. settings: determined by its weights."""
 
     recipe: str
     settings: Mapping[str, Value]
@@ -82,7 +80,7 @@ class StarterInfo:
 
 
 def suggest_parent(recipe: Recipe, sprites: Sprites) -> ParentSource:
-    """Return the default start of a training: the starter, if it is of this recipe, and the sprites are few and at most
+    """Return the default start of a training: the starter, if the recipe matches and the sprites are few and at most
     twice as large as the starter's; else None.
     """
     info = starter_info()
@@ -99,7 +97,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     if record.recipe != recipe.name:
         raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
     chosen, info, weights, _ = load_average_weights(run, "best", recipe)
-    checkpoints.check_finite(weights, chosen.name)
+    checkpoints.check_finite(weights, chosen.name)  # NaN weights would spread to the new run
     licence = Rights.from_origin(record.data_origin).licence
     itself = Ancestor(
         record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"], licence
@@ -141,7 +139,7 @@ def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:
 def starter_info() -> StarterInfo:
     """Return the starter's description, without loading its weights."""
     with _starter_path().open("rb") as file:
-        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")  # the weights that follow are not read
         header = json.loads(file.read(length))
     return records.parse(header["__metadata__"]["about"], StarterInfo)
 
@@ -151,12 +149,12 @@ def _starter_path() -> Path:
 
 
 def _load_starter(recipe: Recipe) -> Parent:
-    """Load the starter as a parent. Raises UsageError if it is of another recipe."""
+    """Load the starter as a parent. Raises UsageError for a different recipe."""
     info = starter_info()
     if info.recipe != recipe.name:
-        raise UsageError(f"There is no starter for a {recipe.name}, only for a {info.recipe}.", _HINT)
+        raise UsageError(f"The starter is a {info.recipe}, not a {recipe.name}.", _HINT)
     content = _starter_path().read_bytes()
-    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}
+    weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}  # to float32
     itself = Ancestor(
         STARTER, info.step, info.data_title, info.data_fingerprint, hashlib.sha256(content).hexdigest(),
         _starter_licence(),
@@ -165,7 +163,7 @@ def _load_starter(recipe: Recipe) -> Parent:
 
 
 def _starter_licence() -> str:
-    """Return the licences of the sprites that the starter was trained on."""
+    """Return the licences of the starter's training sprites."""
     listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
     return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
 
@@ -177,4 +175,4 @@ def _copy_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Se
         if name in parent_row:
             own[row] = given[parent_row[name]]
     if len(own) > len(names) and len(given) > len(given_names):
-        own[-1] = given[-1]
+        own[-1] = given[-1]  # the row for any class

@@ -24,9 +24,9 @@ class MicroBatches:
         self._on_trial = False  # larger micro-batches were set since the last checkpoint
 
     def double(self, ranks: int = 1) -> bool:
-        """Split batches into twice as many micro-batches, at least two for each of `ranks` processes.
+        """Split batches into twice as many micro-batches, at least two per rank.
 
-        Returns False if only a trial of larger micro-batches failed, which needs no notice.
+        Returns False after a failed trial of larger micro-batches, which needs no notice.
         """
         was_trial = self._on_trial
         if was_trial:
@@ -52,7 +52,7 @@ class MicroBatches:
 
 
 class Recovery:
-    """The rollbacks of a training, each of which halves the learning rate, and its micro-batches."""
+    """A training's rollbacks, which halve the learning rate, and its micro-batches."""
 
     def __init__(self, nan_rollbacks: int = 0, micro_batches: int = 1) -> None:
         self.nan_rollbacks = nan_rollbacks  # those still in effect
@@ -85,7 +85,7 @@ class SideWork:
     """Work beside the training steps, for example live samples. It is skipped if the device has no memory for it."""
 
     def __init__(self, device: torch.device, notices: list[Event]) -> None:
-        """notices: the list that receives a Notice when a kind of work is first skipped."""
+        """notices: receives a Notice when a kind of work is skipped for the first time."""
         self._device, self._notices = device, notices
         self._skipped: set[str] = set()
         self._holds_memory = False  # skipped work may still hold memory
@@ -107,9 +107,7 @@ class SideWork:
         self._holds_memory = True
 
     def give_back_memory(self) -> None:
-        """Release the memory of skipped work to other programs. Call this after the error is gone, because it holds the
-        memory.
-        """
+        """Release skipped work's memory to other programs, after its error is gone, which holds the memory."""
         if self._holds_memory:
             detection.empty_cache(self._device)
             self._holds_memory = False

@@ -26,9 +26,10 @@ def validate(training: Training, control: Control) -> Events:
 
 
 def save(training: Training, control: Control) -> Events:
-    """Write a checkpoint, and validate it unless this step is validated already: yields Validated and CheckpointSaved.
+    """Write a checkpoint and validate it, unless this step is validated already: yields Validated and
+    CheckpointSaved.
 
-    The weights are written before the validation, which may fail. Does nothing if this step is saved: replacing a valid
+    The weights are written first, because validation may fail. Does nothing for a saved step: replacing a valid
     checkpoint would put it at risk.
     """
     if training.saved_step == training.step:
@@ -48,15 +49,15 @@ def write_checkpoint(training: Training) -> Path:
     run = training.run
     if training.saved_step != training.step:
         _write_tensors(training)
-        training.notices += training.recovery.checkpoint_saved()
+        training.notices += training.recovery.checkpoint_saved()  # a valid checkpoint may undo a rollback
     if training.validated is not None:
         run.save_confusion(training.validated)
     write_state(training, "training")
     if training.logged_step != training.step:
-        run.append({"checkpoint": training.step, "elapsed_s": round(training.elapsed_s, 3)})
+        run.append({"checkpoint": training.step, "elapsed_s": round(training.elapsed_s, 3)})  # a line of metrics.jsonl
         training.logged_step = training.step
     with run.wrap_write_errors():
-        checkpoints.remove_quarantined(run.checkpoints)
+        checkpoints.remove_quarantined(run.checkpoints)  # a valid checkpoint now replaces the damaged ones
         checkpoints.rotate(run.checkpoints, training.recipe.best_by, in_use=(training.measuring_step,))
     return checkpoints.checkpoint_path(run.checkpoints, training.step)
 
@@ -66,8 +67,8 @@ def _write_tensors(training: Training) -> None:
     metrics = dict(training.validated.metrics) if training.validated and training.is_validated() else {}
     info = CheckpointInfo(training.step, training.checkpoint_number + 1, training.elapsed_s, metrics, {})
     parts = {
-        "model": training.network.state_dict(),
-        "average": training.ema.network.state_dict(),
+        "model": training.network.state_dict(),  # weights that training continues from
+        "average": training.ema.network.state_dict(),  # EMA weights, which draw better sprites
         "optimizer": checkpoints.optimizer_tensors(training.optimizers) | training.scaler.state_tensors(),
     }
     with training.run.wrap_write_errors():

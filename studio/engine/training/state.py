@@ -29,7 +29,7 @@ from studio.recipes.base import Recipe, Spec
 
 @dataclass(eq=False)
 class Training:
-    """Everything that changes while a run trains. Lives on the engine thread and holds the run's lock until `close`."""
+    """A training's changing state. Lives on the engine thread and holds the run's lock until `close`."""
 
     run: RunDir
     record: RunRecord
@@ -91,14 +91,14 @@ class Training:
         self.elapsed_s, self.recovery = tick.elapsed_s, Recovery(tick.nan_rollbacks, tick.micro_batches)
 
     def model(self) -> TrainedModel:
-        """Return the live model. It shares the EMA weights, so it changes as the training continues."""
+        """Return the live model, which shares the EMA weights and changes with them."""
         return TrainedModel(
             self.recipe, self.config, self.spec, self.ema.network, self.device, self.precision, self.step,
             self.record.name, self.style, self.record.ancestors, run=self.run.path,
         )  # fmt: skip
 
     def budget_share(self) -> float:
-        """Return the share of the budget that is used up, 0 to 1."""
+        """Return the used share of the budget, 0 to 1."""
         return self.config.budget_share(self.step, self.elapsed_s, len(self.train_set))
 
     def budget_steps(self) -> int:

@@ -25,10 +25,10 @@ from studio.recipes.base import Batch, BatchRng, Recipe
 
 @dataclass(frozen=True, eq=False)
 class TickResult:
-    """The figures of one tick's steps.
+    """The results of one tick's steps.
 
     statistics: float32 [2, steps], losses and gradient norms. layer_values: float32 [values] for `LayerMonitor.read`.
-    learning_rate: the rate of the last step.
+    learning_rate: in the last step.
     """
 
     first_step: int
@@ -48,9 +48,8 @@ def _loss(recipe: Recipe, network: nn.Module, config: TrainingConfig, batch: Bat
 
 
 class StepRunner:
-    """Runs the steps of a training: forward, backward, clipping, optimizers, EMA.
-
-    In a distributed run, all ranks must create it at the same time.
+    """Runs a training's steps: forward, backward, clipping, optimizers, EMA. The ranks of a distributed run must create
+    it together.
     """
 
     def __init__(self, training: Training) -> None:
@@ -66,10 +65,10 @@ class StepRunner:
         """Run `count` steps. Raises StepTooLargeError if the device has no memory for a step."""
         training = self._training
         first_step, statistics = training.step, list[Tensor]()  # loss and gradient norm of each step, [2]
-        training.network.train()
+        training.network.train()  # training mode: dropout is on
         for _ in range(count):
             learning_rate = training.learning_rate()
-            set_learning_rate(training.optimizers, learning_rate)
+            set_learning_rate(training.optimizers, learning_rate)  # the schedule sets a new rate before every step
             statistics.append(self._run_one())
             training.step += 1
         values = [torch.stack(statistics).T.flatten(), *(value[None] for value in training.layer_monitor.values)]
@@ -89,26 +88,24 @@ class StepRunner:
             return graphed.run(self._step, batch, seed, bisect.bisect(training.recipe.stages, training.budget_share()))
 
     def _step(self, raw: RawBatch) -> Tensor:
-        """Train on one raw batch that is on the device. CUDA graphs capture this function, so it must not read anything
-        back.
-        """
+        """Train on a raw batch on the device. CUDA graphs capture this function, so reading back is not allowed."""
         training = self._training
         loss = self._accumulate_gradients(raw)
-        training.scaler.unscale_gradients()
+        training.scaler.unscale_gradients()  # before clipping, which compares real norms with the limit
         with training.layer_monitor.probe_step():
             grad_norm = torch.nn.utils.clip_grad_norm_(self._weights, training.config.clip_grad_norm)
             training.scaler.update(loss, grad_norm)  # a loss that is not finite makes the optimizers skip the step
             for optimizer in training.optimizers:
                 optimizer.step()
-                optimizer.zero_grad()
+                optimizer.zero_grad()  # sets .grad to None, so the next backward pass allocates anew
         training.ema.update()
         return torch.stack([loss, grad_norm])  # [2]
 
     def _accumulate_gradients(self, raw: RawBatch) -> Tensor:
-        """Run forward and backward passes of the batch; returns its loss, float32 [] on the device.
+        """Run forward and backward passes of the batch; returns the loss, float32 [] on the device.
 
-        If the device is full, it releases the CUDA graph or halves the micro-batches, then starts the batch again.
-        Ranks of a distributed run can't do that alone: there it raises StepTooLargeError.
+        If the device is full, it releases the CUDA graph or halves the micro-batches, and starts the batch again. A
+        rank of a distributed run can't do that alone and raises StepTooLargeError.
         """
         training = self._training
         while True:
@@ -135,16 +132,16 @@ class StepRunner:
             raw, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
             progress=training.budget_share(), rows=ranks.batch_slice(config.batch_size),
         )  # fmt: skip
-        # Micro-batches may have unequal weights, so each loss counts by its share of the whole batch's weight.
+        # Each loss counts by the micro-batch's share of the batch's weight, because weights may differ.
         weight = ranks.all_reduce_sum(recipe.weight(batch), training.device)
-        total = torch.zeros((), device=training.device)
+        total = torch.zeros((), device=training.device)  # stays on the device: .item() would wait for it
         micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.world_size), rng))
         for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
             is_last = number == len(micro_batches)  # DDP averages gradients once, in the last backward pass
             with contextlib.nullcontext() if is_last else ranks.no_sync(self._loss):
-                with autocast(training.device.type, training.precision):
+                with autocast(training.device.type, training.precision):  # forward pass in bf16 or fp16
                     loss = self._loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
                 # .backward() adds to .grad; the scaler keeps small fp16 gradients from becoming 0.
                 training.scaler.scale(ranks.scale_for_ddp_mean(loss)).backward()
             total += loss.detach()  # without detach, the sum would keep every micro-batch's graph
-        return ranks.all_reduce_sum(total, training.device)
+        return ranks.all_reduce_sum(total, training.device)  # the loss of the whole batch: []

@@ -121,7 +121,7 @@ def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_sav
     assert not of_kind(events, SamplesReady) and room.refused > 4
     left_out = ["live samples", "validation"]
     if train is train_generator:
-        left_out.append("measurements of new sprites")  # by which it is seen at the end whether it copies
+        left_out.append("quality measurements")  # by which it is seen at the end whether it copies
     assert [notice.hint for notice in of_kind(events, Notice)] == [
         f"Training continues without {what} until there is enough memory." for what in left_out
     ]
@@ -191,7 +191,7 @@ def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
     monkeypatch.setattr(meter, "OOM_RETRY_S", 0.0)
     events = list(train_generator(run_path, make_sprites(60), steps=30))
     (notice,) = of_kind(events, Notice)
-    assert "without measurements of new sprites" in notice.hint
+    assert "without quality measurements" in notice.hint
     assert full_at_first.call_count == 2 and of_kind(events, QualityMeasured)
 
 

@@ -14,7 +14,7 @@ from studio.engine.models.loading import load_model
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality import features
 from studio.engine.quality.evaluate import (
-    FEWEST_LOOKS,
+    MIN_EVALUATIONS,
     EvaluateSettings,
     evaluate,
     evaluate_heldout,
@@ -131,7 +131,7 @@ def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_pa
 
 def test_few_held_out_sprites_are_shown_to_a_generator_again_with_other_noise(model: TrainedModel) -> None:
     few = DeviceSprites(SPRITES.take(np.arange(3)), torch.device("cpu"))
-    again = DeviceSprites(SPRITES.take(np.arange(FEWEST_LOOKS) % 3), torch.device("cpu"))
+    again = DeviceSprites(SPRITES.take(np.arange(MIN_EVALUATIONS) % 3), torch.device("cpu"))
     losses = [
         evaluate_heldout(model, heldout, heldout_batch_size(heldout, model.recipe)).metrics["loss"]
         for heldout in (few, again)

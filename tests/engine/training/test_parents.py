@@ -101,7 +101,7 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
     fresh = network.label.weight.clone()
     assert parent.teach(network, GENERATOR, spec) == 0
     assert torch.equal(network.label.weight, torch.cat([fresh[:2], parent.weights["label.weight"]]))
-    with pytest.raises(UsageError, match="no starter for a classifier"):
+    with pytest.raises(UsageError, match="not a classifier"):
         load_parent(STARTER, catalog.recipe("classifier"))
 
 
