@@ -127,7 +127,7 @@ def test_fault_20_a_run_from_a_model_that_was_killed_before_its_first_checkpoint
 def test_what_can_not_be_queued_leaves_nothing(
     sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(TrainingError, match="no sprites"):
+    with pytest.raises(TrainingError, match="No sprites"):
         list(create_queued_run(NewRun(run_path, sprites.take([]), Generator(), small_generator(), CPU)))
     monkeypatch.setattr("studio.engine.training.create.save_style", no_room)
     with pytest.raises(OSError, match="No space"):
