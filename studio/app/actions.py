@@ -105,12 +105,12 @@ class Menus(QObject):
         _enable(self.watch, busy)
 
     def set_page(self, page: Page) -> None:
-        """Set the shown page, which Undo belongs to if the page has an undo."""
+        """Set the shown page. Undo and Redo act on the page if it has a history."""
         self._page = page
         self.refresh()
 
     def _undo_page(self) -> Page | None:
-        """Return the shown page if it has an undo; None: Undo changes the import of the open sprites."""
+        """Return the shown page if it has an undo history. Otherwise return None: Undo changes the import options."""
         return self._page if self._page is not None and self._page.has_undo else None
 
     def _step_titles(self) -> tuple[str, str]:

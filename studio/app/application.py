@@ -77,7 +77,7 @@ class Studio(QObject):
 
     @Slot()
     def _on_import_ended(self) -> None:
-        """Freeze the imported objects, up to half a million, unless a network trains that must be freed later."""
+        """Exclude the imported objects (up to half a million) from collection, except during a training."""
         self._collector.stop_skipping(freeze=not self.session.training.is_busy())
 
     @Slot()

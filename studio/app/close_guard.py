@@ -113,7 +113,7 @@ class CloseGuard(QObject):
         self.ready.emit()
 
     def _handle_blocked(self) -> None:
-        """The run has blocked, since it can't be saved for now: leave without saving if asked to, else stay open."""
+        """Handle a run that can't be saved for now: close without saving if forced, else stay open."""
         if self._forces:
             self.close_after_saving()
         else:

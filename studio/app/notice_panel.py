@@ -24,7 +24,7 @@ def _always() -> bool:
 
 
 class NoticeCard(QFrame):
-    """A message in full. clicked, other_acted: the first or second button was pressed. closed: remove the card."""
+    """A message in full. clicked, other_clicked: the first or second button was clicked. closed: remove the card."""
 
     clicked = Signal()
     other_clicked = Signal()

@@ -137,12 +137,12 @@ class JobQueue(QObject):
             self._workers[self._running[job]].pause(job)
 
     def resume(self, job: Job) -> None:
-        """Advance a paused job again."""
+        """Resume a paused job."""
         if job in self._running:
             self._workers[self._running[job]].resume(job)
 
     def prioritize(self, job: Job) -> None:
-        """Advance a job before all others, paused or not."""
+        """Run a job before all others; resume it if it is paused."""
         if job in self._running:
             self._workers[self._running[job]].prioritize(job)
 

@@ -121,11 +121,11 @@ class Worker(QThread):
             self._set_state(job, JobState.PAUSING)
 
     def resume(self, job: Job) -> None:
-        """Advance a paused job again."""
+        """Resume a paused job."""
         self._wake(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:
-        """Advance a job before all others, paused or not."""
+        """Run a job before all others; resume it if it is paused."""
         self._wake(job, JobState.PRIORITIZED)
 
     def cancel(self, job: Job) -> None:

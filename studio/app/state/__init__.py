@@ -1,4 +1,4 @@
-"""The state of the application. The Session owns all of it; pages read it and call its methods.
+"""The state of the application, owned by the Session. Pages read the state and call its methods.
 
-Start with session.py. State changes on events of jobs and announces each change by a signal.
+Start with session.py. Job events change the state, and signals announce each change.
 """

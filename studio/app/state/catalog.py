@@ -82,7 +82,7 @@ class EngineCatalog(QObject):
             self._job_queue.cancel(self._measuring)
 
     def _on_libraries_loaded(self, _: None) -> None:
-        """Import pyqtgraph now: before, the import would have waited for torch's libraries."""
+        """Import pyqtgraph now. An earlier import would have waited for torch's libraries."""
         import_plots = partial(importlib.import_module, "pyqtgraph")
         self._job_queue.run("files", "Starting", import_plots, self._on_plots_ready, cancellable=False, urgent=True)
 

@@ -15,7 +15,7 @@ from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.lab import Lab
 from studio.app.state.models.editing import SpriteEditing
 from studio.app.state.models.inference import Inference
-from studio.app.state.models.kept import KeptSprites
+from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.models.sprite_map import SpriteMap
 from studio.app.state.runs.disk_space import RunSpace
 from studio.app.state.runs.runs import RunList

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest, recent
-from studio.app.state.models.kept import KeptSprites
+from studio.app.state.models.kept_sprites import KeptSprites
 from studio.core import formatting
 from studio.core.arrays import Rgba
 from studio.data.pixels.editing import NamedSprite, SavedEdit

@@ -152,7 +152,7 @@ class SliceView(QWidget):
         for widget in (self._which, self.previous, self.next):
             widget.setVisible(len(names) > 1)
         recognised = None if name in self._stored_own_grids() else self._sheets.grids.get(name)
-        self._reader.read(self._sheets.paths, name, recognised)
+        self._reader.load(self._sheets.paths, name, recognised)
         if self._is_opening:
             self._on_read_failed(_READING, "")
         else:  # until the new sheet is read, keep the last sheet, without cells

@@ -22,7 +22,7 @@ class SpriteEditing(QObject):
     """The sprite in the editor with its undo history. Opening another sprite is a step of the history, too.
 
     changed: the sprite changed, or was opened or closed. closed: the editor is empty. read: (Path, uint8 [H, W, 4]).
-    put_away: (UndoOffered) a sprite with unsaved edits was closed and can be restored. withdrawn: (UndoOffered) the
+    undo_offered: (UndoOffered) a sprite with unsaved edits was closed and can be restored. withdrawn: (UndoOffered) the
     offer has expired.
     """
 
@@ -191,5 +191,5 @@ def _read(path: Path) -> SavedEdit | None:
 
 
 def _title(before: SavedEdit, after: SavedEdit) -> str:
-    """Return the name of the step between two states of the history."""
+    """Return the title of the step between two states of the history."""
     return f"edit {after.name}" if after.is_same_sprite(before) else f"open {after.name}"

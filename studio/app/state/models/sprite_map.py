@@ -68,7 +68,7 @@ class SpriteMap(QObject):
             self._job_queue.cancel(self._making)
 
     def decode(self, code: NDArray[np.float32]) -> None:
-        """Decode a code, float32 [D]. During a running job only the latest code waits."""
+        """Decode a code, float32 [D]; `decoded` follows. While a job runs, only the latest code waits."""
         self._wanted = code
         if self._decoding is None:
             self._decode_next()

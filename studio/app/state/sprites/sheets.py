@@ -44,7 +44,7 @@ class SheetLoader(QObject):
         self.sheet: SheetPreview | None = None
         self.error = ""
 
-    def read(self, paths: Sequence[Path], name: str, grid: SheetGrid | None) -> None:
+    def load(self, paths: Sequence[Path], name: str, grid: SheetGrid | None) -> None:
         """Load the sheet with this name from an import of `paths`. grid: the grid that the import detected."""
         self.close()
         self._run(f"Opening {name}", lambda: sheet_preview.load_sheet_preview(paths, name, grid), self._on_sheet_read)

@@ -17,7 +17,7 @@ from studio.engine.distributed.launching import can_launch
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
-# Common settings of the recipes with an influence on the time of a training step.
+# The settings common to all recipes that change the time of a training step.
 _STEP_TIME_SETTINGS = {"batch_size", "optimizer", "threads", "data_on_device"}
 
 
@@ -68,8 +68,8 @@ class DeviceChoice(QObject):
         """Return the number of processes that train a run on `device`."""
         return max(1, self.gpu_count(device)) if self.uses_all_gpus else 1
 
-    def measure(self, recipe: Recipe, config: TrainingConfig) -> None:
-        """Discard the measurements and expect new ones, made with these settings."""
+    def reset_measurements(self, recipe: Recipe, config: TrainingConfig) -> None:
+        """Discard the measurements; the next results are for these settings."""
         self.measurements = Measurements(_step_time_settings(recipe, config))
         self.measured.emit()
 
@@ -98,7 +98,7 @@ class DeviceChoice(QObject):
 
 
 class Measurements:
-    """The measured training speed of each device. settings: for these settings."""
+    """The measured training speed of each device. settings: the settings used for measuring."""
 
     def __init__(self, settings: Mapping[str, Value] | None = None) -> None:
         self.made: list[DeviceMeasured] = []
@@ -116,6 +116,6 @@ class Measurements:
 
 
 def _step_time_settings(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:
-    """Return the settings with an influence on the time of a step, including the recipe's own settings."""
+    """Return the settings that change the time of a training step, among them all of the recipe's own."""
     others = {item.name for item in settings_of(TrainingConfig)} - _STEP_TIME_SETTINGS
     return {**{name: value for name, value in config.to_json().items() if name not in others}, "recipe": recipe.name}

@@ -28,7 +28,7 @@ class ParentChoice:
         self._shown_runs: dict[str, ParentSource] = {}  # parents of resumed runs, until the next import
 
     def source_for(self, recipe: Recipe) -> ParentSource:
-        """Return the parent on show: that of a resumed run, the user's choice now or last time, or the suggestion."""
+        """Return the parent of a recipe: a resumed run's, the user's choice of now or last time, or the suggestion."""
         for known in (self._shown_runs, self._chosen):
             if recipe.name in known:
                 return known[recipe.name]
@@ -62,7 +62,7 @@ class ParentChoice:
             self._shown_runs[recipe.name] = STARTER if record.parent else None
 
     def hide_runs(self) -> None:
-        """Show the parents that the user chose again."""
+        """Stop showing the parents of resumed runs."""
         self._shown_runs.clear()
 
     def forget(self, recipe: Recipe) -> None:

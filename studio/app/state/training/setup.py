@@ -87,7 +87,7 @@ class TrainingSetup(QObject):
         return None if recipe is None else self._run_choices.get(recipe.name) or self._choices.get(recipe.name)
 
     def choose_recipe(self, name: str) -> None:
-        """Choose a recipe, with its settings of the last time."""
+        """Choose a recipe and load its last settings."""
         self._recipe_name = name
         recipe = self.recipe
         assert recipe is not None
@@ -195,7 +195,7 @@ class TrainingSetup(QObject):
         """Measure the training speed of each device, unless the setup has a `problem`."""
         request = self.request()
         if request is not None:
-            self._devices.measure(request.recipe, request.config)
+            self._devices.reset_measurements(request.recipe, request.config)
             self._catalog.measure(request.recipe, request.config, request.sprites)
 
     def store(self) -> None:

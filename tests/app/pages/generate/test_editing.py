@@ -18,7 +18,7 @@ from studio.app import dialogs
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.generate.drag_and_drop import mime_data
 from studio.app.pages.generate.page import GeneratePage
-from studio.app.state.models.kept import KeptSprites
+from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.window import Window
 from studio.core import paths
 from studio.core.events import Notice, SpritesGenerated

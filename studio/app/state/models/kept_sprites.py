@@ -57,7 +57,7 @@ class KeptSprites(QObject):
         self._set([each for each in self._kept if each not in kept])
 
     def indexed(self, kept: list[SavedEdit]) -> tuple[tuple[int, SavedEdit], ...]:
-        """Return each of these sprites with its index in the collection, as `restore` takes them."""
+        """Return the sprites with their indices in the collection, the argument of `restore`."""
         return tuple((index, each) for index, each in enumerate(self._kept) if each in kept)
 
     def restore(self, removed: Sequence[tuple[int, SavedEdit]]) -> None:

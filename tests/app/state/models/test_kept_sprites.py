@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.models.editing import SpriteEditing
-from studio.app.state.models.kept import KeptSprites
+from studio.app.state.models.kept_sprites import KeptSprites
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import files, paths
