@@ -27,9 +27,7 @@ class AutoBatchSize:
         self._was_full = False
 
     def slices(self, total: int) -> Iterator[slice]:
-        """Yield slices of `total` sprites in order; repeat a slice, smaller, after it did not fit in
-        `halve_if_full`.
-        """
+        """Yield slices of `total` sprites in order. After a failure in `halve_if_full`, repeat with a smaller slice."""
         start, self.count = 0, max(1, min(self.count, total))  # a batch size above `total` would survive a halving
         while start < total:
             part = slice(start, min(start + self.count, total))
@@ -38,8 +36,8 @@ class AutoBatchSize:
                 start = part.stop
 
     def accumulate_gradients(self, network: nn.Module, add: Callable[[int], None]) -> None:
-        """Call `add` with a micro-batch size to add the gradients of a batch; start over with a smaller one if
-        memory is short.
+        """Add up the gradients of a batch with `add(micro-batch size)`; start over with a smaller size if memory is
+        short.
 
         Raises DeviceFullError.
         """
@@ -52,10 +50,9 @@ class AutoBatchSize:
 
     @contextlib.contextmanager
     def halve_if_full(self) -> Iterator[None]:
-        """Context for work on `count` sprites: if the device is full, end the block without an error and halve
-        `count`.
+        """Suppress DeviceFullError in the block and halve `count` instead.
 
-        Raises DeviceFullError if a single sprite doesn't fit.
+        The block must repeat its work then, see `slices`. Raises DeviceFullError if a single sprite doesn't fit.
         """
         if self._was_full:  # now, not in `except`: there the traceback still holds tensors of the failed block
             detection.empty_cache(self._device)

@@ -1,7 +1,7 @@
 """Capture training steps as CUDA graphs and replay them.
 
-For small networks, launching the kernels one by one takes the CPU longer than the GPU needs to run them. A graph
-launches all kernels of a step at once.
+For a small network, the CPU needs longer to launch the kernels one by one than the GPU to run them. A graph launches
+all kernels of a step at once.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ _STREAM_POOL_SIZE = 32  # per GPU; torch hands out streams round-robin
 
 
 def supports_cuda_graphs(device: torch.device) -> bool:
-    """Return whether steps can be captured on this device: only on NVIDIA GPUs. AMD GPUs, also named 'cuda', are
-    untested.
-    """
+    """Return whether steps can be captured on this device: only on NVIDIA GPUs. AMD GPUs ('cuda' too) are untested."""
     return device.type == "cuda" and not torch.version.hip
 
 
@@ -39,7 +37,7 @@ class CapturedStep(Generic[Inputs]):
         beside the default one; you may reseed them before each replay. Raises RuntimeError if the step can't be
         captured.
         """
-        self._inputs = cast(Inputs, tuple(tensor.clone() for tensor in inputs))
+        self._inputs = cast(Inputs, tuple(tensor.clone() for tensor in inputs))  # fixed addresses for the graph
         self._graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self._graph.register_generator_state(generator)
@@ -55,7 +53,7 @@ class CapturedStep(Generic[Inputs]):
         """Run the step with inputs of the same shapes; return its result without waiting for the GPU."""
         torch._foreach_copy_(self._inputs, inputs)
         self._graph.replay()
-        return self._result.clone()
+        return self._result.clone()  # the next replay overwrites the result
 
 
 _captured_steps: weakref.WeakSet[CapturedStep[Any]] = weakref.WeakSet()  # alive

@@ -91,8 +91,9 @@ def find_device(wanted: str, *, probe: bool = False) -> Device:
 
 
 def choose_device(devices: tuple[Device, ...], wanted: str) -> Device:
-    """Return the device with this id ('cuda' means 'cuda:0'), or the fastest for 'auto'. Raises UsageError,
-    DeviceError.
+    """Return the device with this id, or the fastest for 'auto'. Raises UsageError, DeviceError.
+
+    'cuda' means 'cuda:0'.
     """
     usable = [device for device in devices if not device.problem]
     if wanted == AUTO:
@@ -123,9 +124,7 @@ def resolve_precision(device: Device, wanted: str) -> str:
 
 @contextlib.contextmanager
 def wrap_device_errors(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
-    """Turn torch's errors about a full or lost device into a DeviceError; other errors pass. full: class for a full
-    device.
-    """
+    """Turn torch's errors about a full or lost device into DeviceError, or `full` for a full device."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -181,6 +180,7 @@ def empty_cache(device: torch.device) -> None:
 def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
     """Run real training steps of a small network and return steps per second. Raises RuntimeError if a step fails."""
     network = nn.Sequential(
+        # [B, 4, S, S] -> [B, 4, S/2, S/2]
         nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
@@ -192,7 +192,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         (sprites,) = inputs
         optimizer.zero_grad()
         with autocast(device.type, precision):
-            loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
+            loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)  # [B, 4, S/2, S/2]
         scaler.scale(loss).backward()
         if precision == "fp16":
             scaler.unscale_gradients()
@@ -274,8 +274,7 @@ def _steps_per_s(device: torch.device, precision: str, batch_size: int = PROBE_B
 
 
 def _has_bf16_units(device: torch.device) -> bool:
-    """Return whether the hardware computes in bf16 (NVIDIA Ampere and later, some x86 CPUs), so that timing is
-    unnecessary.
+    """Return whether the hardware computes in bf16 (NVIDIA Ampere and later, some x86 CPUs); no timing needed then.
 
     The probe's network is so small that kernel launches dominate, and mixed precision launches more kernels; in real
     trainings, tensor cores and halved memory traffic win. On a CPU, other programs would influence the timing, and the
@@ -300,9 +299,7 @@ def _gpu(kind: str, index: int) -> Device:
 
 
 def _free_and_total(device: torch.device) -> tuple[int, int]:
-    """Return free bytes, without torch's cache, and total bytes of a GPU; some Intel drivers don't report free
-    bytes.
-    """
+    """Return free and total bytes of a GPU, without torch's cache. Estimates free bytes for some Intel drivers."""
     torchs = torch.get_device_module(device)
     try:
         free, total = torchs.mem_get_info(device)

@@ -38,8 +38,7 @@ def honours_found_inf(device: torch.device) -> bool:
 
 
 class _StepUndo:
-    """Optimizer hooks that undo a step where the optimizer ignores `found_inf`, without reading back from the
-    device.
+    """Optimizer hooks that undo a step if the optimizer ignores `found_inf`, without reading back from the device.
 
     The copies need memory for a second set of weights and optimizer state. skip_step: float32 [] on the device, 1 to
     undo the step, as in LossScaler.

@@ -92,6 +92,7 @@ def _read_back(
 
 def exportable_copy(model: TrainedModel) -> ExportableModel:
     """Return a copy of the model in float32 on the CPU, with everything that exports need."""
+    # A copy, because the weights of a live model change; NCHW, because other programs expect it.
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
     source, network_class = provenance.model_provenance(model), recipe.network_class(config)
@@ -99,15 +100,15 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
     def outputs(candidate: nn.Module) -> Tensor:
         with torch.no_grad():
             if recipe.makes != "sprites":
-                return recipe.predict(candidate, PROBE.sprites(spec.size)).float()
+                return recipe.predict(candidate, PROBE.sprites(spec.size)).float()  # [N, K]
             labels = PROBE.labels(len(spec.class_names))
             *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
-        return last.float()
+        return last.float()  # [N, 4, S, S]
 
     def draw_from(candidate: nn.Module, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Tensor:
         assert isinstance(recipe, DrawsFromNoise)
         *_, last = recipe.draw_from(candidate, noise, labels, guidance, steps)
-        return last
+        return last  # [N, 4, S, S]
 
     return ExportableModel(
         title=model.title,
@@ -121,7 +122,9 @@ def exportable_copy(model: TrainedModel) -> ExportableModel:
         step=model.step,
         ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),
+        # Functions and classes whose source code exported scripts contain.
         portable=(network_class, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
+        # A network with random weights, to load exported weights into.
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
         capabilities=recipe.capabilities,
@@ -141,7 +144,7 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
     """Return the functions and settings of the training, for exports that include a training script."""
     recipe, config = model.recipe, model.config
     own = [recipe.arguments, recipe.loss]
-    if type(recipe).statistics is not Recipe.statistics:
+    if type(recipe).statistics is not Recipe.statistics:  # the recipe overrides it, so its code uses it
         is_sampled = source is None or source.data_count > batches.max_sampled(model.spec.size)
         own += [recipe.statistics, *([batches.subsample] if is_sampled else [])]
     shared = (
@@ -150,7 +153,7 @@ def _training_code(model: TrainedModel, source: ModelSource | None) -> TrainingC
     )  # fmt: skip
 
     def loss(network: nn.Module, x: Tensor, y: Tensor, targets: Tensor, seed: int) -> Tensor:
-        batch = Batch(x, y, torch.zeros(len(y), 3), targets, progress=1.0)
+        batch = Batch(x, y, torch.zeros(len(y), 3), targets, progress=1.0)  # progress: of the training, 0 to 1
         with torch.no_grad():
             return recipe.loss(network, batch, config, BatchRng(torch.Generator().manual_seed(seed), batch))
 
@@ -176,9 +179,9 @@ def check_difference(form: ModelExport, model: ExportableModel, config: Config, 
     live, most = form.live(model, config), form.largest_difference(model, config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
         raise ExportError(f"The outputs of {path.name} are invalid.", "The file was deleted. Export again.")
-    largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()
+    largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()  # [K] or []
     apart = ((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).flatten().sort().values
-    # Where two colours are equally likely, rounding decides, and every program rounds differently.
+    # `apart` is sorted. Where two colours are equally likely, rounding decides, and programs round differently.
     undecided = int(len(apart) * _MAX_UNDECIDED) if model.makes == "sprites" else 0
     difference = float(apart[len(apart) - 1 - undecided])
     if difference > most:

@@ -1,4 +1,4 @@
-"""Load a model from a checkpoint of a run; fall back to another checkpoint if that one is damaged."""
+"""Load a model from a checkpoint of a run; a damaged checkpoint is replaced by another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from studio.recipes.capabilities import Distils
 def precision_for(record: RunRecord, device: Device, wanted: str) -> str:
     """Return the precision for resuming or using a run: its original one on its original device, else a new choice."""
     if (device.id, device.name) == (record.device, record.device_name):
-        return record.precision
+        return record.precision  # even if a new probe finds another one faster: the same seed gives the same run
     return detection.resolve_precision(device, detection.AUTO if wanted == "fp16" else wanted)
 
 
@@ -37,7 +37,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     config = recipe.Config.from_json(record.config)
     spec = Spec(record.size, record.class_names, record.target_names)
     chosen, info, tensors, notices = load_average_weights(run, checkpoint, recipe)
-    network = recipe.build(config, spec).eval().requires_grad_(False)
+    network = recipe.build(config, spec).eval().requires_grad_(False)  # float32 on the CPU
     checkpoints.load_into(network, tensors, chosen.name)
     target = device.torch
     precision = precision_for(record, device, config.precision)
@@ -51,7 +51,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
         except DamagedError as error:
             notices.append(Notice("warning", f"The distilled network was skipped. {error.title}", error.hint))
     with detection.wrap_device_errors(target):
-        network = network.to(target).to(memory_format=torch.channels_last)
+        network = network.to(target).to(memory_format=torch.channels_last)  # NHWC: faster convolutions on GPUs
         distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(
         recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
@@ -73,7 +73,7 @@ def load_average_weights(
         chosen, info = _pick_checkpoint(run, found, wanted, recipe)
         try:
             with wrap_read_errors(chosen):
-                return chosen, info, checkpoints.load_tensors(chosen, info, "average"), notices
+                return chosen, info, checkpoints.load_tensors(chosen, info, "average"), notices  # the EMA weights
         except DamagedError as error:
             if wanted not in ("best", "last"):
                 raise

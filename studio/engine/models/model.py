@@ -27,16 +27,17 @@ from studio.recipes.capabilities import Student
 
 @dataclass(eq=False)
 class TrainedModel:
-    """A network in eval mode on its device: loaded from a checkpoint, or live in a training, where its weights
-    change between ticks.
+    """A network in eval mode with its recipe: loaded from a checkpoint, or live in a training.
+
+    The weights of a live model change between ticks.
     """
 
     recipe: Recipe
     config: TrainingConfig
     spec: Spec
-    network: nn.Module
+    network: nn.Module  # EMA weights
     device: torch.device
-    precision: str
+    precision: str  # 'fp32', 'bf16' or 'fp16', for autocast
     step: int
     title: str  # name of the run
     style: PixelStyle  # of the training sprites
@@ -67,9 +68,8 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
         if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
             raise ValueError("it does not fit the classes of the run")
     except ValueError as error:
-        raise DamagedError(
-            f"{STYLE_FILE} of {run.path.name} is damaged: {error}.", "Delete it: it is made anew."
-        ) from error
+        title = f"{STYLE_FILE} of {run.path.name} is damaged: {error}."
+        raise DamagedError(title, "Delete the file. The studio writes a new one.") from error
     return style
 
 
@@ -80,9 +80,7 @@ def load_training_set(run: RunDir) -> tuple[Sprites, Indices]:
 
 
 def _training_style(record: RunRecord, sprites: Sprites) -> PixelStyle:
-    """Return the pixel style of the training set. Validation sprites don't count: the model must not use their
-    colours.
-    """
+    """Return the pixel style of the training set, without the colours of validation sprites."""
     return measure_style(subsample(sprites, _training_indices(record, sprites)))
 
 

@@ -48,9 +48,9 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
     """Return the SHA-256 of a state dict: of its names in order, shapes and values. Independent of the file format."""
     digest = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
-        values = tensor.detach().cpu().contiguous()
+        values = tensor.detach().cpu().contiguous()  # channels_last weights hash like contiguous ones
         digest.update(repr((name, str(values.dtype), tuple(values.shape))).encode())
-        digest.update(values.flatten().view(torch.uint8).numpy().data)
+        digest.update(values.flatten().view(torch.uint8).numpy().data)  # raw bytes: numpy has no bfloat16
     return digest.hexdigest()
 
 
@@ -62,6 +62,7 @@ def model_card(model: TrainedModel) -> Card | None:
     record = RunDir(model.run).record()
     curves = read_history(model.run).quality
     copies = None
+    # The newest measurement up to the model's step.
     if curves and (before := int(np.searchsorted(curves["copies"].steps, model.step, "right"))):
         step = int(curves["copies"].steps[before - 1])
         copies = Copies(step, *(float(curves[name].values[before - 1]) for name in ("copies", "copies_real")))
@@ -78,6 +79,7 @@ def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
     """
     (target, page_path), sums = model_cards.card_paths(paths[0]), _file_hashes(paths)
     page = model_cards.card_page(dataclasses.replace(card, files=sums))
+    # The JSON also lists the hash of the page; the page can't contain its own.
     whole = dataclasses.replace(card, files={**sums, page_path.name: hashlib.sha256(page).hexdigest()})
     files.export_together({target: whole.to_json(), page_path: page})
     return target, page_path
@@ -146,7 +148,7 @@ def _check_sprite_file(path: Path, sources: list[ModelSource], is_whole: bool) -
 
 
 def _check_export(path: Path) -> tuple[list[ModelSource], list[Check]]:
-    """Return the provenance of an exported model, and checks of its files against the model card. Raises
+    """Compare the files of an exported model with its model card; return provenance and checks. Raises
     BadInputError.
     """
     card_path = _find_card(path)
@@ -196,7 +198,7 @@ def _check_run(source: ModelSource, run: RunDir) -> Iterator[Check]:
     """Check whether run.json, sprites and weights match the provenance. Raises RunError, BadInputError."""
     own = provenance_at(run, source.step)
     is_run = own.run_sha256 == source.run_sha256
-    said = "is the source run" if is_run else "is another run, or its run.json was changed"
+    said = "is the source run" if is_run else "is a different run, or its run.json was changed"
     yield Check(f"{run.path.name} {said}.", is_run)
     sprites = packed.load(run.data)
     fingerprint = dataclasses.replace(sprites).fingerprint  # computed from the pixels, not the stored one

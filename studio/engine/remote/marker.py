@@ -44,7 +44,7 @@ def unmark_remote(run: Path) -> None:
 
 
 def raise_if_remote(run: Path) -> None:
-    """Raise RunError if the run trains on another machine: two trainings of one run would overwrite each other."""
+    """Raise RunError if the run trains on another machine: two trainings of a run would overwrite each other."""
     if place := remote_target_of(run):
         again = command_line("studio", "resume", str(run), "--on", place)
         raise RunError(

@@ -118,9 +118,7 @@ class SshConnection:
         self._remote_rsync = "rsync"
 
     def check(self) -> None:
-        """Raise RunError unless the machine has a usable rsync and the same versions of studio and torch as this
-        one.
-        """
+        """Raise RunError unless the machine has a usable rsync and the local versions of studio and torch."""
         target = self.target
         if noise := _error_line(self.run("").decode(errors="replace")):
             hint = f"It printed: {noise} Change its start-up files to print in interactive shells only."
@@ -138,12 +136,12 @@ class SshConnection:
             raise RunError(f"The studio on {target.host} does not report its torch version.", hint)
         if there != here:
             title = f"{target.host} has {there}; this machine has {here}."
-            raise RunError(title, "Nothing was sent. Install the same versions on both machines.")
+            raise RunError(title, "Install the same versions on both machines. Nothing was sent.")
         if path := _RSYNC_FOUND.search(text.replace("\r", "")):
             self._remote_rsync = path[1]
 
     def run(self, script: str, *arguments: str, login: bool = False) -> bytes:
-        """Run a shell script on the machine and return its output. The script gets the folder as $1, then
+        """Run a shell script on the machine and return its output. Its arguments: the folder as $1, then
         `arguments`.
 
         login: use a login shell, which has the full PATH but may print extra text. Raises ConnectionLostError, and
@@ -155,7 +153,7 @@ class SshConnection:
         return output
 
     def send(self, run: Path, rules: Sequence[str]) -> None:
-        """Copy the run to the machine by rsync's filter `rules`; delete other remote files that match. Raises
+        """Copy the run to the machine and delete other remote files. rules: rsync's filter for both. Raises
         RunError.
         """
         code, stderr = self._rsync([*rules, "--delete", "--", f"{run.absolute()}/", self._remote_folder(run)])
@@ -215,8 +213,8 @@ class SshConnection:
 
 @contextlib.contextmanager
 def connect(target: RemoteTarget) -> Iterator[SshConnection]:
-    """Yield a connection to the target, opened on first use. Raises RunError without a local ssh or a usable local
-    rsync.
+    """Yield a connection to the target, opened on first use. Raises RunError if ssh or a usable rsync is missing
+    here.
     """
     if missing := [tool for tool in ("ssh", "rsync") if shutil.which(tool) is None]:
         title = f"Remote training needs {' and '.join(missing)} on this machine."

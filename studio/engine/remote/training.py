@@ -121,11 +121,10 @@ def check_remote(target: RemoteTarget) -> None:
 def train_remotely(
     path: Path, target: RemoteTarget, control: Control, *, device: str = "auto", more_min: float = 0.0
 ) -> Events:
-    """Train a local run on another machine, or follow it if it already trains there, until it has ended and is
-    copied back.
+    """Train a local run on another machine, or follow it there, until it has ended and is copied back.
 
     Yields the events of the training, from RunStarted to RunFinished. device, more_min: for `studio resume` there.
-    `control.stop` stops the remote training. Retries a lost connection for ever; yields Blocked while the local disk is
+    `control.stop` stops the remote training. Retries a lost connection forever; yields Blocked while the local disk is
     full. Raises RunError, TrainingError.
     """
     if marker.remote_target_of(path) != str(target):
@@ -144,10 +143,10 @@ def train_remotely(
 
 
 class _RemoteState(msgspec.Struct, frozen=True):
-    """State of the run on the other machine, as printed by _STATE_SCRIPT.
+    """State of the run on the other machine, printed by _STATE_SCRIPT.
 
-    exit_code: of the training process; None during a training and before the first one. steps, samples: steps of the
-    checkpoints and of the sample images on the other machine.
+    exit_code: of the training process; None before and during a training. steps, samples: steps of the remote
+    checkpoints and sample images.
     """
 
     has_folder: bool = False
@@ -234,7 +233,7 @@ class RemoteTraining:
         return True
 
     def follow(self) -> Events:
-        """Copy new files here and forward control requests until the training has ended and all its files are here.
+        """Copy new files here and forward control requests until the training has ended and everything is here.
 
         Raises RunError if the remote run folder is gone.
         """

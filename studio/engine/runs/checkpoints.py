@@ -71,7 +71,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
         for part in PARTS:
             content = serialize(parts[part])
             (temporary / f"{part}.safetensors").write_bytes(content)  # save_file would hide the OSError
-            hashes[part] = hashlib.sha256(content).hexdigest()
+            hashes[part] = hashlib.sha256(content).hexdigest()  # of the bytes in memory: detects a bad disk later
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
         files.remove(target)  # a damaged checkpoint that a resume skipped
     return target
@@ -179,6 +179,7 @@ def _read_verified(path: Path, info: CheckpointInfo, part: str) -> bytes:
 
 def serialize(tensors: Tensors) -> bytes:
     """Encode tensors, on any device, as the bytes of a safetensors file."""
+    # safetensors stores contiguous tensors only; channels_last weights are not contiguous.
     return as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
@@ -186,7 +187,7 @@ def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
     """Load weights into a network on any device. Raises RunError for weights that don't fit or aren't finite."""
     check_finite(tensors, name)
     try:
-        network.load_state_dict(tensors)
+        network.load_state_dict(tensors)  # strict: missing and extra names raise
     except RuntimeError as error:
         raise RunError(f"{name} does not fit this recipe.", str(error).splitlines()[0]) from error
 
@@ -204,7 +205,7 @@ def rotate(folder: Path, best_by: Metric | None, *, in_use: Container[int | None
     """
     found = list_checkpoints(folder)
     keep = essential_checkpoints(found, best_by) | {path for path, _ in found[-2:]}
-    keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
+    keep |= {path for path, info in found if info.number & (info.number - 1) == 0}  # powers of two
     for path, info in found:
         if path not in keep and info.step not in in_use:
             files.remove(path)
@@ -250,7 +251,7 @@ def from_lowest_loss(found: Checkpoints) -> Checkpoints:
 
 
 def _excess_copies(info: CheckpointInfo) -> float:
-    """Return the share of copies among the sprites of a checkpoint; 0 if it is acceptable or was not measured."""
+    """Return the share of copies among a checkpoint's sprites; 0 if acceptable or unmeasured."""
     copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
     return copies if advice.copies_too_much(copies, real, advice.FINAL_SPRITES) else 0.0
 
@@ -282,7 +283,7 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
 
 
 def _measurements(found: Checkpoints) -> list[advice.Measurement]:
-    """Return the quality measurements of those checkpoints that have one."""
+    """Return the quality measurements of the checkpoints."""
     qualities = ((info.step, Quality.from_figures(info.metrics)) for _, info in found)
     return [advice.Measurement(step, quality) for step, quality in qualities if quality is not None]
 
@@ -316,7 +317,7 @@ def _seal(info: CheckpointInfo) -> str:
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
     """Load the state of one optimizer; tensors are named '<index of the weight>/<name>'."""
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]  # in the order of the keys
     # Weights that are newer than the checkpoint keep their current state.
     state: dict[int, Tensors] = {index: dict(values) for index, values in optimizer.state_dict()["state"].items()}
     try:
@@ -324,7 +325,7 @@ def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
             index, _, name = key.partition("/")
             # The fused optimizer needs state in the memory format of the weight (channels_last for convolutions).
             alike = torch.empty_like(weights[int(index)]).copy_(value) if value.ndim else value
-            state.setdefault(int(index), {})[name] = alike
+            state.setdefault(int(index), {})[name] = alike  # 'step', 'exp_avg', 'exp_avg_sq' for AdamW
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     except (ValueError, KeyError, IndexError, RuntimeError) as error:
         raise RunError("The optimizer's state does not fit this run.", str(error)) from error

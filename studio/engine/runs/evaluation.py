@@ -19,11 +19,11 @@ _FILE = "evaluation.json"
 
 @dataclass(frozen=True)
 class CheckpointEvaluation:
-    """Metrics of one checkpoint and the sprites they were measured on.
+    """Metrics of one checkpoint and the sets they were measured on.
 
-    figures: by name. beside: a baseline for the same metrics: real sprites, or predicting the mean; may be empty.
-    heldout_count, training_count: sizes of the two sets. count: number of new sprites; 0 for a recipe that draws
-    nothing. settings: how the new sprites were drawn.
+    figures: by name. beside: a baseline by name: real sprites, or predicting the mean; may be empty. heldout_count,
+    training_count: sizes of the sets. count: number of new sprites; 0 for a recipe that draws nothing. settings: how
+    the new sprites were drawn.
     """
 
     step: records.Count
@@ -58,9 +58,7 @@ def read_evaluations(run: Path) -> tuple[CheckpointEvaluation, ...]:
 
 
 def save_evaluation(run: Path, found: CheckpointEvaluation) -> Events:
-    """Store an evaluation in the run folder, in place of an older one of the same checkpoint. Yields a Notice on
-    failure.
-    """
+    """Store an evaluation in the run folder, replacing an older one of its checkpoint. Yields a Notice on failure."""
     others = [other for other in read_evaluations(run) if other.step != found.step]
     try:
         _write(RunDir(run), [*others, found])

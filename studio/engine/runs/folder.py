@@ -60,10 +60,10 @@ _LOCK_WAIT_S = 1.0  # longer than listing runs holds the lock; a training holds 
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A model in the chain of models that a run started from.
+    """A model in the chain of models before a run: its parent, the parent's parent, and so on.
 
-    title, step: the run and checkpoint of the model. data_title, data_fingerprint, licence: of its training sprites, as
-    in RunRecord and `data.rights`. sha256: of its weights file.
+    title, step: run and checkpoint. data_title, data_fingerprint, licence: of the training sprites, as in RunRecord and
+    `data.rights`. sha256: of the weights file.
     """
 
     title: str
@@ -131,9 +131,7 @@ class RunDir:
         self._lock: BaseFileLock | None = None  # None while this object does not hold the lock
 
     def create(self, record: RunRecord) -> None:
-        """Write run.json, the last file of a new run. From here on the folder counts as a run. Raises
-        UnwritableError.
-        """
+        """Write run.json. This turns the folder into a run, so all other files must exist. Raises UnwritableError."""
         with wrap_write_errors(self.path):
             self._write_json(RECORD_FILE, dataclasses.asdict(record))
 
@@ -231,8 +229,7 @@ class RunDir:
     def save_confusion(self, validated: Validated) -> None:
         """Replace confusion.json if the validation has a confusion matrix. Raises UnwritableError.
 
-        The matrix has a file of its own because only the newest one is shown; in metrics.jsonl all of them would add
-        up.
+        Only the newest matrix is shown; in metrics.jsonl, old matrices would add up.
         """
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
@@ -259,9 +256,7 @@ class RunDir:
         files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
 
     def _read(self, name: str, kind: type[T]) -> T:
-        """Read and parse a JSON file of this folder. Raises FileNotFoundError, DamagedError, and RunError if
-        unreadable.
-        """
+        """Read and parse a JSON file of this folder. Raises FileNotFoundError, DamagedError, RunError."""
         with wrap_read_errors(self.path / name):
             text = files.retry_in_use((self.path / name).read_bytes)
         with self._wrap_parse_errors(name):

@@ -54,12 +54,11 @@ class MetricCurve:
 
 @dataclass
 class RunHistory:
-    """The curves of a run by metric name. series: 'loss' and 'grad_norm' per step; learning rate, speed, time and
-    memory per tick.
+    """The curves of a run by metric name.
 
-    validation: metrics on the validation set. quality: KID, copies and others of new sprites. layers: for each name in
-    LAYER_FIGURES, a curve per layer; empty unless layer statistics were logged. confusion: int64 [K, K]. checkpoints:
-    steps.
+    series: 'loss' and 'grad_norm' per step; learning rate, speed, time and memory per tick. validation: metrics on the
+    validation set. quality: KID, copies and others of new sprites. layers: for each name in LAYER_FIGURES, a curve per
+    layer; empty unless layer statistics were logged. confusion: int64 [K, K]. checkpoints: steps.
     """
 
     series: dict[str, MetricCurve] = field(default_factory=dict)
@@ -189,7 +188,7 @@ class _Confusion:
 
 
 class CurveReader:
-    """Reads the curves of one run; each `read` parses only the lines that were added."""
+    """Reads the curves of one run; each `read` parses only added lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

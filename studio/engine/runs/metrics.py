@@ -118,7 +118,7 @@ def line_of(event: LossChunk | Validated | QualityMeasured | LayerStats | Mappin
     if isinstance(event, LossChunk):
         return {
             "step": event.first_step,
-            "loss": [float(f"{value:.7g}") for value in event.losses],
+            "loss": [float(f"{value:.7g}") for value in event.losses],  # float32 has 7 significant digits
             "grad_norm": [float(f"{value:.5g}") for value in event.grad_norms],
             "lr": event.lr,
             "sprites_per_s": round(event.sprites_per_s, 1),

@@ -2,7 +2,7 @@
 
 A queued run has the state 'queued' in its state.json. queue.json in the studio's folder holds the order, also of
 interrupted runs, which resume at their turn. Without queue.json, queued runs follow in order of creation. A process
-trains a run only while it holds the run's lock, so no run trains twice at the same time.
+must hold a run's lock to train it, so no run trains twice at once.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def move(run: Path, to: int, queue: Collection[RunSummary]) -> None:
 
 
 def remove(run: Path) -> None:
-    """Remove a run from the queue and mark it as stopped, so that it can be resumed. Raises RunError."""
+    """Remove a run from the queue and mark it as stopped; it can be resumed later. Raises RunError."""
     if not RunDir(run).is_busy():
         _set_state(run, "stopped", only=("queued",))
     remove_entry(run)

@@ -63,14 +63,14 @@ def sample_paths(run: RunDir) -> dict[int, Path]:
 def thin_steps(steps: Sequence[int], most: int) -> list[int]:
     """Return at most `most` of these ascending steps: the first, the last, and evenly spaced steps in between.
 
-    Drops the step whose neighbours are closest together, again and again. A run that thins its images after each new
-    image therefore keeps gaps that differ by at most a factor of about two.
+    Repeatedly drops the step with the closest neighbours. If a run thins its images after each new image, its gaps
+    differ by at most a factor of about two.
     """
     kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
     if len(kept) > 2 * most:
-        kept = kept[np.linspace(0, len(kept) - 1, 2 * most).round().astype(int)]
+        kept = kept[np.linspace(0, len(kept) - 1, 2 * most).round().astype(int)]  # limits the loop below
     while len(kept) > max(2, most):
-        kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))
+        kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))  # distance between the two neighbours
     return [int(step) for step in kept]
 
 

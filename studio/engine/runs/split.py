@@ -50,7 +50,7 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     out. Without it, every third held-out group goes to the report set, if at least 400 sprites are held out and the
     groups allow a fair split.
     """
-    is_test = sprites.is_test & ~sprites.is_test.all()
+    is_test = sprites.is_test & ~sprites.is_test.all()  # bool [N]; a set of test sprites alone is split normally
     test, others = np.flatnonzero(is_test), np.flatnonzero(~is_test)
     heldout, group = heldout_groups(sprites.groups[others], sprites.labels[others], share, seed)
     is_heldout = np.isin(group, heldout)
@@ -69,18 +69,20 @@ def heldout_groups(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose about `share` of the groups of each class, small and large groups alike, as the validation set.
 
-    groups, labels: int64 [N], group and class of each sprite. Returns the chosen groups and the group of each sprite,
-    both renumbered from 0. A group is never split; it counts for the class of its first sprite. No class is held out
-    entirely, and nothing is held out from a very small set.
+    groups, labels: int64 [N], group and class of each sprite. Returns the chosen groups, and the group of each sprite,
+    both numbered from 0. Groups are never split; the first sprite decides the class of its group. Every class keeps
+    training sprites, and a very small set holds out nothing.
     """
+    # G groups. first: [G], index of the first sprite; group: [N]; sizes: [G].
     _, first, group, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
-    order = np.lexsort((rng.random(len(first)), sizes, labels[first]))
+    order = np.lexsort((rng.random(len(first)), sizes, labels[first]))  # by class, then size, then at random
     wanted = int(len(groups) * share)
     count = max(min(wanted, 1), round(wanted * len(first) / max(1, len(groups))))
+    # Evenly spaced positions with a random offset: a stratified sample over classes and sizes.
     ranks = ((np.arange(count) + rng.random()) * len(first) / max(1, count)).astype(np.int64)
     heldout = order[ranks]  # ordered by class and size, so that every third group is a fair sample too
-    for label in np.setdiff1d(labels, labels[~np.isin(group, heldout)]):
+    for label in np.setdiff1d(labels, labels[~np.isin(group, heldout)]):  # classes without a training sprite
         heldout = heldout[~np.isin(heldout, group[labels == label])]
     return heldout, group.astype(np.int64)
 
@@ -92,7 +94,7 @@ def split_in_halves(groups: Indices) -> tuple[Indices, Indices]:
     group. If the groups are too few or too large, every second sprite does.
     """
     _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    is_second = sizes.argsort(kind="stable").argsort()[group] % 2 == 1
+    is_second = sizes.argsort(kind="stable").argsort()[group] % 2 == 1  # [N]; every second group by size
     if not len(groups) / 4 <= is_second.sum() <= 3 * len(groups) / 4:
         is_second = np.arange(len(groups)) % 2 == 1
     return np.flatnonzero(~is_second), np.flatnonzero(is_second)

@@ -94,7 +94,7 @@ def _train_student(model: TrainedModel, settings: DistilSettings) -> Generator[E
         for part in _teacher_paths(model, labels, settings.seed, first):
             paths.append(part)
             yield Progress(learner.step, learner.steps, "steps")
-        path, classes = torch.cat(paths), torch.from_numpy(labels).to(model.device)
+        path, classes = torch.cat(paths), torch.from_numpy(labels).to(model.device)  # path: [n, strides + 1, 4, S, S]
         for _ in range(_PASSES):
             for chosen in torch.randperm(_ROUND_SPRITES, generator=rng).to(model.device).split(_BATCH):
                 for _ in learner.follow(path[chosen], classes[chosen]):
@@ -128,12 +128,11 @@ class _StudentTrainer:
             yield
 
     def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
-        """Train the stride from x towards `after` and return its end point. before: where the teacher's stride
-        starts.
+        """Train the stride from x towards `after` and return its end point.
 
-        All tensors: float32 [B, 4, S, S].
+        before: start of the teacher's stride. All tensors: float32 [B, 4, S, S].
         """
-        way, parts = (after - before).square().mean(), list[Tensor]()
+        way, parts = (after - before).square().mean(), list[Tensor]()  # way: squared length of the stride, []
 
         def add_gradients(at_once: int) -> None:  # in micro-batches of `at_once` if memory is short
             parts.clear()
@@ -142,18 +141,18 @@ class _StudentTrainer:
                     reached = self.network(start, number, label)
                 # Relative to the length of the stride, so that long and short strides count equally.
                 ((reached - end).square().mean() / way * (len(start) / len(x))).backward()
-                parts.append(reached.detach())
+                parts.append(reached.detach())  # no gradients across strides
 
         self._batch_size.accumulate_gradients(self.network, add_gradients)
         self._update()
-        return torch.cat(parts)
+        return torch.cat(parts)  # [B, 4, S, S], where the next stride starts
 
     def _update(self) -> None:
         """Take an optimizer step with the learning-rate schedule, then update the EMA weights."""
         rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self.steps))
         set_learning_rate(self._optimizers, rate)
         learnt = [weight for weight in self.network.parameters() if weight.requires_grad]
-        torch.nn.utils.clip_grad_norm_(learnt, 1.0)
+        torch.nn.utils.clip_grad_norm_(learnt, 1.0)  # a rare bad batch must not undo the training
         for optimizer in self._optimizers:
             optimizer.step()
         self.step += 1

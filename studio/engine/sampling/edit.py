@@ -57,13 +57,13 @@ def redraw(
     keep: NDArray[np.bool_] | None = None,
     silhouette: NDArray[np.uint8] | None = None,
 ) -> Events:
-    """Draw variations of the sprites, in turn, or inpaint them: yields Progress after each solver step, then
+    """Draw variations of the sprites, or inpaint them: yields Progress after each solver step, then
     SpritesGenerated.
 
-    keep: bool [S, S], the pixels that stay unchanged; the others are drawn to match. silhouette: uint8 [S, S], the
-    alpha of each pixel; pixels added by the silhouette may change at any strength. Below a strength of 0.3, the share
-    of visible pixels that change is smaller than the strength; from 0.6 on, all may change. Raises UsageError,
-    DeviceError.
+    Takes the sprites in turn until there are `count` results. keep: bool [S, S], pixels to keep; the others are drawn
+    to match. silhouette: uint8 [S, S], the alpha of each pixel; pixels added by it may change at any strength. Below a
+    strength of 0.3, the share of changed visible pixels stays below the strength; from 0.6 on, all may change. Raises
+    UsageError, DeviceError.
     """
     _check(model, settings, "vary" if keep is None else "fill", source)
     recipe, seed = model.recipe, settings.seed
@@ -109,7 +109,7 @@ def redraw(
 
 
 def tween(model: TrainedModel, settings: GenerateSettings, ends: EditInput) -> Events:
-    """Draw sprites between two sprites: yields Progress, then one SpritesGenerated with the two sprites at both
+    """Draw sprites between two sprites: yields Progress, then one SpritesGenerated, with the two sprites at its
     ends.
 
     The seed has no effect. Raises UsageError, DeviceError.
@@ -150,9 +150,7 @@ def draw_similar(model: TrainedModel, settings: GenerateSettings, source: EditIn
 def _blend(
     model: TrainedModel, settings: GenerateSettings, source: EditInput, shares: NDArray[np.float64]
 ) -> Generator[Progress, None, tuple[Rgba, Labels]]:
-    """Draw a blend of the sprites for each row of shares [N, M]; its class is that of the largest share. Yields
-    Progress.
-    """
+    """Draw a blend of the sprites for each row of shares [N, M], in the class of its largest share. Yields Progress."""
     _check(model, settings, "blend", source)
     recipe = model.recipe
     assert isinstance(recipe, BlendsSprites)  # `_check` has asked for the capability
@@ -189,7 +187,7 @@ def _check(model: TrainedModel, settings: GenerateSettings, ability: Capability,
 
 
 def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
-    """Raise UsageError for a mask of the wrong size, or one that keeps all pixels or none."""
+    """Raise UsageError for a mask of the wrong size, or a mask without any pixel to keep or to draw."""
     if keep.shape != (model.spec.size, model.spec.size):
         height, width = keep.shape
         side = model.spec.size
@@ -203,7 +201,7 @@ def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
 def _classes(
     model: TrainedModel, settings: GenerateSettings, source: EditInput
 ) -> tuple[Labels, NDArray[np.float32] | None]:
-    """Return the class of each new sprite, and the shares of a mixture: the chosen class, or that of the start
+    """Return the class of each new sprite and the shares of a mixture: as chosen, else the class of the start
     sprite.
     """
     wanted = chosen_classes(model, settings)
@@ -231,15 +229,15 @@ def _visible_changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], s
     share = float(np.interp(strength, (0, _LIMITED_UP_TO, _UNLIMITED_FROM), (0, _LIMITED_UP_TO, 1)))
     seen = (before[..., 3] > 0) & may_change
     for sprite, count in enumerate(seen.sum((1, 2)).tolist()):
-        most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)
+        most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)  # an invisible sprite counts all
         if share < 1 and changes[sprite].sum() > most:
             least_first = by_region[sprite].argsort(axis=None, kind="stable")
-            changes[sprite].flat[least_first[: len(least_first) - most]] = False
+            changes[sprite].flat[least_first[: len(least_first) - most]] = False  # keep the `most` largest
     return np.asarray(changes)
 
 
 def _premultiplied(rgba: Rgba) -> NDArray[np.int16]:
     """Return the sprites over black: int16 [N, S, S, 4]."""
     values = rgba.astype(np.int16)
-    values[..., :3] = values[..., :3].astype(np.int32) * values[..., 3:] // 255
+    values[..., :3] = values[..., :3].astype(np.int32) * values[..., 3:] // 255  # int16 would overflow at 255 * 255
     return values

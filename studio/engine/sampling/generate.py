@@ -70,7 +70,7 @@ def generate(
         yield from _corner_tiles(model, settings)
         return
     wanted = chosen_classes(model, settings, first)
-    in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)
+    in_turn = (first + np.arange(settings.count)) % len(model.spec.class_names)  # int64 [N]
     labels = in_turn if wanted is None else wanted.labels
     with detection.wrap_device_errors(model.device):
         shares, constraints = None if wanted is None else wanted.shares, settings.constraints(silhouette)
@@ -81,7 +81,7 @@ def generate(
 def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     """Draw 16 corner tiles of two classes: yields Progress after each step, then SpritesGenerated.
 
-    All tiles are drawn as one image. Pixels at the borders of several tiles are tied, so that tiles with equal corners
+    Draws all tiles as one image. Border pixels of tiles with equal corners are tied to the same value, so the tiles
     fit.
     """
     recipe = model.recipe
@@ -90,6 +90,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     classes = _corner_classes(model, settings)
     # kinds: bool [16, 4], the class of each corner of each tile
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
+    # [4 S, 4 S] each: the share of the second class, and pixel numbers; pixels with equal numbers must be equal.
     second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
     shares = {classes[0]: 1 - second, classes[1]: second}
     with detection.wrap_device_errors(model.device):
@@ -111,9 +112,7 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
 
 
 def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int]:
-    """Return the two classes of corner tiles. Raises UsageError for other numbers of classes and unsupported
-    settings.
-    """
+    """Return the two classes of corner tiles. Raises UsageError for other mixtures and unsupported settings."""
     wanted = chosen_classes(model, settings)
     shares = None if wanted is None else wanted.shares
     if shares is None or np.count_nonzero(shares) != 2:
@@ -209,15 +208,15 @@ def edit_condition(
     known = np.zeros(sprites.shape[:3], bool) if keep is None else keep
     known = known if alpha is None else known | (alpha == 0)
     x = to_input(to_device(sprites, model.device))  # float32 [N, 4, S, S]
-    mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None
-    fixed = None if alpha is None else x[:, 3:]
+    mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None  # [N, 1, S, S]
+    fixed = None if alpha is None else x[:, 3:]  # [N, 1, S, S], alpha in [-1, 1]
     return EditCondition(x, strength, mask, constraints.mirror_axes, constraints.seamless_axes, fixed)
 
 
 def class_tensor(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:
     """Return the classes on the model's device: int64 [N], or float32 [N, K] for a mixture of all K classes."""
     if shares is not None:
-        return torch.from_numpy(shares).expand(len(labels), -1).to(model.device)
+        return torch.from_numpy(shares).expand(len(labels), -1).to(model.device)  # [K] -> [N, K]
     return torch.from_numpy(labels).to(model.device)
 
 
@@ -229,11 +228,11 @@ def draw_in_batches(
     postprocess: Callable[[Rgba, slice], Rgba],
     stop_after: int | None = None,
 ) -> Generator[Progress, None, Rgba]:
-    """Draw `count` sprites in batches that fit the device: yields Progress after each step, returns uint8 [N, S, S,
-    4].
+    """Draw `count` sprites in batches that fit the device: yields Progress after each step.
 
-    states_of: yields x after each step, for a slice of the sprites; steps beyond `steps` count as the last.
-    postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final ones. stop_after: as in `draw`.
+    Returns uint8 [N, S, S, 4]. states_of: yields x after each step, for a slice of the sprites; steps beyond `steps`
+    count as the last. postprocess: turns drawn sprites uint8 [n, S, S, 4] of a slice into final ones. stop_after: as in
+    `draw`.
     """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _DRAW_BATCH, model.spec.size)
@@ -260,7 +259,7 @@ def solver_states(model: TrainedModel, labels: Tensor, solver: SolverSettings, f
 def _student_states(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
     """Yield x after each step of the distilled network."""
     assert isinstance(model.recipe, Distils)
-    x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)
+    x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)  # [N, 4, S, S]
     for number in range(student.steps):
         x = student(x, number, labels)
         yield x
@@ -279,10 +278,9 @@ def run_in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[T
 
 
 def predict(model: TrainedModel, rgba: Rgba) -> Events:
-    """Predict classes or numbers of sprites uint8 [N, S, S, 4]: yields Progress, then one Classified or
-    NumbersPredicted.
+    """Predict classes or numbers of sprites: yields Progress, then one Classified or NumbersPredicted.
 
-    S must be the model's size. Raises UsageError, DeviceError.
+    rgba: uint8 [N, S, S, 4], S the model's size. Raises UsageError, DeviceError.
     """
     if model.recipe.makes == "sprites":
         title = f"{model.title} is a {model.recipe.title.lower()} and can't predict."
@@ -295,11 +293,11 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     batch_size = AutoBatchSize(model.device, _PREDICT_BATCH, model.spec.size)
     for part in batch_size.slices(len(rgba)):
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
-            x = to_input(to_device(rgba[part], model.device))
+            x = to_input(to_device(rgba[part], model.device))  # float32 [n, 4, S, S] in [-1, 1]
             found.append(model.recipe.predict(model.network, x).cpu())
         yield Progress(sum(map(len, found)), len(rgba), "sprites predicted")
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
-    said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)
+    said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)  # [N, K]
     yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
 
 
@@ -315,10 +313,8 @@ def _require_student(model: TrainedModel, solver: SolverSettings) -> None:
 
 
 def proportional_labels(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
-    """Return classes int64 [count] in proportion to `class_counts`, spread evenly, for sprites from index `first`
-    on.
-    """
-    shares = np.cumsum(class_counts) / sum(class_counts)
+    """Return classes int64 [count] in proportion to `class_counts`, evenly spread. first: index of the first sprite."""
+    shares = np.cumsum(class_counts) / sum(class_counts)  # [K], upper ends of the class intervals in [0, 1]
     return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
 
 

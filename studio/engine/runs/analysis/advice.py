@@ -22,9 +22,7 @@ COPY_MARGIN = 0.02  # share of copies above the share among real sprites that is
 MIN_BUDGET_SHARE = 0.1  # of the budget; no 'good enough' and no early stop before
 _FALLING = 0.02  # relative drop of a falling loss
 _PERFECT = 1.0  # the highest accuracy, and the highest R²
-_UNLIKE_ANY_KID = (
-    1.0  # above this KID sprites look like none of the real ones; noise of 24 grey levels has 0.5, the maximum is 8
-)
+_UNLIKE_ANY_KID = 1.0  # KID; higher means unlike any real sprite. Noise of 24 grey levels has 0.5, the maximum is 8
 StepValues = Sequence[tuple[int, float]]  # pairs of step and validation metric
 _LOSS_FALLS = "The loss on held-out sprites still falls."
 _ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
@@ -32,10 +30,9 @@ _ADVISING = [metric for metric in METRICS.values() if metric.improving_text]
 
 @dataclass(frozen=True)
 class _Evidence:
-    """Measurements required before advice is given.
+    """The measurements required before giving advice.
 
-    Validations are far more frequent than quality measurements, so `patience` validations pass quickly. They must also
-    last until step `long` * best step.
+    Validations are frequent, so `patience` of them pass quickly. They must also last until step `long` * best step.
     """
 
     fewest: int  # measurements
@@ -51,12 +48,11 @@ _STOP = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 def copies_too_much(copies: float, real: float, count: int = QUALITY_SPRITES) -> bool:
     """Whether the share of copies exceeds the share among real sprites by COPY_MARGIN and two standard errors.
 
-    copies, real: shares of `count` sprites each. The standard error is that of the difference if both shares were
-    equal.
+    copies, real: shares, each of `count` sprites.
     """
     together = (copies + real) / 2
-    error = math.sqrt(together * (1 - together) * 2 / count)
-    return copies > real + COPY_MARGIN + 2 * error
+    error = math.sqrt(together * (1 - together) * 2 / count)  # of a difference of two binomial shares
+    return copies > real + COPY_MARGIN + 2 * error  # chance rarely exceeds two standard errors
 
 
 @dataclass(frozen=True)
@@ -73,10 +69,9 @@ class Measurement:
 
     @property
     def looks_real(self) -> bool:
-        """Whether the KID is as low as that of real sprites, within the error.
+        """Whether the KID matches that of real sprites, within the error.
 
-        kid_real is below 0 where held-out sprites have near-duplicates in the training set; new sprites can't reach
-        that by drawing well alone.
+        kid_real is below 0 if held-out sprites have near-duplicates in the training set.
         """
         return self.quality.kid <= self.quality.kid_real + self.quality.kid_error
 
@@ -161,8 +156,8 @@ def best_saved_step(
     """Return the step of the best checkpoint; None without a metric to judge by.
 
     saved: steps of all checkpoints, ascending. measured: quality measurements of some checkpoints. curve: steps and
-    values of `metric` on the validation set, unused if `measured` isn't empty. If the newest measured checkpoint is the
-    best, returns the newest checkpoint of all. Of equal values of `metric`, the first wins.
+    values of `metric` on the validation set, ignored unless `measured` is empty. If the newest measured checkpoint is
+    the best, returns the newest checkpoint of all. Of equal values of `metric`, the first wins.
     """
     if measured:
         best = best_step(measured)
@@ -189,7 +184,7 @@ def advice_by_quality(measured: Sequence[Measurement], evidence: _Evidence = _SH
     """Return the advice by the quality of new sprites; None after too few measurements."""
     if len(measured) < evidence.fewest:
         return None
-    last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)
+    last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)  # before: older ones
     newest = measured[-evidence.in_a_row :]
     if all(one.copies_too_much for one in newest):
         share, own = percent(last.quality.copies), percent(last.quality.copies_real)
@@ -227,7 +222,7 @@ def advice_by_metric(
     best, value = max(curve, key=lambda pair: pair[1])  # the first of equal values
     if sum(later > best for later, _ in curve) < evidence.patience or step < evidence.long * best:
         return Advised(step, "improving", metric.improving_text, best)
-    if value < _PERFECT and _falls(losses, evidence.patience):
+    if value < _PERFECT and _falls(losses, evidence.patience):  # accuracy may rise again while the loss falls
         return Advised(step, "improving", _LOSS_FALLS, best)
     return Advised(step, "good enough", metric.stalled_text.format(value=metric.format(value), step=number(best)), best)
 
@@ -240,10 +235,10 @@ def _falls(losses: StepValues, patience: int) -> bool:
 
 
 def advice_by_loss(curve: StepValues) -> Advised | None:
-    """Return the advice by the validation loss of a generator without quality measurements; None after too few
+    """Return the advice for a generator without quality measurements, by its validation loss; None after too few
     values.
 
-    Recommends the newest model: on few sprites, the loss rises while new sprites still improve, and it says nothing
+    Recommends the newest model: on few sprites, the loss rises while new sprites still improve. The loss says nothing
     about copies.
     """
     if len(curve) < _SHOW.fewest:
@@ -284,9 +279,9 @@ def lowest_step(measured: Sequence[Measurement]) -> int:
 
 
 def _not_copying(measured: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Return the measurements that don't copy; if all do, the one with the fewest copies.
+    """Return the measurements without copying; if all copy, the one with the fewest copies.
 
-    Sprites unlike any real sprite copy nothing but are useless, so they are left out first.
+    Leaves out sprites unlike any real sprite first: they copy nothing but are useless.
     """
     alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
     return [one for one in alike if not one.copies_too_much] or [min(alike, key=_copies)]

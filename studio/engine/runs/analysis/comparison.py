@@ -133,7 +133,7 @@ def comparison_rows(runs: Sequence[ComparedRun]) -> list[ComparisonRow]:
 
 
 def explain_best(runs: Sequence[ComparedRun]) -> str:
-    """Return one or two sentences on what the 'best' marks mean, or why there are none."""
+    """Return the meaning of the 'best' marks, or the reason for no marks."""
     if not _have_same_sprites(runs):
         return "No best values are marked: the runs use different sprites or hold out different ones."
     marks = "'best': no other run is better by more than chance."
@@ -147,7 +147,7 @@ def shared_positions(films: Sequence[SampleTimeline], by: TimelineAxis) -> list[
     found = [film.positions(by) for film in films if len(film.samples)]
     if not found:
         return []
-    every = np.unique(np.concatenate(found))
+    every = np.unique(np.concatenate(found))  # float64 [n], sorted
     return [float(place) for place in every[every <= min(places[-1] for places in found)]]
 
 
@@ -254,7 +254,7 @@ def _ranked_row(
     compared: bool = True,
 ) -> ComparisonRow:
     """Return a row of numbers with the best marked. errors: standard errors. compared: whether to mark the best."""
-    ranks = [None if value is None else -value if better == "high" else value for value in values]
+    ranks = [None if value is None else -value if better == "high" else value for value in values]  # lowest is best
     best = _best_positions(ranks, errors or [0.0] * len(ranks)) if compared else frozenset[int]()
     return ComparisonRow(title, tuple(texts), BETTER[better], best)
 
@@ -268,7 +268,7 @@ def _best_positions(ranks: Sequence[float | None], errors: Sequence[float]) -> f
     known = {place: rank for place, rank in enumerate(ranks) if rank is not None and math.isfinite(rank)}
     if not known:
         return frozenset()
-    least = min(known, key=lambda place: known[place])
+    least = min(known, key=lambda place: known[place])  # index of the best value
     chance = [_BY_CHANCE * math.hypot(error, errors[least]) for error in errors]
     near = {place for place, rank in known.items() if rank - known[least] <= chance[place]}
     return frozenset() if len(near) == len(known) else frozenset(near)
@@ -282,6 +282,6 @@ def _have_same_sprites(runs: Sequence[ComparedRun]) -> bool:
 
 
 def _have_same_recipe(runs: Sequence[ComparedRun]) -> bool:
-    """Whether all runs have the same recipe and the same values of its own settings."""
+    """Whether all runs have the same recipe and equal recipe settings."""
     own = [{name: value for name, value in run.record.config.items() if name not in _SETTINGS} for run in runs]
     return len({run.record.recipe for run in runs}) == 1 and all(each == own[0] for each in own)

@@ -29,10 +29,10 @@ class EventLogSaved(Event):
 
 
 def save_event_log(run: Path, folder: Path) -> Events:
-    """Write a TensorBoard log into a new folder in `folder`, named after the run: yields Progress, then
-    EventLogSaved.
+    """Write a TensorBoard log into a new folder in `folder`: yields Progress, then EventLogSaved.
 
-    Never overwrites files. Raises RunError, and ExportError if TensorBoard's package is missing or writing fails.
+    Names the folder after the run and never overwrites files. Raises RunError, and ExportError if TensorBoard's package
+    is missing or writing fails.
     """
     check_installed()
     record = RunDir(run).record()

@@ -62,11 +62,10 @@ class ReportSaved(Event):
 
 
 def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> Events:
-    """Write the report of runs, given by display name: yields Progress after each, a Notice for a damaged run, then
-    ReportSaved.
+    """Write a report of runs: yields Progress after each run, a Notice for each damaged run, then ReportSaved.
 
-    replace: overwrite an existing file; otherwise the report gets a free name. Raises ExportError, and RunError if no
-    run is readable or the runs are too many for one plot.
+    runs: paths by display name. replace: overwrite an existing file; otherwise the report gets a free name. Raises
+    ExportError, and RunError for too many runs, or if no run is readable.
     """
     if len(runs) > MAX_CURVES:
         raise RunError(f"A report compares at most {MAX_CURVES} runs, not {len(runs)}.", "Choose fewer runs.")
@@ -83,7 +82,7 @@ def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> 
             found.append(ComparedRun(name, summary.record, summary, read))
         yield Progress(done, len(runs), "runs read")
     if not found:
-        raise RunError("None of these runs can be read.", "'studio runs' lists the problem of each run.")
+        raise RunError("Can't read any of these runs.", "'studio runs' lists the problem of each run.")
     chosen = files.output_path(target, replace=replace)
     with files.wrap_export_errors(chosen):
         files.write_atomic(chosen, _page_of(found).encode("utf-8", "replace"))
@@ -190,7 +189,7 @@ def _mistakes(run: ComparedRun) -> Iterator[str]:
     confusion, names = run.read.history.confusion, run.record.class_names
     if confusion is None or len(confusion) != len(names):
         return
-    wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))
+    wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))  # [K, K] without the diagonal
     worst = [place for place in np.argsort(-wrong, axis=None, kind="stable")[:_MISTAKES].tolist() if wrong.flat[place]]
     rows = [
         (names[true], names[said], f"{number(int(wrong[true, said]))} of {number(int(confusion[true].sum()))}")

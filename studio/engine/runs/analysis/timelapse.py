@@ -1,4 +1,4 @@
-"""A timelapse of a training: its live samples as an animation, one grid of sprites per frame."""
+"""A timelapse of a training: an animation of its live samples, one grid of sprites per frame."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ _MOST_PIXELS = 1 << 26  # in all frames together
 def timelapse(run: Path, scale: int | None = None, seconds: float | None = None) -> SpriteSet:
     """Return the timelapse of a run, one frame for each live sample.
 
-    scale: enlargement of a sprite pixel; None chooses it by a usual frame width. seconds: length of the film without
-    the longer last frame; None shows each frame for 0.25 s. Raises UsageError, and RunError if the run has no samples
-    or they never change.
+    scale: enlargement of a sprite pixel; None fits a usual frame width. seconds: length without the longer last frame;
+    None shows each frame for 0.25 s. Raises UsageError, and RunError if the run has no samples or they never change.
     """
     record = RunDir(run).record()
     samples = read_samples(run, record.size)
@@ -74,7 +73,7 @@ def _enlarge(frames: Rgba, scale: int | None) -> Rgba:
         scale = min(most, max(1, _WIDTH // frames.shape[2]))
     if not 1 <= scale <= most:
         raise UsageError(f"--scale must be from 1 to {most}, not {scale}.", "Larger frames need too much memory.")
-    return frames.repeat(scale, 1).repeat(scale, 2)
+    return frames.repeat(scale, 1).repeat(scale, 2)  # [N, H * scale, W * scale, 4]
 
 
 def _frame_ms(frames: int, seconds: float | None) -> int:

@@ -17,8 +17,8 @@ KEPT_SAMPLES = 32  # live samples kept in each run
 class DiskUse:
     """The disk space of a folder.
 
-    own_bytes: of files with a single name. shared: files that are hard-linked elsewhere, as (device, inode, bytes): a
-    run often shares its sprites with the import cache and other runs.
+    own_bytes: of files with a single name. shared: hard-linked files as (device, inode, bytes); a run often shares its
+    sprites with the import cache and other runs.
     """
 
     own_bytes: int = 0

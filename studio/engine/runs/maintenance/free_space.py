@@ -20,8 +20,8 @@ from studio.engine.runs.samples import sample_paths, thin_steps
 
 
 def find_space(runs: Sequence[Path], *, with_cache: bool = False) -> Events:
-    """Find deletable files: yields Progress after each run, then one SpaceFound. with_cache: include the import
-    cache.
+    """Find deletable files, with_cache also in the import cache: yields Progress after each run, then one
+    SpaceFound.
     """
     found, busy = list[Removable](), list[Path]()
     for done, path in enumerate(runs, 1):
