@@ -13,20 +13,9 @@ from studio.core.arrays import Rgba
 
 # Exceptions that Pillow raises for damaged pictures and for decompression bombs.
 PILLOW_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-)
+    OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, AttributeError, ArithmeticError, AssertionError,
+    RuntimeError, struct.error, zlib.error, Image.DecompressionBombError,
+)  # fmt: skip
 
 
 def tile(sprites: Rgba, columns: int) -> Rgba:

@@ -64,13 +64,7 @@ def _command(reason: str) -> Sequence[str]:
     """Return a command that blocks sleep until the command or this process ends; () for other systems."""
     who = ("--who=Sprite Training Studio", f"--why={reason}")
     commands = {
-        "linux": (
-            "systemd-inhibit",
-            "--what=sleep:idle",
-            "--mode=block",
-            *who,
-            "cat",
-        ),  # ends with the pipe
+        "linux": ("systemd-inhibit", "--what=sleep:idle", "--mode=block", *who, "cat"),  # ends with the pipe
         "darwin": ("caffeinate", "-i", "-w", str(os.getpid())),
     }
     return commands.get(sys.platform, ())

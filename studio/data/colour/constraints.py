@@ -152,9 +152,7 @@ def evaluate_constraints(
         is_known = np.take_along_axis(alphas, sprites[..., 3].reshape(len(sprites), -1).astype(np.intp), 1)
         is_hard = not alphas[:, 1:255].any()
         yield _check(
-            "No semi-transparency" if is_hard else "Transparency OK",
-            ~is_known.reshape(sprites.shape[:3]),
-            keep,
+            "No semi-transparency" if is_hard else "Transparency OK", ~is_known.reshape(sprites.shape[:3]), keep
         )
     for holds, axis, title in zip(
         constraints.mirror_axes, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True

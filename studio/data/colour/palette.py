@@ -175,8 +175,7 @@ class Palette:
         seen = self.colours[self.colours[:, 3] > 0, :3]
         if not len(seen):
             raise BadInputError(
-                f"The palette {self.name!r} has no visible colour.",
-                "Every colour is fully transparent.",
+                f"The palette {self.name!r} has no visible colour.", "Every colour is fully transparent."
             )
         return np.unique(seen, axis=0)
 

@@ -60,11 +60,7 @@ def recolour_sprites(
 
 
 def _in_palette(
-    drawn: Rgba,
-    labels: NDArray[np.int64],
-    style: PixelStyle,
-    choice: ColourMode,
-    keep: NDArray[np.bool_] | None,
+    drawn: Rgba, labels: NDArray[np.int64], style: PixelStyle, choice: ColourMode, keep: NDArray[np.bool_] | None
 ) -> Rgba:
     if choice.palette is None:
         return to_pixel_art(drawn, labels, style, keep)

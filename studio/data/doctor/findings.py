@@ -221,10 +221,7 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "unreadable": ("Damaged, truncated, or not a picture.", None),
     "unsupported": ("Unsupported file types. Save drawings as PNG; unpack archives.", None),
     "refused": ("Too large, or not a regular file (link, pipe or device).", None),
-    "no access": (
-        "No read access. Check permissions and drive, then open the folder again.",
-        None,
-    ),
+    "no access": ("No read access. Check permissions and drive, then open the folder again.", None),
     "duplicate": ("Duplicates are skipped so that no validation sprite is also trained on.", None),
     "wrong size": ("These pictures don't fit the canvas.", _larger_canvas),
     "looks like a sheet": (_SLICING, _slice),

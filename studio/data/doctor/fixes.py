@@ -25,11 +25,7 @@ from studio.data.colour.colour_counts import colours_per_sprite
 from studio.data.colour.palette import MOST_COLOURS, Palette, dominant_colours, extract_palette, sampling_step
 from studio.data.colour.quantizing import map_to_palette, merge_near_colours
 from studio.data.doctor.class_spelling import merge_spellings, preferred_spellings, spelling_key
-from studio.data.doctor.duplicates import (
-    EXCLUDED_BY_NAME,
-    swap_excluded,
-    swap_small_classes,
-)
+from studio.data.doctor.duplicates import EXCLUDED_BY_NAME, swap_excluded, swap_small_classes
 from studio.data.files.scratch import ScratchBuffer
 from studio.data.files.source_files import ImportIssue
 from studio.data.images.canvas import OPAQUE, as_rgba, as_uint32, clear_hidden, sprite_slices

@@ -246,10 +246,7 @@ def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
     low, high = float(numbers.min()), float(numbers.max())
     kind = "fractions" if values.dtype.kind == "f" else "32-bit numbers"
     if low < 0 or high > 65_535:
-        scaled, words = (
-            (numbers - low) * 255 / ((high - low) or 1.0),
-            f"from {kind}, stretched to the full range",
-        )
+        scaled, words = ((numbers - low) * 255 / ((high - low) or 1.0), f"from {kind}, stretched to the full range")
     else:
         unit = 1.0 if values.dtype.kind == "f" and high <= 1 else 255.0 if high <= 255 else 65_535.0
         scaled, words = numbers * 255 / unit, f"from {kind}"
