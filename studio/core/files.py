@@ -61,8 +61,9 @@ def wrap_export_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
+        is_missing = isinstance(error, FileNotFoundError)
+        hint = "That folder does not exist." if is_missing else "Choose another folder or free some space."
+        raise ExportError(f"Can't write {target}: {error.strerror or error}.", hint) from error
 
 
 @contextlib.contextmanager

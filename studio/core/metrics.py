@@ -44,7 +44,7 @@ ACCURACY = Metric(
     percent,
     "high",
     "The accuracy on held-out sprites still rises.",
-    "The accuracy on held-out sprites has not stalled_text above {value} since step {step}.",
+    "The accuracy on held-out sprites has not risen above {value} since step {step}.",
 )
 R2 = Metric(
     "r2",
