@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core import former_names
 from studio.core.arrays import Rgba
 from studio.core.metrics import Quality
-
-if not TYPE_CHECKING:  # a checker would accept any name
-    __getattr__ = former_names.attributes_of(__name__)
 
 
 @dataclass(frozen=True)

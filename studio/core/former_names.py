@@ -11,7 +11,7 @@ import importlib
 import importlib.machinery
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -22,38 +22,81 @@ MODULES = {
     "studio.core.children": "studio.core.worker_process",
     "studio.core.places": "studio.core.paths",
     "studio.core.wording": "studio.core.formatting",
-    "studio.data.files.naming": "studio.core.names",
     "studio.data.naming": "studio.core.names",
     "studio.data.source_files": "studio.data.files.source_files",
     "studio.engine.batches": "studio.engine.steps.batches",
     "studio.engine.types": "studio.engine.devices.types",
+    "studio.exports.cards": "studio.exports.model_cards",
     "studio.exports.graphs": "studio.exports.onnx_graph",
     "studio.recipes.strides": "studio.recipes.few_step",
 }
-NAMES: dict[str, dict[str, str]] = {  # by module, as it is called now
+_FILES = "studio.data.files.source_files"
+_CAPABILITIES = "studio.recipes.capabilities"
+# By module, as it is called now. A dotted name is in another module.
+NAMES: dict[str, dict[str, str]] = {
+    "studio.core.config": {"LENGTHS": "LENGTH_SETTINGS"},
+    "studio.core.curves": {
+        "MOST_LINES": "MAX_CURVES", "TINTS": "CURVE_COLOURS", "sampled": "decimate", "smooth": "smooth_curve",
+    },
+    "studio.core.discovery": {"pick": "find_plugin", "plugin_of": "failing_plugin"},
     "studio.core.events": {"Halted": "Blocked", "SteppedBack": "RolledBack"},
-    "studio.core.names": {"shown": "escape_unprintable"},
+    "studio.core.files": {"exporting": "wrap_export_errors", "why_not_written": "why_unwritable"},
+    "studio.core.formatting": {
+        "agreement": "describe_agreement", "beside": "predicted_and_true", "error_words": "describe_error",
+        "quicker": "describe_speedup",
+    },
+    "studio.core.generators": {"returned": "run_to_end"},
+    "studio.core.metrics": {"title_of": "metric_title", "written": "format_metric"},
+    "studio.core.names": {
+        "composed": "nfc", "folded": "studio.data.atlases.base.casefolded", "ignored": f"{_FILES}.is_ignored",
+        "is_archive": f"{_FILES}.is_archive", "made_by_other_program": f"{_FILES}.is_foreign",
+        "shown": "escape_unprintable",
+    },
+    "studio.core.shell": {"command": "command_line", "quoted": "quote"},
     "studio.data.atlases.base": {
-        "all_named": "siblings_with_suffix",
-        "beginning": "read_start",
-        "description": "read_description",
-        "find_beside": "find_sibling",
-        "last_part": "base_name",
-        "means": "matches_path",
+        "all_named": "siblings_with_suffix", "beginning": "read_start", "description": "read_description",
+        "find_beside": "find_sibling", "last_part": "base_name", "means": "matches_path",
         "too_large": "exceeds_size_limit",
     },
-    "studio.data.files.source_files": {"Picture": "SourceImage", "Refused": "UnreadableFile", "Remark": "SourceIssue"},
+    _FILES: {
+        "MOST_FILES": "MAX_FILES", "Picture": "SourceImage", "Quarantined": "ImportIssue", "Refused": "UnreadableFile",
+        "Remark": "SourceIssue", "Skipped": "SkippedItem", "opened": "open_regular_file",
+    },
     "studio.data.sources.base": {"Picture": "SourceImage", "Refused": "UnreadableFile", "Remark": "SourceIssue"},
-    "studio.engine.steps.batches": {"Chosen": "RawBatch", "at_most": "stride_subsample", "sampled": "subsample"},
+    "studio.engine.devices.types": {"GenerateSettings": "studio.engine.sampling.settings.GenerateSettings"},
+    "studio.engine.steps.batches": {
+        "Chosen": "studio.engine.steps.batches.RawBatch", "at_most": "stride_subsample", "most_sampled": "max_sampled",
+        "on_device": "to_device", "premultiplied": "premultiply", "sampled": "subsample", "straight": "unpremultiply",
+    },
+    "studio.exports.html_page": {
+        "figures_table": "numeric_table", "named_rows": "key_value_table", "pixel_picture": "pixel_image",
+    },
+    "studio.exports.onnx_graph": {
+        "Graph": "ExportGraph", "Predictor": "PredictorModule", "Sampler": "SamplerModule", "Step": "VelocityModule",
+        "problem": "graph_problem", "unused": "unused_settings",
+    },
+    "studio.exports.plot": {"dress": "style_axes", "svg_of": "to_svg"},
+    "studio.exports.png": {
+        "encoded": "encode_png", "encoded_indices": "encode_indexed_png", "grid_of": "sheet_layout",
+        "sealed": "add_checksum", "sheet_contents": "sheet_files", "sources_of": "read_provenance",
+        "unsealed": "encode_without_checksum",
+    },
     "studio.lab.experiments.base": {"Bench": "ExperimentContext"},
     "studio.recipes.base": {
-        "Ability": "studio.recipes.capabilities.Capability",
-        "EditCondition": "studio.recipes.capabilities.EditCondition",
-        "Given": "studio.recipes.capabilities.EditCondition",
-        "Student": "studio.recipes.capabilities.Student",
+        "Ability": f"{_CAPABILITIES}.Capability", "EditCondition": f"{_CAPABILITIES}.EditCondition",
+        "Given": f"{_CAPABILITIES}.EditCondition", "Student": f"{_CAPABILITIES}.Student",
+    },
+    "studio.recipes.colours": {
+        "colour_errors": "colour_loss", "in_rows": "select_rows", "palette_for": "choose_palette",
+        "some_of": "reduce_palette", "some_rows": "choose_rows",
     },
     "studio.recipes.few_step": {"InStrides": "FewStepStudent", "path": "trajectory"},
-}
+    "studio.recipes.flow": {
+        "Periodic": "CircularPadding", "encode": "invert", "guided": "guided_velocity", "mirrored": "mirror_halves",
+        "moments": "timesteps", "overlapping": "tiled_velocity", "tied": "average_tied",
+    },
+    "studio.recipes.unet": {"WithAllOdds": "SoftColours"},
+}  # fmt: skip
 # Methods and class attributes that a plug-in's subclass may define, by the module and name of their base.
 MEMBERS: dict[str, dict[str, str]] = {
     "studio.lab.experiments.base.Experiment": {"misfit": "unsupported_reason", "told": "template_values"},
@@ -63,14 +106,9 @@ MEMBERS: dict[str, dict[str, str]] = {
 
 
 def install() -> None:
-    """Make `import` find modules under their former names."""
+    """Make imports find modules, and names in modules, by their former names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
-
-
-def attributes_of(module: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module: it finds the module's names under their former ones."""
-    return partial(_attribute, module, module)
+        sys.meta_path.insert(0, _Finder())
 
 
 def alias(old: str, new: str) -> property:
@@ -93,31 +131,45 @@ def rename_members(kind: type) -> None:
 
 
 class _Finder:
-    """Finds and loads the modules of MODULES: empty modules that look up their attributes in the present ones.
+    """Loads a module of MODULES as an empty module that looks up its attributes in the present one.
 
-    It has no base class: importlib.abc would import importlib.resources, which takes several milliseconds.
+    It also gives each module of NAMES a `__getattr__` for former names. It has no base class, because importlib.abc
+    would import importlib.resources, which takes several milliseconds.
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        return importlib.machinery.ModuleSpec(fullname, self) if fullname in MODULES else None  # type: ignore[arg-type]
+        if fullname in MODULES:
+            return importlib.machinery.ModuleSpec(fullname, self)  # type: ignore[arg-type]
+        if fullname not in NAMES:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                module.__dict__.setdefault("__getattr__", partial(_attribute, fullname, fullname))
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
-        return None  # Python makes an empty one
+        return None  # Python creates an empty module
 
     def exec_module(self, module: ModuleType) -> None:
         _warn(module.__name__, MODULES[module.__name__])
         module.__dict__["__getattr__"] = partial(_attribute, MODULES[module.__name__], module.__name__)
 
 
-def _attribute(module: str, asked: str, name: str) -> Any:
-    """Return an attribute of `module` by its present or former name; `asked` is the module that was imported."""
+def _attribute(module: str, imported: str, name: str) -> Any:
+    """Return an attribute of `module` by its present or former name, for code that imported `imported`."""
     present = NAMES.get(module, {}).get(name, name)
-    if present == name and asked == module:
-        raise AttributeError(f"module {asked!r} has no attribute {name!r}")
+    if present == name and imported == module:
+        raise AttributeError(f"module {imported!r} has no attribute {name!r}")
     if present != name:
-        _warn(f"{asked}.{name}", present)
+        _warn(f"{imported}.{name}", present)
     owner, _, last = present.rpartition(".")
     return getattr(importlib.import_module(owner or module), last)
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from studio.core import former_names
 
 # Characters that `escape_unprintable` escapes besides control characters: line breaks of Unicode, marks that reverse
 # the writing direction and so can disguise a name, and invisible characters. Joiners stay: emoji and Persian need them.
@@ -43,7 +40,3 @@ def _escaped(character: str) -> str:
     if code < 32 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF or code in _ESCAPED else character
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names.attributes_of(__name__)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
+from typing import Any, ClassVar, Generic, Literal
 
 import torch
 from torch import Tensor, nn
@@ -147,6 +147,8 @@ class TrainingBudget:
     parent_settings: Mapping[str, Value] | None = None
     devices: int = 1
 
+    given = former_names.alias("TrainingBudget.given", "parent_settings")
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -163,10 +165,6 @@ class Evaluation:
     confusion: Tensor | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
     pairs: Tensor | None = None
-
-
-if not TYPE_CHECKING:  # a checker would accept any name
-    __getattr__ = former_names.attributes_of(__name__)
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):

@@ -197,6 +197,3 @@ def blend_noise(noise: Tensor, shares: Tensor) -> Tensor:
     norm = shares @ noise.flatten(1).norm(dim=1)  # [N], the norm to restore
     scale: Tensor = norm / mixed.flatten(1).norm(dim=1)  # [N]
     return mixed * scale[:, None, None, None]
-
-
-moments = timesteps  # the former name, until version 0.3; see core/former_names.py

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image
 
-from studio.core import former_names
 from studio.core.names import escape_unprintable, nfc
 from studio.data.files.source_files import SourceFile, UnreadableFile
 from studio.data.images.decoding import read_bytes
@@ -211,7 +210,3 @@ def write_example_sheet(folder: Path) -> Path:
     pixels[1:7, 10:14] = (40, 60, 200, 255)
     Image.fromarray(pixels).save(folder / "gems.png")
     return folder / "gems.png"
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names.attributes_of(__name__)

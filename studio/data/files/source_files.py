@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from studio.core import former_names
 from studio.core.arrays import Rgba
 from studio.core.names import escape_unprintable
 
@@ -286,7 +285,3 @@ def os_error_reason(error: OSError, what: str) -> str:
     if isinstance(error, FileNotFoundError):
         return f"the {what} was moved or deleted"
     return f"the {what} can't be read: {error.strerror or error}"
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names.attributes_of(__name__)

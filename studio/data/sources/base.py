@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from studio.core import former_names
 from studio.data.files.source_files import (
     SourceFile,
     SourceImage,
@@ -25,10 +24,6 @@ __all__ = [
     "SourceIssue",
     "UnreadableFile",
 ]  # names for subclasses of Source
-
-
-if not TYPE_CHECKING:  # a checker would accept any name
-    __getattr__ = former_names.attributes_of(__name__)
 
 
 class Source(ABC):

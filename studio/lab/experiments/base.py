@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -121,10 +121,6 @@ def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return at most 4,096 of the indices, evenly spread."""
     chosen = np.linspace(0, len(indices) - 1, min(len(indices), _MOST_SPRITES)).astype(np.int64)
     return indices[chosen]
-
-
-if not TYPE_CHECKING:  # a checker would accept any name
-    __getattr__ = former_names.attributes_of(__name__)
 
 
 class Experiment(ABC):
