@@ -88,7 +88,7 @@ class ExportableModel:
         `draw` (as in Recipe) and `to_rgba` for makes='sprites', `to_input` for other models.
     fresh: creates an untrained network of the same architecture.
     outputs: computes the outputs of such a network at `PROBE`: float32 on the CPU.
-    can, solver: the recipe's capabilities, and its solver constants if it can 'flow', as in Recipe.
+    capabilities, solver: the recipe's capabilities, and its solver constants if it can 'flow', as in Recipe.
     style: palette, colour counts and alpha levels for snapping sprites to pixel art, as in style.json.
     noise: the noise at `PROBE` for `draw_from`; None if the recipe can't draw from given noise.
     draw_from: as in Recipe, but returns only the finished sprites. predict: as in Recipe.

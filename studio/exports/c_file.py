@@ -1,4 +1,4 @@
-"""A model as a C file: C99 and libm alone, for games, microcontrollers and all that has a compiler."""
+"""Export a model as C99 source that needs only libm, for games, microcontrollers and any other C compiler."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from studio.exports.c.verification import CConfig
 from studio.exports.subprocesses import run_program
 
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
-_PATIENCE_S = 300
-_GIVEN = "model"  # the folder of what is checked, apart from what checks it
+_FLAGS = ("-std=c99", "-O1")  # the program runs once, so higher optimisation would cost more time than it saves
+_TIMEOUT_S = 300
+_MODEL_FOLDER = "model"  # keeps the exported files apart from the program that checks them
 
 
 class CFile(ModelExport[CConfig]):
@@ -37,14 +37,14 @@ class CFile(ModelExport[CConfig]):
     title = "C file"
     suffix = ".c"
     order = 5
-    help = "Source without dependencies that draws or predicts, with a header and a file of weights."
-    opened_by = "every C99 compiler: gcc, clang, Emscripten, the SDKs of consoles and microcontrollers"
+    help = "C source without dependencies that draws or predicts, with a header and a weights file."
+    opened_by = "every C99 compiler: gcc, clang, Emscripten, SDKs of consoles and microcontrollers"
     Config = CConfig
 
     def missing(self) -> str:
         if _compiler():
             return ""
-        return "Install a C compiler, such as gcc or clang: the file is compiled and run before it counts as done."
+        return "Install a C compiler, for example gcc or clang. The export compiles and runs the file to verify it."
 
     def problem(self, recipe: RecipeTraits) -> str:
         return verification.problem(recipe)
@@ -70,11 +70,11 @@ class CFile(ModelExport[CConfig]):
         target = paths[0]
         try:
             if not verification.checksum_matches(target.read_text(encoding="utf-8"), *COMMENT):
-                raise ExportError(f"{target.name} is damaged.", "It is not as it was written.")
+                raise ExportError(f"{target.name} is damaged.", "Its checksum is wrong.")
             with tempfile.TemporaryDirectory(prefix="studio-") as folder:
-                (Path(folder) / _GIVEN).mkdir()
+                (Path(folder) / _MODEL_FOLDER).mkdir()
                 for path in paths:
-                    shutil.copy(path, Path(folder) / _GIVEN)
+                    shutil.copy(path, Path(folder) / _MODEL_FOLDER)
                 return (yield from _run(Path(folder), target.name, model, config))
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
@@ -92,7 +92,7 @@ class CFile(ModelExport[CConfig]):
 
 
 def _compiler() -> str:
-    """The path of a C compiler; empty where there is none."""
+    """Return the path of a C compiler; empty if none is installed."""
     return next(filter(None, map(shutil.which, _COMPILERS)), "")
 
 
@@ -103,18 +103,18 @@ def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Ge
     """
     draws, probe = model.makes == "sprites", verification.probe_for(config)
     check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
-    (folder / "check.c").write_text(f'#include "{_GIVEN}/{name}"\n\n{check}', encoding="utf-8")
+    (folder / "check.c").write_text(f'#include "{_MODEL_FOLDER}/{name}"\n\n{check}', encoding="utf-8")
     yield from compiled(folder, name)
     PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
-    asked = [str(Path(_GIVEN, name).with_suffix(".bin")), "out", "in"]
+    arguments = [str(Path(_MODEL_FOLDER, name).with_suffix(".bin")), "out", "in"]
     if draws:
         settings = (str(float(probe.guidance)), str(probe.steps))
-        asked[2:] = [
+        arguments[2:] = [
             text
             for label, seed in verification.probe_labels_and_seeds(model, config)
             for text in (str(label), str(seed), *settings)
         ]
-    yield from _call([str(folder / "check.exe"), *asked], folder, f"{name} does not run with its weights.", 0.5)
+    yield from _call([str(folder / "check.exe"), *arguments], folder, f"{name} does not run with its weights.", 0.5)
     found = np.fromfile(folder / "out", "<f4")
     shape = (4, model.size, model.size) if draws else (-1,)
     return torch.from_numpy(found.astype(np.float32)).reshape(probe.count, *shape)
@@ -132,9 +132,9 @@ def _call(words: Sequence[str], folder: Path, failure: str, share: float) -> Gen
     Raises ExportError with the title `failure` if the program fails.
     """
     try:
-        done = yield from run_program(words, _PATIENCE_S, share=share, folder=folder)
+        done = yield from run_program(words, _TIMEOUT_S, share=share, folder=folder)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExportError(failure, str(error)) from error
     if done.returncode:
         reasons = [line for line in done.stderr.splitlines() if "error" in line]
-        raise ExportError(failure, reasons[0] if reasons else f"It ended with {done.returncode}.")
+        raise ExportError(failure, reasons[0] if reasons else f"Its exit code is {done.returncode}.")

@@ -1,4 +1,4 @@
-"""A page of HTML that needs nothing else: cards and reports are such."""
+"""Build self-contained HTML pages for model cards and reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ figure { margin: 1rem 0; }
 table { margin: .5rem 0; }
 .right { text-align: right; }
 .figures { font-variant-numeric: tabular-nums; }
-"""  # of what the functions below make
+"""  # for the elements made by the functions below
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -37,18 +37,18 @@ th {{ font-weight: 600; }}
 
 
 def html_page(title: str, body: str, style: str, width_rem: int) -> str:
-    """The page. body: HTML, style: CSS beside that of all pages, width_rem: of its text, in letters' heights."""
+    """Return an HTML page. body: HTML. style: additional CSS. width_rem: maximum width of the text in rem."""
     return _PAGE.format(title=html.escape(title), body=body, style=style, width_rem=width_rem)
 
 
 def key_value_table(rows: Iterable[tuple[str, str]]) -> str:
-    """A table of two columns: names and texts."""
+    """Return an HTML table with names in the first column and texts in the second."""
     cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
     return f"<table>{''.join(cells)}</table>"
 
 
 def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with headings; a column whose heading begins with '>' stands to the right."""
+    """Return an HTML table with headings. A heading that starts with '>' aligns its column to the right."""
     sides = ["right" if column.startswith(">") else "left" for column in columns]
     heads = zip(sides, columns, strict=True)
     head = "".join(f'<th class="{side}">{html.escape(column.removeprefix(">"))}</th>' for side, column in heads)
@@ -61,15 +61,16 @@ def numeric_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plot_image(title: str, svg: bytes) -> str:
-    """A plot as wide as the page."""
+    """Return an image element with a plot as wide as the page."""
     data = base64.b64encode(svg).decode()
     return f'<img class="plot" alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def pixel_image(title: str, png: str, width_px: int, most_px: int, about: str = "") -> str:
-    """A PNG file, in base64, under its title, at a whole number of the page's pixels for each of its own, at most so
-    many wide. about: what is to be seen, for who can't see it.
+    """Return a figure with pixel art under its title, enlarged by the largest integer that fits into `most_px`.
+
+    png: base64. width_px: width of the image. about: description for screen readers.
     """
-    shown, told = max(1, most_px // width_px) * width_px, html.escape(f"{title}. {about}" if about else title)
-    image = f'<img class="pixels" width="{shown}" alt="{told}" src="data:image/png;base64,{png}">'
+    shown_px, alt = max(1, most_px // width_px) * width_px, html.escape(f"{title}. {about}" if about else title)
+    image = f'<img class="pixels" width="{shown_px}" alt="{alt}" src="data:image/png;base64,{png}">'
     return f"<figure><figcaption>{html.escape(title)}</figcaption>{image}</figure>"

@@ -1,4 +1,4 @@
-"""A model as ONNX, for onnxruntime in any language, browsers and game engines."""
+"""Export a model as ONNX for onnxruntime, browsers and game engines."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 _NEEDS = ("onnx", "onnxscript", "onnxruntime")
-_DOMAIN = "studio"  # of the node that stands for the network while the sampler is traced
-_PIXEL_DIFFERENCE = 2 / 255  # each step of a sampler adds to what rounding did in those before
+_DOMAIN = "studio"  # operator domain of the placeholder node for the network while the sampler is traced
+_PIXEL_DIFFERENCE = 2 / 255  # rounding errors add up over the steps of a sampler
 _HALF_DIFFERENCE = 0.1
 
 
@@ -35,16 +35,18 @@ class OnnxConfig(Config):
 
     graph: str = setting(
         "sampler",
-        "What becomes of a generator: sampler makes noise into sprites in one call, step is the network that is asked "
-        "in each step, for a sampler of your own.",
+        "Graph of a generator: sampler turns noise into sprites in one call; step is the network alone, for your own "
+        "sampler.",
         choices=("sampler", "step"),
     )
-    steps: int = setting(10, "Steps that the sampler takes; they are fixed in the file.", low=1, high=100)
+    steps: int = setting(10, "Number of sampler steps, fixed in the file.", low=1, high=100)
     precision: str = setting(
-        "fp32", "fp16 halves the file and is less exact: by how much is measured and shown.", choices=("fp32", "fp16")
+        "fp32",
+        "fp16 halves the file size and is less exact. The export measures the difference.",
+        choices=("fp32", "fp16"),
     )
     opset: int = setting(
-        15, "Version of ONNX's operators; older ones are read by more programs.", low=15, high=25, advanced=True
+        15, "ONNX operator set version. More programs read older versions.", low=15, high=25, advanced=True
     )
 
 
@@ -90,9 +92,10 @@ class Onnx(ModelExport[OnnxConfig]):
 
 
 def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
-    """The model's graph, before it is brought into an opset.
+    """Trace a model as an ONNX graph of opset `WRITTEN_OPSET`.
 
-    Of a sampler the network is traced once, and the steps around it apart: together they would take minutes.
+    Trace the network of a sampler once, and the sampler's steps separately with a placeholder for the network. Tracing
+    the network in every step would take minutes.
     """
     from studio.exports import onnx_rewriting
 
@@ -114,7 +117,7 @@ def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
 
 
 class _NetworkPlaceholder:
-    """In place of a network, in a trace: one node that stands for all of its own."""
+    """Stands in for a network while tracing, and becomes a single node of the graph."""
 
     def __init__(self, classes: Any) -> None:
         self.classes = classes
@@ -126,14 +129,14 @@ class _NetworkPlaceholder:
 
 
 def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
-    """The file's bytes. Raises ExportError for a graph that can't be had in this opset."""
+    """Return the bytes of the ONNX file. Raises ExportError if the opset can't express the graph."""
     from onnx import checker, shape_inference
 
     from studio.exports import onnx_rewriting
 
     if config.graph == "step" and "flow" not in model.capabilities and model.makes == "sprites":
         raise ExportError(
-            f"A model of the recipe {model.recipe} draws at once: it has no steps.", "Export the sampler."
+            f"A model of the recipe {model.recipe} draws in one pass, without steps.", "Choose the sampler graph."
         )
     try:
         proto = onnx_rewriting.in_opset(_traced(model, config), config.opset)
@@ -149,7 +152,7 @@ def _graph(model: ExportableModel, config: OnnxConfig) -> ExportGraph:
 
 
 def translated(graph: ExportGraph) -> ModelProto:
-    """A graph in the operators of `onnx_rewriting.WRITTEN_OPSET`."""
+    """Translate a graph to ONNX, opset `WRITTEN_OPSET`."""
     from studio.exports.onnx_rewriting import WRITTEN_OPSET
 
     program = torch.onnx.export(
@@ -175,7 +178,7 @@ def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
 
 
 def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
-    """What the file gives for the graph's inputs. Raises ExportError."""
+    """Run an ONNX file with onnxruntime on the graph's inputs; return the output. Raises ExportError."""
     import onnxruntime as ort
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
@@ -184,12 +187,12 @@ def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
         state.NoModel, state.NotImplemented, state.RuntimeException, OSError, RuntimeError, UnicodeDecodeError,
     )  # fmt: skip
     options = ort.SessionOptions()
-    options.log_severity_level = 4  # what is wrong comes as an exception
+    options.log_severity_level = 4  # errors are raised as exceptions
     options.intra_op_num_threads = torch.get_num_threads()
     try:
         session = ort.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
         if session.get_modelmeta().custom_metadata_map != dict(metadata):
-            raise ExportError(f"{path.name} says that it holds another model.", "Its metadata differ; export again.")
+            raise ExportError(f"{path.name} contains another model.", "Its metadata differ. Export again.")
         (found,) = session.run([graph.output], {name: value.numpy() for name, value in graph.inputs.items()})
     except faults as error:
         raise ExportError(f"{path.name} can't be read by onnxruntime.", str(error).splitlines()[0]) from error
@@ -197,7 +200,7 @@ def _run(path: Path, graph: ExportGraph, metadata: Mapping[str, str]) -> Tensor:
 
 
 def _mask_transparent(output: Tensor, graph: ExportGraph) -> Tensor:
-    """What can be compared of an output. Of pixels that are hardly there the colour says nothing."""
+    """Return an output for comparison, without the colours of nearly transparent pixels, which are arbitrary."""
     if graph.output != "sprites":
         return output
     alpha = output[..., 3:]

@@ -1,4 +1,4 @@
-"""What other programs run of a model, as modules that can be traced: from what they have to what they want."""
+"""Traceable modules for ONNX and .pt2 exports: a sampler, a single step, or a predictor, on plain tensors."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ GraphKind = Literal["sampler", "step"]
 
 @dataclass(frozen=True, eq=False)
 class ExportGraph:
-    """A module of tensors by name, at `PROBE`. The first axis of each is the batch, but for guidance's [1]."""
+    """A module with example inputs at `PROBE` by name, and the name of its output.
+
+    The first axis of each input is the batch, except for guidance, which has the shape [1].
+    """
 
     module: nn.Module
     inputs: Mapping[str, Tensor]
     output: str
 
     def describe(self) -> str:
-        """What goes in and what comes out, in a sentence."""
+        """Return a sentence about the inputs and the output."""
         return str(type(self.module).forward.__doc__)
 
     def live(self) -> Tensor:
-        """What it gives."""
+        """Run the module on the example inputs."""
         with torch.no_grad():
             return self.module(*self.inputs.values())  # type: ignore[no-any-return]
 
     def traced(self) -> torch.export.ExportedProgram:
-        """Its operators, for batches of any size."""
+        """Trace the module for any batch size."""
         batch = torch.export.Dim("batch")
         shapes = tuple(None if name == "guidance" else {0: batch} for name in self.inputs)
         with torch.no_grad():
@@ -40,7 +43,7 @@ class ExportGraph:
 
 
 class SamplerModule(nn.Module):
-    """Sprites from noise. With `network` in place of the model's own, it is that which is asked."""
+    """Draws sprites from noise. network: replaces the model's network."""
 
     def __init__(self, model: ExportableModel, steps: int, network: Any = None) -> None:
         super().__init__()
@@ -54,7 +57,7 @@ class SamplerModule(nn.Module):
 
 
 class VelocityModule(nn.Module):
-    """The network of a flow; any class is -1 here as well."""
+    """The velocity network of a flow. The class index -1 means any class."""
 
     def __init__(self, model: ExportableModel) -> None:
         super().__init__()
@@ -66,7 +69,7 @@ class VelocityModule(nn.Module):
 
 
 class PredictorModule(nn.Module):
-    """What a network says of sprites."""
+    """Predicts class probabilities or numbers for sprites."""
 
     def __init__(self, model: ExportableModel) -> None:
         super().__init__()
@@ -78,14 +81,14 @@ class PredictorModule(nn.Module):
 
 
 def graph_problem(recipe: RecipeTraits) -> str:
-    """Why models of a recipe have no graph, in a sentence; empty when they have one."""
+    """Return a sentence that says why models of a recipe have no graph; empty if they have one."""
     if recipe.makes == "sprites" and "from_noise" not in recipe.capabilities:
-        return f"The recipe {recipe.title} can't be given its noise, which a graph takes."
+        return f"The recipe {recipe.title} can't draw from given noise, which a graph needs as input."
     return ""
 
 
 def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph:
-    """The graph of a model. `kind` and `steps` make a difference for those that draw."""
+    """Return the graph of a model. kind, steps: used for generators only."""
     if model.makes != "sprites":
         output = "probabilities" if model.makes == "labels" else "numbers"
         return ExportGraph(PredictorModule(model), {"sprites": PROBE.pixels(model.size)}, output)
@@ -100,12 +103,12 @@ def graph_of(model: ExportableModel, kind: GraphKind, steps: int) -> ExportGraph
 
 
 def unused_settings(recipe: RecipeTraits) -> Collection[str]:
-    """The settings `graph` and `steps`, as far as they make no difference to a model of the recipe."""
+    """Return which of the settings `graph` and `steps` have no effect for models of a recipe."""
     if recipe.makes != "sprites":
         return ("graph", "steps")
     return () if "flow" in recipe.capabilities else ("graph",)
 
 
 def _times() -> Tensor:
-    """Times for the sprites of `PROBE`: float32 [count], from noise to near the end."""
+    """Return times for the sprites of `PROBE`: float32 [count], from noise (0) to nearly 1."""
     return torch.linspace(0.02, 0.9, PROBE.count)

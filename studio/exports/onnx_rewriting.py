@@ -1,4 +1,4 @@
-"""One graph put into another, fp16 in place of fp32, another version of the operators."""
+"""Rewrite ONNX graphs: inline a subgraph, convert to fp16, change the opset, set metadata."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
 
-WRITTEN_OPSET = 18  # the oldest that torch writes; others are converted from it
+WRITTEN_OPSET = 18  # the oldest opset that torch exports; graphs are converted to other opsets afterwards
 
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
-# What onnx's converter can't take below 18, though with the defaults of what came with 18 it is the same as before.
-_HIDDEN = ("Pad", "Resize", "Split")
+# Operators that onnx can't convert below opset 18, although their defaults mean the same in older opsets.
+_HIDDEN_OPERATORS = ("Pad", "Resize", "Split")
 _HIDING_DOMAIN = "hidden"
 
 
 def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
-    """Put the nodes of `inner` in place of every node of that domain; its weights are there once for all of them."""
+    """Replace each node of `domain` by the nodes of `inner`. All copies share the weights of `inner`."""
     weights = {weight.name: f"network/{weight.name}" for weight in inner.initializer}
     for weight in inner.initializer:
         outer.graph.initializer.add().CopyFrom(weight)
@@ -35,10 +35,9 @@ def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
 
 
 def to_half(model: ModelProto) -> None:
-    """Compute in fp16 from the first product with weights to the last; what goes in and comes out stays fp32.
+    """Convert all nodes between the first and the last matrix product to fp16. Inputs and outputs stay fp32.
 
-    So what is made of times, whose angles go up to 1,000 radians, and what is done with the network's guess, stays as
-    exact as it was.
+    The time features (with angles up to 1,000 radians) and the solver's steps stay exact.
     """
     graph = model.graph
     halved = _between_products(graph.node)
@@ -46,7 +45,7 @@ def to_half(model: ModelProto) -> None:
     weights = {weight.name: weight for weight in graph.initializer}
     kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.value_info, *graph.input, *graph.output)}
     floats |= {name for name, kind in kinds.items() if kind == TensorProto.FLOAT}
-    are_half: dict[str, str] = {}  # fp32 values by name -> the fp16 ones that stand for them
+    are_half: dict[str, str] = {}  # name of an fp32 value -> name of its fp16 copy
     nodes: list[NodeProto] = []
 
     def cast(name: str, new: str, kind: int) -> None:
@@ -56,8 +55,8 @@ def to_half(model: ModelProto) -> None:
         if number not in halved:
             nodes.append(node)
             continue
-        for place, name in enumerate(node.input):
-            if name not in floats or (node.op_type == "Resize" and place > 0):  # whose scales stay fp32
+        for index, name in enumerate(node.input):
+            if name not in floats or (node.op_type == "Resize" and index > 0):  # scales of Resize must be fp32
                 continue
             if name not in are_half:
                 are_half[name] = f"{name}/half"
@@ -66,11 +65,11 @@ def to_half(model: ModelProto) -> None:
                     graph.initializer.append(numpy_helper.from_array(half, are_half[name]))
                 else:
                     cast(name, are_half[name], TensorProto.FLOAT16)
-            node.input[place] = are_half[name]
+            node.input[index] = are_half[name]
         made = [name for name in node.output if name in floats]
-        for place, name in enumerate(node.output):
+        for index, name in enumerate(node.output):
             if name in floats:
-                node.output[place] = are_half[name] = f"{name}/half"
+                node.output[index] = are_half[name] = f"{name}/half"
         nodes.append(node)
         for name in made:
             cast(are_half[name], name, TensorProto.FLOAT)
@@ -79,7 +78,7 @@ def to_half(model: ModelProto) -> None:
 
 
 def drop_defaults(model: ModelProto) -> None:
-    """Drop the attributes that change nothing: some are of newer operators, and not every engine has them."""
+    """Remove attributes with default values. Some engines reject newer attributes even if they change nothing."""
     for node in model.graph.node:
         if not node.domain:
             defaults = onnx.defs.get_schema(node.op_type, WRITTEN_OPSET).attributes
@@ -100,7 +99,7 @@ def drop_defaults(model: ModelProto) -> None:
 
 
 def name_batch(model: ModelProto) -> None:
-    """Call the axis of any length 'batch'."""
+    """Name the axis of dynamic size 'batch'."""
     for value in (*model.graph.input, *model.graph.output):
         for dim in value.type.tensor_type.shape.dim:
             if dim.dim_param:
@@ -108,12 +107,12 @@ def name_batch(model: ModelProto) -> None:
 
 
 def in_opset(model: ModelProto, opset: int) -> ModelProto:
-    """The model with another version of the operators."""
-    del model.graph.value_info[:]  # not what the parts were traced with
+    """Convert a model to another opset."""
+    del model.graph.value_info[:]  # outdated after the rewriting
     if opset < WRITTEN_OPSET:
         for node in model.graph.node:
-            if node.op_type in _HIDDEN:
-                _drop(node, ("num_outputs",))  # of Split: as many as it has, equally long
+            if node.op_type in _HIDDEN_OPERATORS:
+                _drop(node, ("num_outputs",))  # of Split; the default is one equal part per output
                 node.domain = _HIDING_DOMAIN
         model.opset_import.append(helper.make_opsetid(_HIDING_DOMAIN, 1))
     if opset != WRITTEN_OPSET:
@@ -127,27 +126,27 @@ def in_opset(model: ModelProto, opset: int) -> ModelProto:
 
 
 def set_metadata(model: ModelProto, metadata: Mapping[str, str], description: str) -> None:
-    """What the file says of itself, and nothing of where it was made."""
+    """Set metadata and description; remove traces of the exporting machine."""
     model.doc_string = description
     model.producer_name = metadata["made_by"]
     del model.metadata_props[:]
     for key, value in metadata.items():
         model.metadata_props.add(key=key, value=value)
     for node in model.graph.node:
-        del node.metadata_props[:]  # the lines of source that it was traced from
+        del node.metadata_props[:]  # source lines and paths
         node.doc_string = ""
     for value in (*model.graph.initializer, *model.graph.input, *model.graph.output):
         del value.metadata_props[:]
 
 
 def serialize(model: ModelProto) -> bytes:
-    """The file's bytes. Raises onnx.checker.ValidationError for a graph that ONNX does not allow."""
+    """Check a model and return the bytes of its file. Raises onnx.checker.ValidationError for an invalid graph."""
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))
 
 
 def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
-    """The places of the nodes that come after a product, or are one, and before one, or are one."""
+    """Return the indices of all matrix products and of the nodes between them."""
     listed = list(nodes)
     after, after_names = set[int](), set[str]()
     for number, node in enumerate(listed):
@@ -163,7 +162,7 @@ def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
 
 
 def _renamed(node: NodeProto, names: Mapping[str, str], prefix: str) -> NodeProto:
-    """A copy with other names: those that are given, and for all others their own after the prefix."""
+    """Return a copy of a node with renamed values: from `names`, otherwise with the prefix."""
     copied = NodeProto()
     copied.CopyFrom(node)
     copied.name = prefix + node.name
@@ -180,13 +179,13 @@ def _drop(node: NodeProto, names: Iterable[str]) -> None:
 
 def _set_nodes(graph: GraphProto, nodes: Iterable[NodeProto]) -> None:
     kept = list(nodes)
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]  # before the old ones go
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]  # before deleting the originals
     del graph.node[:]
     graph.node.extend(copies)
 
 
 def _remove_unused(graph: GraphProto) -> None:
-    """Casts and weights that nothing asks for."""
+    """Remove casts and weights that no node uses."""
     wanted = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
     _set_nodes(graph, [node for node in graph.node if node.op_type != "Cast" or node.output[0] in wanted])
     kept = [weight for weight in graph.initializer if weight.name in wanted]

@@ -1,4 +1,4 @@
-"""How an ONNX file is used, as lines to copy."""
+"""Example code that uses an exported ONNX file."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _JAVASCRIPT = {
 
 
 def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, str]:
-    """By language, for the file of that name with that output."""
+    """Return example code by language. name: file name; output: name of the graph's output."""
     values = {
         "FILE": name,
         "SIZE": model.size,
@@ -97,10 +97,10 @@ def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, 
         "NOISE": ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "",
         "OUTPUT": output,
     }
-    return {"Python": _filled(_PYTHON[output], values), "JavaScript": _filled(_JAVASCRIPT[output], values)}
+    return {"Python": _fill_in(_PYTHON[output], values), "JavaScript": _fill_in(_JAVASCRIPT[output], values)}
 
 
-def _filled(snippet: str, values: Mapping[str, object]) -> str:
+def _fill_in(snippet: str, values: Mapping[str, object]) -> str:
     for place, value in values.items():
         snippet = snippet.replace(f"<{place}>", str(value))
     return textwrap.dedent(snippet).lstrip()

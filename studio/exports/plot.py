@@ -1,4 +1,4 @@
-"""Curves of runs as a picture."""
+"""Plot curves of runs as PNG, SVG or PDF with matplotlib."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg", ".pdf")
 
 _TEXT, _MUTED, _GRID = "#22262b", "#6a727c", "#e3e6ea"
-_COLUMNS = 1600  # of the picture in pixels
-_FAINT = 0.42
+_COLUMNS = 1600  # width in pixels
+_FAINT = 0.42  # opacity of the raw curve
 _MOST_DOTS = 200
 _HELDOUT: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
 _LONGEST_LABEL = 48  # letters
-_NO_GLYPH = "Glyph .* missing"  # of a title in letters that the font does not have
-_NARROW = 8.0  # a logarithmic axis over a smaller ratio has its ticks at round numbers
+_NO_GLYPH = "Glyph .* missing"  # warning for characters missing in the font
+_NARROW = 8.0  # logarithmic axes with a smaller ratio get ticks at round numbers
 
 
 @dataclass(frozen=True, eq=False)
 class PlotLine:
-    """A run's curve over steps, float64 [n], and that of its held-out sprites, float64 [m]; each may be empty."""
+    """A run's curve, float64 [n], and its validation curve, float64 [m]. Either may be empty."""
 
     label: str
     steps: Values
@@ -52,11 +52,10 @@ def save_plot(
     log: bool = False,
     dots: bool = False,
 ) -> Path:
-    """Draw curves over one another as PNG (1600 x 900 pixels), SVG or PDF, as the suffix says.
+    """Save a plot as PNG (1600 x 900 pixels), SVG or PDF, depending on the suffix; return the path used.
 
-    Of one run the raw curve is faint and its mean bold; of several the means alone, as raw ones would hide each other.
-    dots: each value counts, as they are few. A file that is there is not replaced: the name used is returned. Raises
-    ExportError.
+    A single run shows its raw curve faintly behind the smoothed curve; several runs show smoothed curves only.
+    dots: mark each value. An existing file is not overwritten. Raises ExportError.
     """
     figure = draw_lines(lines, title, axis, smoothing_steps=smoothing_steps, log=log, dots=dots)
     target = files.free_path(path)
@@ -69,16 +68,16 @@ def save_plot(
 def draw_lines(
     lines: Sequence[PlotLine], title: str, axis: str, *, smoothing_steps: float, log: bool = False, dots: bool = False
 ) -> Figure:
-    """The picture that `save_plot` saves."""
+    """Draw the figure that `save_plot` saves."""
     figure, axes = new_axes()
-    named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # its name is in the title
+    named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # the title names the run
     _CurvePainter(axes, named, smoothing_steps, log=log, dots=dots).draw()
     style_axes(axes, title, "step", axis)
     return figure
 
 
 def to_svg(figure: Figure, salt: str) -> bytes:
-    """A picture as SVG: the same one is the same bytes, and by its salt it shares a page with others."""
+    """Return a figure as SVG. Equal figures give equal bytes. salt: makes element ids unique within a page."""
     import matplotlib
 
     target = io.BytesIO()
@@ -89,17 +88,17 @@ def to_svg(figure: Figure, salt: str) -> bytes:
 
 
 def new_axes(height: float = 4.5) -> tuple[Figure, Axes]:
-    """A white picture, 8 inches wide and so many high, and the empty axes in it."""
+    """Create a white figure with empty axes, 8 inches wide. height: in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, height), dpi=_COLUMNS / 8, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)  # draws it, without a window and without pyplot's state
+    FigureCanvasAgg(figure)  # renders without a window and without pyplot's global state
     return figure, figure.add_subplot()
 
 
 def style_axes(axes: Axes, title: str, x: str, y: str) -> None:
-    """The title and the names of the axes, in the look that all plots share."""
+    """Set title and axis labels in the style of all plots."""
     axes.set_title(title, loc="left", color=_TEXT, fontsize=11, pad=10, parse_math=False)
     axes.set_xlabel(x, color=_MUTED)
     axes.set_ylabel(y, color=_MUTED)
@@ -111,7 +110,7 @@ def style_axes(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 class _CurvePainter:
-    """The curves in their axes."""
+    """Draws the curves of runs into axes."""
 
     def __init__(self, axes: Axes, lines: Sequence[PlotLine], smoothing_steps: float, *, log: bool, dots: bool) -> None:
         self._axes = axes
@@ -119,14 +118,14 @@ class _CurvePainter:
         self._smoothing = smoothing_steps
         self._log = log
         self._dots = dots
-        self._drawn: list[tuple[Values, Values]] = []  # what the range of values must hold
+        self._drawn: list[tuple[Values, Values]] = []  # curves that the Y axis must show
         self._legend: list[tuple[Any, str]] = []
         ends = [steps[[0, -1]] for line in lines for steps in (line.steps, line.heldout_steps) if len(steps)]
         first, last = (float(min(ends, key=min)[0]), float(max(ends, key=max)[1])) if ends else (0.0, 100.0)
         self._steps = curves.steps_range(first, last, (math.inf, math.inf))
 
     def draw(self) -> None:
-        """Every run in its colour, the held-out sprites dashed, and a legend."""
+        """Draw each run in its own colour, validation curves dashed, and a legend."""
         alone = len(self._lines) == 1
         for line, tint in zip(self._lines, CURVE_COLOURS, strict=False):
             if alone and self._smoothing > 0:
@@ -141,11 +140,11 @@ class _CurvePainter:
             if len(line.heldout_steps):
                 points = self._downsample(curves.envelope, line.heldout_steps, line.heldout_values)
                 colour = CURVE_COLOURS[1] if alone else tint
-                label = _legend_label("held-out sprites", line.heldout_values) if alone else ""
+                label = _legend_label("validation", line.heldout_values) if alone else ""
                 self._line(*points, label, color=colour, **_HELDOUT)
         if not alone and any(len(line.heldout_steps) for line in self._lines):
             (dashed,) = self._axes.plot([], [], color=_MUTED, **_HELDOUT)
-            self._legend.append((dashed, "held-out sprites"))
+            self._legend.append((dashed, "validation"))
         self._set_limits()
         self._draw_legend()
 
@@ -165,7 +164,7 @@ class _CurvePainter:
         raw = self._downsample(curves.envelope, line.steps, line.values)
         self._line(*raw, line.label, color=tint, alpha=_FAINT, linewidth=0.7)
         self._axes.plot(*self._downsample(curves.decimate, line.steps, mean), color=tint, linewidth=1.8)
-        label = f"mean of about {formatting.count(round(self._smoothing), 'step')}"
+        label = f"smoothed over {formatting.count(round(self._smoothing), 'step')}"
         self._legend.append((self._axes.lines[-1], _legend_label(label, mean)))
 
     def _line(self, steps: Values, values: Values, label: str, **look: Any) -> None:
@@ -176,17 +175,17 @@ class _CurvePainter:
 
     def _downsample(self, thin: Any, steps: Values, values: Values) -> tuple[Values, Values]:
         steps, values = thin(steps, values, *self._steps, _COLUMNS)
-        if self._log:  # what is not above 0 has no place
+        if self._log:  # values up to 0 have no logarithm
             values = np.where(values > 0, values, np.nan)
         return steps, np.where(np.isfinite(values), values, np.nan)
 
     def _set_limits(self) -> None:
-        """The same part of the data as the window shows."""
+        """Set the same axis limits as the plot in the window."""
         from matplotlib import ticker
 
         self._axes.set_xlim(*self._steps)
         few = all(len(line.steps) <= 1 for line in self._lines)
-        smooth = self._smoothing > 0 and len(self._lines) > 1  # a single run shows its raw curve, too
+        smooth = self._smoothing > 0 and len(self._lines) > 1  # a single run also shows its raw curve
         skip_early, nothing = not (self._log or few or smooth), (math.nan, math.nan)
         low, high = curves.values_range(
             self._drawn, self._steps, nothing, skip_early=skip_early, skip_outliers=not smooth
@@ -194,8 +193,8 @@ class _CurvePainter:
         if self._log:
             self._axes.set_yscale("log")
             narrow = high - low < math.log10(_NARROW)
-            places = ticker.MaxNLocator(8, steps=[1, 2, 5, 10]) if narrow else ticker.LogLocator(subs=(1, 2, 5))
-            self._axes.yaxis.set_major_locator(places)
+            locator = ticker.MaxNLocator(8, steps=[1, 2, 5, 10]) if narrow else ticker.LogLocator(subs=(1, 2, 5))
+            self._axes.yaxis.set_major_locator(locator)
             self._axes.yaxis.set_minor_locator(ticker.NullLocator())
             low, high = 10**low, 10**high
         self._axes.xaxis.set_major_locator(ticker.MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
@@ -206,16 +205,16 @@ class _CurvePainter:
 
 
 def _legend_label(label: str, values: Values) -> str:
-    """A curve's label with its newest value, no longer than a legend has room."""
+    """Return a curve's label, shortened to fit, with its latest value."""
     known = values[np.isfinite(values)]
     half = _LONGEST_LABEL // 2
     short = label if len(label) <= _LONGEST_LABEL else f"{label[: half - 1]}…{label[-half:]}"
     return f"{short} ({formatting.decimal(float(known[-1]))})" if len(known) else short
 
 
-def _tick(value: float, place: int) -> str:
+def _tick(value: float, position: int) -> str:
     return f"{value:.4g}"
 
 
-def _step(value: float, place: int) -> str:
+def _step(value: float, position: int) -> str:
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else ""

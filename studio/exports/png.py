@@ -1,7 +1,7 @@
-"""Sprites as PNG files, and as one sheet with a JSON file beside it that Aseprite, engines and the studio read.
+"""Save sprites as PNG files, or as a sprite sheet with a JSON file that Aseprite, game engines and the studio read.
 
-Pixels are written as they are, alpha included. The files keep what made them (model, seed, settings) in text chunks,
-and a last one that tells whether any byte was changed since.
+Pixels and alpha are exact. Text chunks store the origin (model, seed, settings); the last chunk holds a SHA-256 of the
+file that reveals later changes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from studio.exports.model_cards import PROVENANCE, ModelSource
 from studio.exports.provenance_note import parse_sources
 
 LARGEST_SCALE = 64
-_SEAL = b"SHA-256"  # of the text that is the sum of all that comes before it
-_SEAL_BYTES, _END_BYTES = 12 + len(_SEAL) + 1 + 64, 12  # chunks with their lengths, kinds and checksums
-_FRAME_MS = 100  # what is written where nothing moves
+_CHECKSUM_KEY = b"SHA-256"  # keyword of the last text chunk
+_CHECKSUM_BYTES, _END_BYTES = 12 + len(_CHECKSUM_KEY) + 1 + 64, 12  # chunk sizes with length, type and CRC
+_FRAME_MS = 100  # duration written for sprites that are not an animation
 
 
 def save_files(
     folder: Path, sprites: Rgba, names: Sequence[str] = (), metadata: Mapping[str, Any] | None = None
 ) -> list[Path]:
-    """Write sprites, uint8 [N, S, S, 4], as one PNG each into `folder`, which is made when it is missing.
+    """Write each sprite of uint8 [N, S, S, 4] as a PNG into `folder`, and create the folder if necessary.
 
-    names: one for each sprite, without suffix; they are made safe, and one that is taken gets a number. Without names
-    they are 'sprite 001' and on. metadata: text chunks for every file. Nothing is overwritten. Raises ExportError.
+    names: a file name per sprite, without suffix; by default 'sprite 001', 'sprite 002', ... Unsafe characters are
+    replaced, and an existing name gets a number. metadata: text chunks of each file. Raises ExportError.
     """
     written = []
     for pixels, name in zip(sprites, sheets.sprite_names(names, (), len(sprites)), strict=True):
@@ -56,11 +56,11 @@ def save_sheet(
     classes: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write sprites, uint8 [N, S, S, 4], as one PNG and an Aseprite-style JSON array of its frames beside it.
+    """Write sprites, uint8 [N, S, S, 4], as a PNG sheet with a JSON array of frames in Aseprite's format.
 
-    names, classes: one for each sprite, or none; they are in the JSON ('sword/sword 001'). metadata: text chunks of the
-    PNG, and under 'meta' in the JSON. Neither file is overwritten: the pair gets a name that is free.
-    Returns the PNG and the JSON. Raises ExportError.
+    names, classes: one per sprite, or empty; the JSON combines them ('sword/sword 001'). metadata: for the PNG's text
+    chunks and 'meta' in the JSON. Existing files are not overwritten: both files get a free name. Returns the paths of
+    the PNG and the JSON. Raises ExportError.
     """
     if not len(sprites):
         raise ExportError("There are no sprites to save.", "Generate some first.")
@@ -78,7 +78,7 @@ def save_enlarged(
     scale: int = 4,
     metadata: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write sprites as one picture, each pixel a block of `scale` x `scale`, to look at. Raises ExportError."""
+    """Write sprites as a sheet with each pixel enlarged to `scale` x `scale`. Raises ExportError."""
     scale = max(1, min(scale, LARGEST_SCALE))
     picture = pictures.tile(sprites, max(1, min(columns, len(sprites)))).repeat(scale, 0).repeat(scale, 1)
     target = files.free_path(path)
@@ -95,7 +95,7 @@ def sheet_files(
     metadata: Mapping[str, Any],
     durations_ms: Sequence[int],
 ) -> dict[Path, bytes]:
-    """The PNG that belongs to `target` and the JSON beside it, of sprites, uint8 [N, H, W, 4]. Raises ExportError."""
+    """Return the contents of a sheet's PNG and JSON by path. sprites: uint8 [N, H, W, 4]. Raises ExportError."""
     grid = sheet_layout(sprites, columns)
     named = sheets.sprite_names(names, classes, len(sprites))
     picture = pictures.tile(sprites, grid.columns)
@@ -104,13 +104,13 @@ def sheet_files(
 
 
 def sheet_layout(sprites: Rgba, columns: int) -> sheets.SheetLayout:
-    """How sprites, uint8 [N, H, W, 4], lie in a sheet that is no wider than it must be."""
+    """Return the layout of a sheet for sprites, uint8 [N, H, W, 4], with at most `columns` columns."""
     count, height, width = sprites.shape[:3]
     return sheets.SheetLayout(count, width, height, max(1, min(columns, count)))
 
 
 def _text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
-    """Text chunks of a PNG: 'Software', then what was asked for. Keywords are cut to what the format takes."""
+    """Return the text chunks of a PNG. Keywords are shortened to the 79 Latin-1 characters that PNG allows."""
     chunks = PngInfo()
     chunks.add_text("Software", "Sprite Training Studio")
     for key, value in metadata.items():
@@ -120,58 +120,61 @@ def _text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
 
 
 def encode_png(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
-    """A picture, uint8 [H, W, 4], as a PNG file, sealed if there is something to say of it."""
+    """Return an image, uint8 [H, W, 4], as a PNG file. With metadata, the file gets a checksum."""
     png = encode_without_checksum(pixels, metadata)
     return add_checksum(png) if metadata else png
 
 
 def encode_without_checksum(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
-    """The same before it is sealed, for who puts more chunks into it."""
-    return _packed(Image.fromarray(np.ascontiguousarray(pixels)), metadata)
+    """Return an image as a PNG file without checksum, for callers that add chunks."""
+    return _encode(Image.fromarray(np.ascontiguousarray(pixels)), metadata)
 
 
 def encode_indexed_png(indices: NDArray[np.uint8], table: Rgba, metadata: Mapping[str, Any]) -> bytes:
-    """Colour numbers, uint8 [H, W], with the colours that they stand for, as a PNG file: see `encode_png`."""
+    """Return an indexed image as a PNG file. indices: uint8 [H, W] into the palette `table`."""
     image = Image.fromarray(np.ascontiguousarray(indices))
     image.putpalette(table[:, :3].tobytes())
-    png = _packed(image, metadata, transparency=table[:, 3].tobytes())
+    png = _encode(image, metadata, transparency=table[:, 3].tobytes())
     return add_checksum(png) if metadata else png
 
 
-def _packed(image: Image.Image, metadata: Mapping[str, Any] | None, **options: Any) -> bytes:
-    packed = io.BytesIO()
-    image.save(packed, "PNG", pnginfo=_text_chunks(metadata) if metadata else None, optimize=False, **options)
-    return packed.getvalue()
+def _encode(image: Image.Image, metadata: Mapping[str, Any] | None, **options: Any) -> bytes:
+    encoded = io.BytesIO()
+    image.save(encoded, "PNG", pnginfo=_text_chunks(metadata) if metadata else None, optimize=False, **options)
+    return encoded.getvalue()
 
 
 def add_checksum(png: bytes) -> bytes:
-    """A PNG file with one chunk more, before its end: the SHA-256 of all others."""
-    return png[:-_END_BYTES] + _seal_of(png) + png[-_END_BYTES:]
+    """Insert a chunk with the SHA-256 of a PNG file before its end chunk."""
+    return png[:-_END_BYTES] + _checksum_chunk(png) + png[-_END_BYTES:]
 
 
 def _checksum_matches(data: bytes) -> bool:
-    """Whether a file is as it was sealed."""
-    return data == add_checksum(data[: -_SEAL_BYTES - _END_BYTES] + data[-_END_BYTES:])
+    """Whether the checksum of a PNG file is right."""
+    return data == add_checksum(data[: -_CHECKSUM_BYTES - _END_BYTES] + data[-_END_BYTES:])
 
 
-def _seal_of(png: bytes) -> bytes:
-    body = _SEAL + b"\0" + hashlib.sha256(png).hexdigest().encode()
+def _checksum_chunk(png: bytes) -> bytes:
+    body = _CHECKSUM_KEY + b"\0" + hashlib.sha256(png).hexdigest().encode()
     return struct.pack(">I", len(body)) + b"tEXt" + body + struct.pack(">I", zlib.crc32(b"tEXt" + body))
 
 
 def read_provenance(path: Path) -> tuple[list[ModelSource], bool]:
-    """What a picture says that it comes from, and whether it is as it was saved. Raises BadInputError."""
+    """Read the models that made an image from its text chunks, and whether its checksum is right.
+
+    Raises BadInputError for files that are damaged or have no provenance.
+    """
     try:
         data = path.read_bytes()
         with Image.open(io.BytesIO(data)) as image:
             image.load()
-            said = getattr(image, "text", {}).get(PROVENANCE, "")
+            text = getattr(image, "text", {}).get(PROVENANCE, "")
     except (Image.DecompressionBombError, MemoryError) as error:
-        raise BadInputError(f"{path.name} has too many pixels.", "The studio saves smaller pictures.") from error
+        raise BadInputError(f"{path.name} is too large.", "The studio never saves images of this size.") from error
     except OSError as error:
         if not isinstance(error, UnidentifiedImageError):
             raise BadInputError(f"{path.name} can't be read.", str(error)) from error
-        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "Choose another file.") from error
+        raise BadInputError(f"{path.name} is not a PNG file, or it is damaged.", "Choose another file.") from error
     except pictures.PILLOW_ERRORS as error:
-        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "Choose another file.") from error
-    return parse_sources(path.name, said), _checksum_matches(data)
+        raise BadInputError(f"{path.name} is not a PNG file, or it is damaged.", "Choose another file.") from error
+    return parse_sources(path.name, text), _checksum_matches(data)

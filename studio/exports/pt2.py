@@ -1,4 +1,4 @@
-"""A model as an exported program (.pt2): its operators and weights, which PyTorch runs without the model's source."""
+"""Export a model as a PyTorch program (.pt2): operators and weights that run without the model's source code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from studio.exports.base import ExportableModel, ModelExport, RecipeTraits, chec
 from studio.exports.onnx_graph import ExportGraph, graph_of
 
 _ABOUT = "about.json"
-_TENSORS = ("weight_", "tensor_")  # files of plain numbers, in an archive that may hold pickled objects, too
-_DRAWN_IN_ONE = 1  # step: a recipe without a flow has none
+_TENSORS = ("weight_", "tensor_")  # names of files with raw numbers; other files may be pickled
+_STEPS = 1  # unused by recipes without a flow, which draw in one pass
 
 
 class ExportedProgram(ModelExport[Config]):
@@ -31,8 +31,8 @@ class ExportedProgram(ModelExport[Config]):
     title = "PyTorch program (.pt2)"
     suffix = ".pt2"
     order = 4
-    help = "The operators and weights alone, for PyTorch without the model's source. Of a generator, one step's."
-    opened_by = "PyTorch (torch.export.load), Unity's Sentis from 2.5 on"
+    help = "Operators and weights for PyTorch, without the model's source code. A generator is exported as one step."
+    opened_by = "PyTorch (torch.export.load), Unity Sentis 2.5 and later"
 
     def problem(self, recipe: RecipeTraits) -> str:
         return onnx_graph.graph_problem(recipe)
@@ -68,30 +68,27 @@ class ExportedProgram(ModelExport[Config]):
 
 
 def program_of(graph: ExportGraph) -> torch.export.ExportedProgram:
-    """A graph in Core ATen operators."""
+    """Trace a graph in Core ATen operators."""
     program: torch.export.ExportedProgram = graph.traced().run_decompositions()
-    program.example_inputs = None  # else they are in the file, pickled
+    program.example_inputs = None  # they would be pickled into the file
     for node in list(program.graph.nodes):
-        if node.target is torch.ops.aten._assert_tensor_metadata.default:  # which engines don't have
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:  # engines don't support it
             program.graph.erase_node(node)
     program.graph_module.recompile()
     return program
 
 
 def _graph(model: ExportableModel) -> ExportGraph:
-    return graph_of(model, "step" if "flow" in model.capabilities else "sampler", _DRAWN_IN_ONE)
+    return graph_of(model, "step" if "flow" in model.capabilities else "sampler", _STEPS)
 
 
 def _check(data: bytes, path: Path, model: ExportableModel) -> None:
-    """Whether the file is whole, of this model, and holds nothing pickled, which could do anything when it is loaded.
-
-    Raises ExportError.
-    """
+    """Raise ExportError if the file is damaged, of another model, or contains pickled objects, which could run code."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             damaged = archive.testzip()
             if damaged:
-                raise ExportError(f"{path.name} is damaged.", f"{damaged} in it is not what was written.")
+                raise ExportError(f"{path.name} is damaged.", f"The checksum of {damaged} in it is wrong.")
             names = [name.partition("/")[2] for name in archive.namelist()]
             root = archive.namelist()[0].partition("/")[0]
             about = json.loads(archive.read(f"{root}/extra/{_ABOUT}"))
@@ -101,9 +98,9 @@ def _check(data: bytes, path: Path, model: ExportableModel) -> None:
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, NotImplementedError, RuntimeError, EOFError) as error:
         raise ExportError(f"{path.name} is damaged.", str(error)) from error
     if about != model.about():
-        raise ExportError(f"{path.name} says that it holds another model.", "Export again.")
+        raise ExportError(f"{path.name} contains another model.", "Export again.")
     if pickled or not all(_is_plain(tensor) for config in tensors for tensor in config.values()):
-        raise ExportError(f"{path.name} holds pickled objects.", "They are not loaded, as they could do anything.")
+        raise ExportError(f"{path.name} contains pickled objects.", "Loading them could run code. Export again.")
 
 
 def _is_plain(tensor: Mapping[str, Any]) -> bool:

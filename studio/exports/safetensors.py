@@ -1,4 +1,4 @@
-"""Weights as .safetensors: safe to open anywhere, with everything about the model in its metadata."""
+"""Export weights as .safetensors, with a description of the model in the metadata."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.core.files import write_atomic
 from studio.exports.base import ExportableModel, ModelExport, fill
 
 FORMAT_VERSION = 1
-_LONGEST_HEADER = 16 << 20  # bytes; a header that claims more is not one that the studio wrote
+_LONGEST_HEADER = 16 << 20  # bytes; the studio never writes a longer header
 
 
 class Safetensors(ModelExport[Config]):
@@ -24,19 +24,17 @@ class Safetensors(ModelExport[Config]):
     title = "safetensors"
     suffix = ".safetensors"
     order = 1
-    opened_by = "PyTorch, JAX, Rust, JavaScript and others, with the library of that name"
-    help = "Weights with settings and class names inside; safe to share and to open."
+    opened_by = "PyTorch, JAX, Rust, JavaScript and others, with the safetensors library"
+    help = "Weights with settings and class names, safe to share and to open."
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
-        write_atomic(target, in_order(save(model.weights(), metadata=metadata_of(model))))
+        write_atomic(target, sort_header(save(model.weights(), metadata=metadata_of(model))))
         return [target]
 
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
         weights, metadata = read(paths[0])
         if metadata != metadata_of(model):
-            raise ExportError(
-                f"{paths[0].name} says that it holds another model.", "Its metadata differ; export again."
-            )
+            raise ExportError(f"{paths[0].name} contains another model.", "Its metadata differ. Export again.")
         return model.outputs(fill(model.fresh(), weights, paths[0]))
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
@@ -54,25 +52,25 @@ class Safetensors(ModelExport[Config]):
 
 
 def metadata_of(model: ExportableModel) -> dict[str, str]:
-    """What stands in the file's header. 'format' is what other libraries look for; the rest is the studio's."""
+    """Return the metadata in the file's header. Other libraries read 'format'; the rest is for the studio."""
     return {"format": "pt", "format_version": str(FORMAT_VERSION), **model.about()}
 
 
-def in_order(data: bytes) -> bytes:
-    """The same file with its header sorted: the library writes it in any order, and one model is to be one file."""
+def sort_header(data: bytes) -> bytes:
+    """Sort the header of a file. The library writes it in random order, but equal models should give equal files."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % 8)  # the format aligns the numbers
+    header += b" " * (-len(header) % 8)  # tensors start at multiples of 8 bytes
     return len(header).to_bytes(8, "little") + header + data[end:]
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], Mapping[str, str]]:
-    """The tensors and the metadata of a file, copied into memory. Raises ExportError when it is damaged."""
+    """Read tensors and metadata of a file. Raises ExportError if it is damaged or can't be read."""
     try:
         data = path.read_bytes()
         length = int.from_bytes(data[:8], "little")
         if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
-            raise ExportError(f"{path.name} is damaged.", "Its header is cut short.")
+            raise ExportError(f"{path.name} is damaged.", "Its header is incomplete.")
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
         return load(data), metadata
     except (OSError, SafetensorError, ValueError, KeyError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""What is written beside a sheet: the names of its sprites, and the JSON that Aseprite, engines and the studio read."""
+"""The layout of a sprite sheet, and its JSON in Aseprite's format."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from studio.core.errors import ExportError
 
-COLUMNS = 8  # sprites side by side
+COLUMNS = 8  # default
 
 
 @dataclass(frozen=True)
 class SheetLayout:
-    """Where the sprites of a sheet lie: row by row, `count` cells of `width` x `height` pixels."""
+    """The layout of a sprite sheet: `count` cells of `width` x `height` pixels, row by row."""
 
     count: int
     width: int
@@ -23,20 +23,20 @@ class SheetLayout:
     columns: int
 
     def positions(self) -> list[tuple[int, int]]:
-        """x and y of every sprite, in pixels."""
+        """Return the position (x, y) of each sprite, in pixels."""
         cells = (divmod(number, self.columns) for number in range(self.count))
         return [(column * self.width, row * self.height) for row, column in cells]
 
 
 def check_names(names: Sequence[str], count: int) -> Sequence[str]:
-    """`names` if there are none or one for each sprite. Raises ExportError."""
+    """Return `names`, which must be empty or as many as sprites. Raises ExportError."""
     if names and len(names) != count:
         raise ExportError(f"There are {len(names):,} names for {count:,} sprites.", "Give one name for each sprite.")
     return names
 
 
 def sprite_names(names: Sequence[str], classes: Sequence[str], count: int) -> list[str]:
-    """`names`, or without them 'sword 001', 'sword 002', ...: each class counts for itself. Raises ExportError."""
+    """Return `names`, or if empty, names from the classes: 'sword 001', 'sword 002', ... Raises ExportError."""
     used: dict[str, int] = {}
     found = []
     for label in check_names(classes, count) or ["sprite"] * count:
@@ -55,14 +55,14 @@ def sheet_json(
     durations_ms: Sequence[int],
     pixels: Literal["RGBA8888", "I8"] = "RGBA8888",
 ) -> bytes:
-    """The JSON as Aseprite writes it for 'Array': one entry a frame, then the picture, a file of the name `image`.
+    """Return the JSON of a sheet in the format that Aseprite calls 'Array'. image: file name of the sheet.
 
-    names, durations_ms: one for each sprite. classes: likewise or none; folders in the names, without '..', as programs
-    make paths of them.
+    names, durations_ms: one per sprite. classes: one per sprite, or empty; they become folders in the frame names,
+    without '..', because other programs use the names as paths.
     """
     frames = []
     size = {"w": grid.width, "h": grid.height}
-    for name, (x, y), duration_ms in zip(_in_classes(names, classes), grid.positions(), durations_ms, strict=True):
+    for name, (x, y), duration_ms in zip(_with_folders(names, classes), grid.positions(), durations_ms, strict=True):
         frames.append(
             {
                 "filename": name,
@@ -86,12 +86,12 @@ def sheet_json(
     return (json.dumps(about, indent=1) + "\n").encode()
 
 
-def _in_classes(names: Sequence[str], classes: Sequence[str]) -> list[str]:
+def _with_folders(names: Sequence[str], classes: Sequence[str]) -> list[str]:
     if not classes:
         return list(names)
     return ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
 
 
 def _folders(label: str) -> list[str]:
-    """'item/sword' -> ['item', 'sword'], without what would lead out of a folder."""
+    """Split a class name into folders: 'item/sword' -> ['item', 'sword']. Drops empty parts, '.' and '..'."""
     return [part for part in re.split(r"[/\\]", label) if part.strip(" .")]

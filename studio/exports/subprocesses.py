@@ -1,4 +1,4 @@
-"""Run the programs that check an exported file; a check can be cancelled meanwhile."""
+"""Run programs that verify an exported file, with a timeout and the option to cancel."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def run_program(
     """
     end_s = time.monotonic() + timeout_s
     pipe = subprocess.PIPE
-    # Not a pipe: after a time-out, `communicate` forgets the input that is not sent yet.
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as given:
-        given.write(stdin)
-        given.seek(0)
+    # A file, because after a timeout `communicate` drops the rest of the input of a pipe.
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as input_file:
+        input_file.write(stdin)
+        input_file.seek(0)
         with subprocess.Popen(
-            words, stdin=given, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace", cwd=folder, **options
+            words, stdin=input_file, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace", cwd=folder, **options
         ) as process:
             try:
                 while True:
                     try:
-                        said, problem = process.communicate(timeout=_POLL_S)
-                        return subprocess.CompletedProcess(words, process.returncode, said, problem)
+                        stdout, stderr = process.communicate(timeout=_POLL_S)
+                        return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
                     except subprocess.TimeoutExpired:
                         if time.monotonic() > end_s:
                             raise subprocess.TimeoutExpired(words, timeout_s) from None

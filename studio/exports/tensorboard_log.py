@@ -1,6 +1,6 @@
-"""Files that TensorBoard opens: records of numbers, pictures and texts. Its own package, an extra, writes them.
+"""Write event files for TensorBoard with scalars, images, texts and hyperparameters. Needs the package tensorboard.
 
-A log is a folder with such a file in it; TensorBoard shows all that are in one folder over one another. No torch here.
+Each run has a folder with an event file; TensorBoard overlays the curves of all runs below its log folder.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from studio.core.config import Value
 from studio.core.errors import ExportError
 
 _VERSION = "brain.Event:2"
-_A_REPORT = 2000  # numbers
+_REPORT_EVERY = 2000  # values
 
 
 def check_installed() -> None:
-    """Raises ExportError where TensorBoard's package is missing."""
+    """Raise ExportError if the package tensorboard is not installed."""
     if find_spec("tensorboard") is None:
-        raise ExportError("TensorBoard's files can't be written yet.", "Install tensorboard: pip install tensorboard.")
+        raise ExportError("The TensorBoard export needs the package tensorboard.", "Run: pip install tensorboard")
 
 
 class TensorBoardLog:
-    """One file, written from the first record to the last. Times are in seconds since 1970, UTC.
+    """An event file, written sequentially. Times are seconds since 1970, UTC.
 
-    Raises OSError where the disk says no.
+    Raises OSError if the file can't be written.
     """
 
     def __init__(self, folder: Path, begun_s: float) -> None:
-        """folder: where it gets the name that TensorBoard looks for."""
+        """Create the file in `folder`, with a name that TensorBoard recognises."""
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -56,11 +56,11 @@ class TensorBoardLog:
     def add_curve(
         self, tag: str, steps: NDArray[np.int64], values: NDArray[np.float64], times_s: NDArray[np.float64]
     ) -> Iterator[int]:
-        """A number for each step; yields now and then how many were written since the last time."""
+        """Add a scalar per step; yield the number of values written since the last yield."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        for first in range(0, len(steps), _A_REPORT):
-            part = slice(first, first + _A_REPORT)
+        for first in range(0, len(steps), _REPORT_EVERY):
+            part = slice(first, first + _REPORT_EVERY)
             rows = zip(steps[part].tolist(), values[part].tolist(), times_s[part].tolist(), strict=True)
             for step, value, time_s in rows:
                 summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
@@ -68,7 +68,7 @@ class TensorBoardLog:
             yield len(steps[part])
 
     def add_picture(self, tag: str, step: int, pixels: Rgba, time_s: float) -> None:
-        """A picture, uint8 [H, W, 4]."""
+        """Add an image, uint8 [H, W, 4]."""
         from tensorboard.compat.proto.summary_pb2 import Summary
 
         height, width, channels = pixels.shape
@@ -78,7 +78,7 @@ class TensorBoardLog:
         self._write(step=step, wall_time=time_s, summary=Summary(value=[Summary.Value(tag=tag, image=image)]))
 
     def add_text(self, tag: str, markdown: str, time_s: float) -> None:
-        """A text, of the beginning."""
+        """Add a Markdown text at step 0."""
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.compat.proto.tensor_pb2 import TensorProto
         from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
@@ -91,7 +91,7 @@ class TensorBoardLog:
         self._write(wall_time=time_s, summary=Summary(value=[value]))
 
     def add_settings(self, settings: Mapping[str, Value], name: str, time_s: float) -> None:
-        """Settings, by which TensorBoard's HParams page sorts runs. name: tells the run from others."""
+        """Add hyperparameters for TensorBoard's HParams page. name: unique name of the run."""
         from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
         self._write(wall_time=time_s, summary=hparams_pb(dict(settings), trial_id=name, start_time_secs=time_s))

@@ -1,4 +1,4 @@
-"""A model as a web page: one file that works from the disk, with the engine, the model and what uses them inside."""
+"""Export a model as a self-contained web page with the WebAssembly engine, the model and the user interface."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class WebPage(ModelExport[CConfig]):
     title = "Web page"
     suffix = ".html"
     order = 7
-    help = "One file that draws or predicts in a browser, also from the disk and without a network."
-    opened_by = "every browser of the last years; itch.io and other sites; games in JavaScript"
+    help = "One file that draws or predicts in a browser, also offline from the disk."
+    opened_by = "current browsers; itch.io and other sites; games in JavaScript"
     Config = CConfig
 
     def missing(self) -> str:
         if importlib.util.find_spec("wasmtime"):
             return ""
-        return "Install wasmtime, which runs the page's engine before it counts as done: pip install wasmtime"
+        return "Install wasmtime, which runs the page's engine to verify it: pip install wasmtime"
 
     def problem(self, recipe: RecipeTraits) -> str:
         return verification.problem(recipe)
@@ -63,9 +63,9 @@ class WebPage(ModelExport[CConfig]):
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{page.name} can't be read back.", str(error)) from error
         if not verification.checksum_matches(text, *_COMMENT):
-            raise ExportError(f"{page.name} is damaged.", "It is not as it was written.")
+            raise ExportError(f"{page.name} is damaged.", "Its checksum is wrong.")
         if _about_in(text) != about_of(model):
-            raise ExportError(f"{page.name} says that it holds another model.", "Export again.")
+            raise ExportError(f"{page.name} contains another model.", "Export again.")
         inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
         engine = WasmEngine(inside["engine"], inside["model"])
         probe = verification.probe_for(config)
@@ -93,25 +93,25 @@ class WebPage(ModelExport[CConfig]):
             "const picture = new ImageData(rgba, model.size, model.size);\n"
             'document.querySelector("canvas").getContext("2d").putImageData(picture, 0, 0);\n'
             if model.makes == "sprites"
-            else "const found = model.predict(rgba);  // bytes of a picture of model.size x model.size\n"
+            else "const found = model.predict(rgba);  // RGBA bytes of an image of model.size x model.size\n"
         )
         lines = (
-            f"// In a page of your own. Copy three elements out of {paths[0].name}:\n"
-            "// the scripts with the ids engine, model and engine-code. Then:\n"
+            f"// In your own page: copy three <script> elements from {paths[0].name},\n"
+            "// with the ids engine, model and engine-code. Then:\n"
             'const model = await openModel(bytesIn("engine"), bytesIn("model"));\n'
         )
         return {"JavaScript": lines + use}
 
 
 def compose(model: ExportableModel, packed: bytes) -> str:
-    """The text of a page, with the file of its model inside."""
+    """Return the HTML of a page. packed: the model's file from `pack_model`."""
     kind = "drawing" if model.makes == "sprites" else "predicting"
     names = model.target_names if model.makes == "numbers" else model.class_names
     engine = (paths.assets() / "web/engine.wasm").read_bytes()
     what = {
         "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}.",
-        "labels": f"Names the class of sprites: one of {len(names)}.",
-        "numbers": f"Says {count(len(names), 'number')} of a sprite.",
+        "labels": f"Predicts the class of sprites, one of {len(names)}.",
+        "numbers": f"Predicts {count(len(names), 'number')} for a sprite.",
     }
     parts = {
         "TITLE": html.escape(model.title),
@@ -130,7 +130,7 @@ def compose(model: ExportableModel, packed: bytes) -> str:
 
 
 def about_of(model: ExportableModel) -> dict[str, Any]:
-    """What the page's own code has to know."""
+    """Return the values that the page's JavaScript reads."""
     return {
         "title": model.title, "size": model.size, "makes": model.makes, "step": model.step,
         "names": list(model.target_names if model.makes == "numbers" else model.class_names),
@@ -148,13 +148,14 @@ def _read(name: str) -> str:
 
 
 def _about(model: ExportableModel) -> list[str]:
-    lines = [f"{model.title}, after {number(model.step)} steps of the recipe {model.recipe} in Sprite Training Studio."]
+    """Return the lines of the page's section 'About this model'."""
+    steps = number(model.step)
+    lines = [f"{model.title}, trained for {steps} steps with the recipe {model.recipe} of Sprite Training Studio."]
     if model.source is not None:
         rights = ", ".join(filter(None, (model.source.licence, model.source.credits)))
         rights = f" ({rights})" if rights else ""
-        lines.append(f"It learnt from {count(model.source.data_count, 'sprite')}, '{model.source.data}'{rights}.")
+        lines.append(f"Training data: {count(model.source.data_count, 'sprite')}, '{model.source.data}'{rights}.")
         lines.append(f"Weights: SHA-256 {model.source.weights_sha256}")
     if model.ancestors:
-        others = ", ".join(f"{one['title']} (which learnt from {one['data_title']})" for one in model.ancestors)
-        lines.append(f"It started from the weights of {others}.")
+        lines.append(f"Training started from the weights of {model.ancestry()}.")
     return lines

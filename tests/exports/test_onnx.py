@@ -194,7 +194,7 @@ def test_a_recipe_without_steps_has_no_step(tmp_path: Path) -> None:
 
 def test_what_starts_from_no_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(catalog.recipe("vae")), "capabilities", frozenset())
-    assert "Toy VAE can't be given its noise" in Onnx().problem(catalog.recipe("vae"))
+    assert "Toy VAE can't draw from given noise" in Onnx().problem(catalog.recipe("vae"))
 
 
 def test_the_probe_is_what_pictures_hold() -> None:

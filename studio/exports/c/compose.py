@@ -1,4 +1,4 @@
-"""A model as a C file, its header and its weights."""
+"""Compose the C file, the header and the weights file of a model."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
 from studio.exports.onnx_graph import PredictorModule
 
-_SMALLEST = 2  # pixels a side: from 16 numbers on, torch draws noise in blocks
+_SMALLEST = 2  # pixels per side: for fewer than 16 numbers, torch.randn uses another method, which noise.c lacks
 COMMENT = ("/*", "*/")
 
 
 @dataclass(frozen=True)
 class CFiles:
-    """What is in each."""
+    """The contents of the exported files."""
 
     header: str
     source: str
@@ -31,10 +31,10 @@ class CFiles:
 
 
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
-    """The files of a model; `target` is the C file, after which all is named. Raises ExportError."""
+    """Compose the files of a model. target: the C file, which names files and functions. Raises ExportError."""
     prefix, draws = prefix_of(target), model.makes == "sprites"
     if draws and model.size < _SMALLEST:
-        raise ExportError("The C file draws no sprites of a single pixel.", "torch makes noise otherwise for so few.")
+        raise ExportError("The C file can't draw sprites of a single pixel.", "Export it as another format.")
     if draws:
         kind, sources = "drawing", ["noise.c", "pixels.c", "drawing.c"]
         program, inputs = step_of(model)
@@ -46,7 +46,7 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         constants, lists = {"OUTPUTS": len(names)}, {"output_names": names}
     packed = pack(program, precision)
     about = source.comment(_about(model, target, precision))
-    said = "a probability for each class" if model.makes == "labels" else "its numbers"
+    outputs = "a probability for each class" if model.makes == "labels" else "its numbers"
     parts = [
         about + source.includes(target.with_suffix(".h").name),
         *(source.names_table(f"{prefix}_{name}", texts) for name, texts in lists.items()),
@@ -57,26 +57,26 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         source.defines({"AREA": f"({prefix.upper()}_SIZE * {prefix.upper()}_SIZE)", "MOST_AREA": "AREA"}),
         *(source.read(name, prefix) for name in (*sources, "weights.c", "context.c")),
     ]
-    api = source.read(f"{kind}.h", prefix, WHAT=said)
+    api = source.read(f"{kind}.h", prefix, WHAT=outputs)
     header = source.header(about, prefix, {"SIZE": model.size, **constants}, lists, api)
     return CFiles(header, verification.add_checksum("\n".join(parts), *COMMENT), packed)
 
 
 def prefix_of(target: Path) -> str:
-    """'my model.c' -> 'my_model', with which a name in C may begin."""
+    """Return the prefix of all C names: 'my model.c' -> 'my_model'."""
     stem = re.sub(r"\W", "_", target.stem, flags=re.ASCII).strip("_")
     return stem if stem[:1].isalpha() else f"model_{stem}".rstrip("_")
 
 
 def step_of(model: ExportableModel) -> tuple[Program, list[str]]:
-    """The network of a flow, and its arguments in C."""
+    """Trace the velocity network; return the program and its C arguments. Raises ExportError."""
     inputs = [torch.zeros(1, 4, model.size, model.size), torch.zeros(1), torch.zeros(1, dtype=torch.int64)]
     program = trace(model.network, inputs, ["x", "t", "label"])
     return program, ["const float *x", "const float *t", "int label"]
 
 
 def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
-    """What a model says of pixels, and its arguments in C."""
+    """Trace a predicting model; return the program and its C arguments. Raises ExportError."""
     return trace(PredictorModule(model).eval(), [PROBE.pixels(model.size)[:1]], ["x"]), ["const float *x"]
 
 
@@ -86,18 +86,18 @@ def _drawing_tables(model: ExportableModel) -> list[str]:
 
 
 def _about(model: ExportableModel, target: Path, precision: str) -> str:
-    """What a reader of the file should know first."""
+    """Return the comment at the top of the C file and the header."""
     what = {
         "sprites": "Draws sprites",
-        "labels": "Names the class of sprites",
-        "numbers": "Predicts the numbers of sprites",
+        "labels": "Predicts the class of sprites",
+        "numbers": "Predicts numbers for sprites",
     }
-    started = ", ".join(f"{one['title']} (which learnt from {one['data_title']})" for one in model.ancestors)
-    lineage = f"It started from the weights of {started}." if started else "It learnt from its own sprites alone."
+    ancestry = model.ancestry()
+    lineage = f"Training started from the weights of {ancestry}." if ancestry else "Trained from scratch."
     compiled = command_line("cc", "-std=c99", "-O3", "-march=native", "-c", target.name)
     header, weights = (target.with_suffix(suffix).name for suffix in (".h", ".bin"))
-    return f"""{what[model.makes]} of {model.size} x {model.size} pixels: {model.title}, after {model.step:,} steps of
-   the recipe {model.recipe} in Sprite Training Studio. {lineage}
+    return f"""{what[model.makes]} of {model.size} x {model.size} pixels: {model.title}, after {model.step:,} steps
+   with the recipe {model.recipe} of Sprite Training Studio. {lineage}
 
-   C99 and libm alone; compile it with: {compiled}
-   {weights} holds the weights, {precision}; {header} says how all is used."""
+   Needs only C99 and libm. Compile with: {compiled}
+   {weights} holds the {precision} weights; {header} documents the functions."""

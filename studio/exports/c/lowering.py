@@ -1,5 +1,6 @@
-"""Operators of PyTorch as calls of C functions. To serve another one, write its C function in operators.c and here what
-calls it.
+"""Lower PyTorch operators to calls of C functions.
+
+To support another operator, add its C function to operators.c and a lowering here.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from studio.exports.c.program import (
 
 Lowering = Callable[..., Any]
 
-_MOST_AXES = 6  # of a grid
-_PIXELS = 4  # of a patch
-LOWERINGS: dict[str, Lowering] = {}  # by the operator's name; each takes the builder, then the operator's arguments
+_MAX_AXES = 6  # of a StridedLoop, as in operators.c
+_PATCH_PIXELS = 4  # PIXELS in operators.c
+LOWERINGS: dict[str, Lowering] = {}  # by operator name; each takes the builder, then the operator's arguments
 
 
 def unsupported(title: str) -> ExportError:
-    """What a network needs and the C file does not have."""
+    """Return the error for a network that the C code can't compute. title: what is not supported."""
     return ExportError(title, "Export it as another format.")
 
 
 class Builder:
-    """Writes a program, call by call."""
+    """Builds a program from function calls."""
 
     def __init__(self) -> None:
         self.program = Program()
@@ -46,7 +47,7 @@ class Builder:
         self.program.calls.append(Call(function, arguments))
 
     def new(self, shape: Sequence[int]) -> TensorView:
-        """A tensor in memory that is yet to be written."""
+        """Return a new contiguous tensor in memory, not yet written."""
         layout = contiguous(shape)
         return TensorView(Buffer(layout.numel()), layout)
 
@@ -55,12 +56,15 @@ class Builder:
 
     def grid(self, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
         grid = StridedLoop.over(out, a, b)
-        if len(grid.size) > _MOST_AXES:
-            raise unsupported(f"This network has tensors of more than {_MOST_AXES} axes.")
+        if len(grid.size) > _MAX_AXES:
+            raise unsupported(f"This network has tensors with more than {_MAX_AXES} axes.")
         return grid
 
     def view(self, value: TensorView | Tensor | float) -> TensorView:
-        """A constant tensor becomes one of the weights, a number stands in the source."""
+        """Return a value as a tensor view: constant tensors become weights, numbers become constants in the code.
+
+        Raises ExportError for tensors that are not float32.
+        """
         if isinstance(value, TensorView):
             if value.layout.dtype != torch.float32:
                 raise unsupported(f"This network computes in {value.layout.dtype}.")
@@ -72,7 +76,7 @@ class Builder:
         return TensorView(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
 
     def dense(self, value: TensorView | Tensor) -> TensorView:
-        """The same numbers in a row, from the first."""
+        """Return a contiguous view of a value; copy it if necessary."""
         view = self.view(value)
         if view.layout.is_contiguous():
             return view
@@ -81,10 +85,10 @@ class Builder:
         return out
 
     def planes(self, value: TensorView | Tensor) -> TensorView:
-        """The channels of one picture, [1, channels, height, width]."""
+        """Return a contiguous view [1, channels, height, width]. Raises ExportError for other shapes."""
         view = self.dense(value)
         if view.layout.dim() != 4 or view.shape[0] != 1:
-            raise unsupported("This network works on more than one picture at once.")
+            raise unsupported("This network processes several images at once.")
         return view
 
     def part(self, values: Tensor, *, is_matrix: bool) -> WeightTensor:
@@ -93,14 +97,14 @@ class Builder:
         return part
 
     def matrix(self, values: TensorView | Tensor) -> TensorView:
-        """A matrix [rows, columns], or many of them, to multiply by."""
+        """Return a view of one or several matrices [rows, columns]. A constant matrix may be stored as int8."""
         if isinstance(values, Tensor) and values.dim() == 2:
             return TensorView(self.part(values.float(), is_matrix=True), contiguous(values.shape))
         return self.dense(values)
 
 
 def _lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Says of a function which operators it lowers."""
+    """Register the decorated function as the lowering of these operators."""
 
     def register(function: Lowering) -> Lowering:
         LOWERINGS.update(dict.fromkeys(names, function))
@@ -118,7 +122,7 @@ def _binary(function: str, commutes: bool) -> Lowering:
         if isinstance(b.source, Constant) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
             return a
         grid = builder.grid(out, a, b)
-        if commutes and grid.a[-1] == 0 < grid.b[-1]:  # the C function is made for dense numbers first
+        if commutes and grid.a[-1] == 0 < grid.b[-1]:  # the C function is fastest if its first input is dense
             a, b, grid = b, a, builder.grid(out, b, a)
         builder.call(function, out, a, b, grid)
         return out
@@ -170,7 +174,7 @@ def _cat(builder: Builder, values: Sequence[Any], axis: int = 0) -> Any:
 @_lowers("aten.constant_pad_nd.default")
 def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> Any:
     if min(border) < 0:
-        raise unsupported("This network pads by less than nothing.")
+        raise unsupported("This network has negative padding.")
     a = builder.view(a)
     out = builder.new(torch.constant_pad_nd(a.layout, list(border)).shape)
     builder.call("aten_fill", out, float(value), out.layout.numel())
@@ -191,7 +195,7 @@ def _embedding(
     by_frequency: bool = False,
     is_sparse: bool = False,
 ) -> Any:
-    """padding, by_frequency, is_sparse: used by gradients only."""
+    """Ignore padding, by_frequency and is_sparse, which only affect gradients."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
         raise unsupported("This network looks up more than one row at once.")
     out = builder.new((*rows.shape, table.shape[1]))
@@ -200,7 +204,7 @@ def _embedding(
 
 
 def _last(a: TensorView, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
-    """The layout with these axes last, and the order that this takes."""
+    """Return the layout of `a` with these axes moved to the end, and the permutation."""
     chosen = sorted(axis % a.layout.dim() for axis in axes)
     order = [axis for axis in range(a.layout.dim()) if axis not in chosen] + chosen
     return a.layout.permute(order), order
@@ -220,7 +224,7 @@ def _reduction(function: str) -> Lowering:
     def lower(
         builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, *, dtype: Any = None
     ) -> Any:
-        """dtype: of the result; `trace` refuses conversions."""
+        """Ignore dtype: `trace` raises for conversions."""
         a = builder.view(a)
         axes = list(axes or range(a.layout.dim()))
         shape = a.layout.sum(axes, keepdim=keep).shape
@@ -301,7 +305,7 @@ def _avg_pool(
 
 
 def _rows(builder: Builder, weight: TensorView | Tensor) -> TensorView:
-    """Return a convolution's weight [outputs, inputs, height, width] as a matrix [taps, outputs] of even height."""
+    """Return a convolution's weight [outputs, inputs, height, width] as a matrix [taps, outputs]. taps: made even."""
     outputs, taps = weight.shape[0], math.prod(weight.shape[1:])
     if isinstance(weight, Tensor):
         return builder.matrix(nn.functional.pad(weight.permute(1, 2, 3, 0).reshape(taps, outputs), (0, 0, 0, taps % 2)))
@@ -315,10 +319,10 @@ def _convolution(
     builder: Builder, a: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
-    """output_padding: used by transposed convolutions only."""
+    """Ignore output_padding, which only transposed convolutions use."""
     settings = [set(stride), set(padding), set(dilation)]
     if transposed or groups != 1 or len(weight.shape) != 4 or any(len(both) > 1 for both in settings):
-        raise unsupported("This network has convolutions of a kind that the C file does not know.")
+        raise unsupported("This network has grouped, transposed or non-square convolutions.")
     a = builder.planes(a)
     (_, inputs, height, width), (outputs, _, *kernel) = a.shape, weight.shape
     (step,), (border,), (spread,) = settings
@@ -328,7 +332,7 @@ def _convolution(
         torch.convolution(a.layout, contiguous(weight.shape), None, stride, padding, dilation, False, [0, 0], 1).shape
     )
     padded = builder.new((inputs, height + 2 * border, width + 2 * border) if border else ())
-    patch = builder.new((rows.shape[0], _PIXELS))
+    patch = builder.new((rows.shape[0], _PATCH_PIXELS))
     shape = (inputs, height, width, outputs, *out.shape[2:], *kernel, step, border, spread)
     builder.call("aten_convolution", out, a, rows, builder.dense(bias), padded, patch, shape)
     return out

@@ -1,4 +1,4 @@
-"""A model as a file for the engine (engine.c), which runs all models: the program as words, the tables, the weights."""
+"""Pack a model for the WebAssembly engine (engine.c), which runs every model: program, tables and weights in a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from studio.exports.c.weights import MAGIC, int8_parts, pack
 _HEADER = struct.Struct("<3d14i")  # as `header` in engine.c
 _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
-_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5}  # a label is no tensor to the engine
+_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5}  # the engine passes labels as numbers, not as tensors
 _AXES = 6
 _LARGEST_OFFSET = 1 << 28  # floats
 _MOST_COLOURS = 4096
@@ -28,13 +28,13 @@ _LEVELS = 256
 
 
 def pack_model(model: ExportableModel, precision: str) -> bytes:
-    """The file of a model, 'fp32' or 'int8'. Raises ExportError for one that can't be traced or is too large."""
+    """Pack a model with 'fp32' or 'int8' weights. Raises ExportError if it can't be traced or is too large."""
     draws = model.makes == "sprites"
     program, _ = step_of(model) if draws else prediction_of(model)
     names = model.target_names if model.makes == "numbers" else model.class_names
     style = source.Style.of(model.palette, model.style)
     if len(style.palette) > _MOST_COLOURS:
-        raise ExportError(f"The engine has room for {_MOST_COLOURS:,} colours, not {len(style.palette):,}.")
+        raise ExportError(f"The palette has {len(style.palette):,} colours; the limit is {_MOST_COLOURS:,}.")
     (places, memory), (offsets, weights) = program.memory_offsets(), program.weight_offsets()
     words = _Words(places, offsets, [])
     code = np.array([*(word for call in program.calls for word in words.of(call)), len(operations())], "<u4")
@@ -68,21 +68,21 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
 
 @functools.cache
 def operations() -> dict[str, tuple[int, int]]:
-    """What the engine can call: the number of each function, and how many words its arguments take."""
+    """Return the engine's functions by name: opcode, and number of argument words."""
     found = _OPERATION.findall(source.read("engine.c", "model"))
     return {name: (number, int(words)) for number, (name, words) in enumerate(found)}
 
 
 @dataclass(frozen=True)
 class _Words:
-    """Writes calls as words, given where buffers and weights begin; numbers in the source become constants."""
+    """Encodes calls as 32-bit words. memory_offsets, weight_offsets: in floats. constants: filled while encoding."""
 
     memory_offsets: Mapping[Buffer, int]
     weight_offsets: Mapping[WeightTensor, int]
     constants: list[float]
 
     def of(self, call: Call) -> list[int]:
-        """The number of its function, then its arguments."""
+        """Encode a call: opcode, then arguments."""
         number, count = operations()[call.function]
         words = [word for argument in call.arguments for word in self._argument(argument)]
         assert len(words) == count, call.function

@@ -1,4 +1,4 @@
-"""What a network computes, as calls of C functions on buffers of floats, and where in memory these lie."""
+"""A network as a sequence of C function calls on float buffers, and the memory layout of the buffers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-ALIGNMENT = 16  # floats: each buffer begins at a multiple of it
+ALIGNMENT = 16  # floats; each buffer starts at a multiple
 
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Floats in a row. With a `name` they are an argument of the C function, without one they are in its memory."""
+    """A contiguous array of floats: an argument of the C function if it has a name, otherwise in its memory."""
 
     count: int
     name: str = ""
@@ -21,7 +21,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class WeightTensor:
-    """Numbers of the weights file: float32 [rows, columns]. A matrix may be held as int8, with a scale a column."""
+    """A constant tensor in the weights file: float32 [rows, columns]. Matrices can be int8 with a scale per column."""
 
     values: Tensor
     is_matrix: bool
@@ -29,14 +29,14 @@ class WeightTensor:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A number in the source."""
+    """A number in the source code."""
 
     value: float
 
 
 @dataclass(frozen=True, eq=False)
 class TensorView:
-    """A tensor: how `layout`, which has no data, lies in what holds the numbers."""
+    """A tensor view. layout: a meta tensor with the shape and the strides inside `source`."""
 
     source: Buffer | WeightTensor | Constant
     layout: Tensor
@@ -51,7 +51,7 @@ class TensorView:
 
 @dataclass(frozen=True)
 class StridedLoop:
-    """Extents of the axes, and the strides along them of an output and two inputs."""
+    """A loop over an output and two inputs: extents of the axes, and each tensor's strides along them."""
 
     size: tuple[int, ...]
     out: tuple[int, ...]
@@ -60,7 +60,7 @@ class StridedLoop:
 
     @classmethod
     def over(cls, out: TensorView, a: TensorView, b: TensorView) -> StridedLoop:
-        """Axes that can be walked as one are one; there is at least one."""
+        """Return the loop over `out` with `a` and `b` broadcast to it. Mergeable axes are merged into one."""
         layouts = (out.layout, a.layout.expand(out.shape), b.layout.expand(out.shape))
         axes: list[tuple[int, tuple[int, ...]]] = []
         for axis, extent in enumerate(out.shape):
@@ -81,58 +81,59 @@ Argument = TensorView | StridedLoop | int | float | tuple[int, ...] | None
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of the C function of that name: where it writes comes first."""
+    """A call of a C function. The first argument is the output."""
 
     function: str
     arguments: tuple[Argument, ...]
 
     def views(self) -> list[TensorView]:
-        """The tensors that it touches, the one it writes first."""
+        """Return the tensors among the arguments, the output first."""
         return [argument for argument in self.arguments if isinstance(argument, TensorView)]
 
     def buffers(self) -> Iterator[Buffer]:
-        """Those in memory that it touches."""
+        """Yield the buffers in memory that the call reads or writes."""
         sources = (view.source for view in self.views())
         return (source for source in sources if isinstance(source, Buffer) and not source.name)
 
 
 @dataclass(eq=False)
 class Program:
-    """Calls in order, and the weights that they use."""
+    """Function calls in order, and the weights they use."""
 
     calls: list[Call] = field(default_factory=list)
     parts: list[WeightTensor] = field(default_factory=list)
 
     def memory_offsets(self) -> tuple[dict[Buffer, int], int]:
-        """Where in memory each buffer begins, and how many floats there are; those that live at once don't overlap.
+        """Assign buffers to memory offsets, in floats; return the offsets and the memory size.
 
-        The largest are placed first, each as low as it can be.
+        Buffers that are alive at the same time don't overlap. The largest buffer is placed first, each buffer as low
+        as possible.
         """
-        lives: dict[Buffer, tuple[int, int]] = {}
+        lifetimes: dict[Buffer, tuple[int, int]] = {}  # first and last call
         for number, call in enumerate(self.calls):
             for buffer in call.buffers():
-                lives[buffer] = (lives.get(buffer, (number, number))[0], number)
-        places: dict[Buffer, int] = {}
-        for buffer in sorted(lives, key=lambda one: -one.count):
-            first, last = lives[buffer]
-            beside = sorted(
-                (place, other.count)
-                for other, place in places.items()
-                if lives[other][0] <= last and first <= lives[other][1]
+                lifetimes[buffer] = (lifetimes.get(buffer, (number, number))[0], number)
+        offsets: dict[Buffer, int] = {}
+        for buffer in sorted(lifetimes, key=lambda buffer: -buffer.count):
+            first, last = lifetimes[buffer]
+            neighbours = sorted(
+                (offset, other.count)
+                for other, offset in offsets.items()
+                if lifetimes[other][0] <= last and first <= lifetimes[other][1]
             )
             start = 0
-            for place, count in beside:
-                if start + buffer.count <= place:
+            for offset, count in neighbours:
+                if start + buffer.count <= offset:
                     break
-                start = max(start, aligned(place + count))
-            places[buffer] = start
-        return places, max((place + buffer.count for buffer, place in places.items()), default=0)
+                start = max(start, aligned(offset + count))
+            offsets[buffer] = start
+        return offsets, max((offset + buffer.count for buffer, offset in offsets.items()), default=0)
 
     def boundary_matrices(self) -> set[WeightTensor]:
-        """The matrices that are the first or the last on a way from an input to the output, but for tables of rows."""
+        """Return the first and the last matrices between inputs and output, except embedding tables."""
         found = set[WeightTensor]()
         for calls in (self.calls, self.calls[::-1]):
-            beyond = set[Buffer]()  # what has a matrix behind it
+            beyond = set[Buffer]()  # buffers that depend on a matrix
             for call in calls:
                 out, *inputs = call.views()
                 sources, goal = {view.source for view in inputs}, {out.source}
@@ -145,7 +146,7 @@ class Program:
         return found
 
     def weight_offsets(self) -> tuple[dict[WeightTensor, int], int]:
-        """Where among the weights each part begins, and how many floats there are."""
+        """Return the offset of each weight tensor among all weights, in floats, and the total size."""
         offsets, end = dict[WeightTensor, int](), 0
         for part in self.parts:
             offsets[part] = end
@@ -154,10 +155,10 @@ class Program:
 
 
 def aligned(count: int) -> int:
-    """The next whole multiple of ALIGNMENT."""
+    """Round up to a multiple of ALIGNMENT."""
     return -(-count // ALIGNMENT) * ALIGNMENT
 
 
 def contiguous(shape: Sequence[int]) -> Tensor:
-    """The layout of a tensor of that shape without gaps."""
+    """Return the layout of a contiguous tensor, as a meta tensor."""
     return torch.empty(tuple(shape), device="meta")

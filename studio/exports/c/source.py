@@ -1,4 +1,4 @@
-"""The text of a C file and its header: the operators that a program needs, the program, and what uses it."""
+"""Write the parts of a C file and its header: operators, network, tables and API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from studio.exports.c.weights import MAGIC, checksum, int8_parts
 _SOURCES = Path(__file__).with_name("sources")
 _INCLUDES = ("math.h", "stdio.h", "stdlib.h", "string.h")
 _WIDTH = 110
-# What a piece of operators.c defines: a function, what a macro makes, a macro, a type, the first of constants.
+# Names defined in operators.c: functions, functions made by a macro, macros, types, and the first constant of an enum.
 _DEFINES = re.compile(
     r"^(?:static [^(]*?(\w+)\(|typedef void (\w+)\(|(?:BINARY|UNARY)\((\w+)|#define (\w+)|typedef struct .*\} (\w+);"
     r"|\} (\w+);|enum \{ (\w+))",
@@ -37,9 +37,9 @@ _DEFINES = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Style:
-    """How sprites are snapped to pixel art; a row for each class and a last one for any.
+    """How sprites are snapped to pixel art. Rows are classes; the last row is for any class.
 
-    palette: uint8 [K, 3]. colours: the most that a sprite has. alpha_levels: those between 0 and 255.
+    palette: uint8 [K, 3]. colours: maximum number of colours per sprite. alpha_levels: levels between 0 and 255.
     """
 
     palette: NDArray[np.uint8]
@@ -48,13 +48,13 @@ class Style:
 
     @classmethod
     def of(cls, palette: NDArray[np.uint8], style: Mapping[str, Any]) -> Style:
-        """Of a palette and what style.json holds."""
+        """Create the style from a palette and the contents of style.json."""
         colours = tuple(style["colours"])
         return cls(palette, (*colours, int(np.median(colours))), (*map(tuple, style["alpha_levels"]), ()))
 
 
 def read(name: str, prefix: str, **values: str) -> str:
-    """One of the sources, what it offers named after `prefix` in place of 'model', and with these put for '@NAME@'."""
+    """Read a C source file. Replace the prefix 'model' by `prefix`, and each '@NAME@' by a value."""
     text = (_SOURCES / name).read_text(encoding="ascii")
     text = text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_")
     for key, value in values.items():
@@ -63,7 +63,7 @@ def read(name: str, prefix: str, **values: str) -> str:
 
 
 def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping[str, Sequence[str]], api: str) -> str:
-    """What a program includes."""
+    """Return the text of the header. about: comment. names: lists of strings to declare. api: the prototypes."""
     guard = f"{prefix.upper()}_H"
     lists = "".join(f"extern const char *const {prefix}_{name}[{len(texts)}];\n" for name, texts in names.items())
     return (
@@ -74,7 +74,7 @@ def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping
 
 
 def operators(program: Program) -> str:
-    """Of operators.c, the functions that a program calls and what they need."""
+    """Return the functions of operators.c that a program calls, with their dependencies."""
     heading, *pieces = (_SOURCES / "operators.c").read_text(encoding="ascii").rstrip("\n").split("\n\n")
     defined = [{name for groups in _DEFINES.findall(piece) for name in groups if name} for piece in pieces]
     wanted, needed = {call.function for call in program.calls}, set[int]()
@@ -89,7 +89,7 @@ def includes(header_name: str) -> str:
 
 
 def weight_table(program: Program, packed: bytes, precision: str) -> str:
-    """What is in the file of weights, and how much memory it all takes."""
+    """Return C code that describes the weights file and the memory sizes."""
     rounded = int8_parts(program, precision)
     rows = [_braced((*part.values.shape, int(part in rounded))) for part in program.parts]
     magic = ", ".join(str(byte) for byte in MAGIC)
@@ -99,7 +99,7 @@ def weight_table(program: Program, packed: bytes, precision: str) -> str:
     }  # fmt: skip
     return (
         defines(constants)
-        + "\n/* The parts of the file of weights, in its order. */\n"
+        + "\n/* The tensors in the weights file, in order. */\n"
         + "static const struct { int rows, columns, is_int8; } parts[] = {\n"
         + _wrapped(rows)
         + "};\n"
@@ -113,14 +113,14 @@ def defines(values: Mapping[str, object], prefix: str = "") -> str:
 
 
 def style_tables(style: Style) -> str:
-    """The palette, and for each class and any what its sprites have."""
+    """Return C tables of the palette, the colour counts and the alpha levels."""
     colours = [_braced(colour) for colour in style.palette.tolist()] or ["{0, 0, 0}"]
     most = max(1, *map(len, style.alpha_levels))
     levels = [_braced((*row, *(0,) * (most - len(row)))) for row in style.alpha_levels]
     return (
         defines({"COLOURS": len(style.palette), "MOST_COLOURS": len(colours), "ALPHA_LEVELS": most})
         + f"\nstatic const uint8_t palette[{len(colours)}][3] = {{\n{_wrapped(colours)}}};\n"
-        + "\n/* Of each class and, last, of any: the colours of a sprite, and alpha between 0 and 255; 0 fills up. */\n"
+        + "\n/* Per class, last any class: max. colours of a sprite; alpha levels from 1 to 254, padded with 0. */\n"
         + f"static const int colours_of[] = {{\n{_wrapped(map(str, style.colours))}}};\n"
         + f"static const int alpha_levels[][ALPHA_LEVELS] = {{\n{_wrapped(levels)}}};\n"
     )
@@ -131,34 +131,34 @@ def names_table(name: str, texts: Sequence[str]) -> str:
 
 
 def string(text: str) -> str:
-    """A string of C: bytes of UTF-8 beyond ASCII as octal numbers, which end after three digits."""
+    """Return a C string literal in UTF-8. Bytes beyond ASCII are octal, because hex escapes have no fixed length."""
     data = text.encode("utf-8", "replace")
     plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in data)
     return f'"{"".join(plain)}"'
 
 
 def comment(text: str) -> str:
-    """A comment of C, which nothing in the text can end."""
+    """Return a C comment. Characters that could end the comment are replaced."""
     plain = re.sub(r"[^ -~\n]|\\", "_", text).replace("*/", "*_").replace("/*", "/_").replace("??", "?_")
     return f"/* {plain} */\n"
 
 
 def network(program: Program, inputs: Sequence[str]) -> str:
-    """The function that computes the program: its calls, one after the other."""
+    """Return the C function that computes a program. inputs: its argument declarations."""
     places, _ = program.memory_offsets()
     offsets, _ = program.weight_offsets()
     writer = _Writer(places, offsets)
     lines = [f"    {writer.call(call)}\n" for call in program.calls]
     declared = ", ".join(["const float *w", "float *m", *inputs, "float *out"])
     return (
-        "/* The network as it was traced: w are its weights, m is memory for what lies between. */\n"
+        "/* The traced network. w: weights, m: memory for intermediate results. */\n"
         f"static void network({declared})\n{{\n{''.join(lines)}}}\n"
     )
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writes calls, given where buffers and weights begin."""
+    """Formats calls as C code. memory_offsets, weight_offsets: in floats."""
 
     memory_offsets: Mapping[Buffer, int]
     weight_offsets: Mapping[WeightTensor, int]
@@ -188,7 +188,7 @@ class _Writer:
 
 
 def number(value: float) -> str:
-    """A float32 of C."""
+    """Return a float32 literal of C."""
     if np.isinf(value):
         return "INFINITY" if value > 0 else "-INFINITY"
     text = repr(float(np.float32(value))) if float(np.float32(value)) == value else str(np.float32(value))
@@ -200,7 +200,7 @@ def _braced(values: Iterable[int]) -> str:
 
 
 def _wrapped(items: Iterable[str]) -> str:
-    """Items with commas, in lines that are not too long."""
+    """Join items with commas in lines of limited length."""
 
     def lines() -> Iterator[str]:
         line = "   "

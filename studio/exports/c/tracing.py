@@ -1,7 +1,7 @@
-"""From a network to a program: what torch.export traces, node by node.
+"""Trace a network with torch.export and lower its graph, node by node, to a program of C calls.
 
-Views cost nothing: an operator that only changes shape, order or extent changes a layout. What depends on weights alone
-is worked out here.
+View operators (reshape, permute, slice, ...) only change a layout and cost nothing at run time. Nodes that depend only
+on weights are computed here.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SAME = frozenset({"aten.alias.default", "aten.clone.default", "aten.detach.defa
 
 
 def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
-    """The program of a network in eval mode for inputs of these shapes, each known in C by its name; 'out' is written.
+    """Trace a network in eval mode. inputs: examples with the shapes. names: of the inputs in C; the output is 'out'.
 
-    Raises ExportError for a network that can't be traced or that has an operator without a C function.
+    Raises ExportError if the network can't be traced or uses an operator without a C function.
     """
     try:
         with torch.no_grad():
@@ -41,7 +41,7 @@ def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) ->
 
 
 def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
-    """What the nodes of a graph compute, one after the other."""
+    """Lower the nodes of a graph in order."""
     builder, values, free = Builder(), dict[Node, Any](), iter(names)
     constants = {**exported.state_dict, **exported.constants}
     specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs if hasattr(spec.arg, "name")}
@@ -52,7 +52,7 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
             values[node] = _input(node, next(free)) if is_input else constants[spec.target]
         elif node.op == "output":
             if len(node.args[0]) != 1:
-                raise unsupported("This network gives more than one result.")
+                raise unsupported("This network has several outputs.")
             (output,) = node.args[0]
             found = builder.view(values[output])
             builder.copy(TensorView(Buffer(found.layout.numel(), "out"), contiguous(found.shape)), found)
@@ -64,7 +64,7 @@ def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
 
 
 def _check_dtype(node: Node, value: Any) -> None:
-    """Raise ExportError if torch gives a node another dtype than its lowering: lowerings never convert."""
+    """Raise ExportError if torch converts a dtype at a node, which lowerings never do."""
     if isinstance(value, TensorView) and value.layout.dtype != (wanted := node.meta["val"].dtype):
         raise unsupported(f"This network converts {value.layout.dtype} to {wanted} ({node.target}).")
 
@@ -75,13 +75,13 @@ def _input(node: Node, name: str) -> TensorView:
 
 
 def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
-    """What a node gives: a View, a Tensor where that is constant, a number, or a tuple of these."""
+    """Return the value of a node: a view, a constant tensor, a number, or a tuple of these."""
     name = str(target)
     if target is operator.getitem:
         return positional[0][positional[1]]
     if not any(isinstance(value, TensorView) for value in pytree.tree_leaves((positional, named))):
         if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
-            raise unsupported(f"This network draws random numbers ({name}).")
+            raise unsupported(f"This network uses random numbers ({name}).")
         return target(*positional, **named)
     if name in _IGNORED:
         return None
@@ -99,11 +99,11 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
 
 
 def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
-    """What an operator that moves no number makes of a layout."""
+    """Apply a view operator to a layout."""
     view, *rest = positional
     try:
         found = target(view.layout, *rest, **named)
-    except RuntimeError:  # a shape that needs the numbers in a row
+    except RuntimeError:  # needs contiguous data
         view = builder.dense(view)
         found = target(view.layout, *rest, **named)
     if isinstance(found, Tensor) and found.is_neg():

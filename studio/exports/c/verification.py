@@ -1,4 +1,4 @@
-"""What all that runs the C code has in common: how exact the weights are, and how it is compared with the model."""
+"""Settings and verification shared by the C file and the web page, which run the same C code."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ _INT8_DIFFERENCE = 0.1
 
 @dataclass(frozen=True)
 class CConfig(Config):
-    """How the weights are held."""
+    """Settings of exports with C code."""
 
     weights: str = setting(
         "fp32",
-        "int8 makes the weights about a quarter as large. What is drawn is then another sprite of the same kind: by "
-        "how much one look of the network differs is measured and shown.",
+        "int8 stores the weights in a quarter of the space, but draws slightly different sprites. The export measures "
+        "the difference of one forward pass.",
         choices=("fp32", "int8"),
     )
 
 
 def problem(recipe: RecipeTraits) -> str:
-    """Why C code can't do what a model of that recipe does, in a sentence; empty when it can."""
+    """Return a sentence that says why models of a recipe can't become C code; empty if they can."""
     if recipe.makes == "sprites" and "flow" not in recipe.capabilities:
-        return f"Its code follows a velocity from noise to a sprite, and the recipe {recipe.title} gives none."
+        return f"The C code draws with flow matching, which the recipe {recipe.title} does not use."
     return ""
 
 
 def probe_for(config: CConfig) -> Probe:
-    """Where it is compared with the model: int8 in a single look, before what looks are off by adds up."""
+    """Return the probe. int8 is compared after one solver step, because its errors add up over the steps."""
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
 def probe_labels_and_seeds(model: ExportableModel, config: CConfig) -> list[tuple[int, int]]:
-    """The class and the seed of each sprite of the probe."""
-    probe, apart = probe_for(config), int(model.solver["places_apart"])
+    """Return the class index (-1: any) and the seed of each sprite of the probe."""
+    probe, stride = probe_for(config), int(model.solver["places_apart"])
     labels = probe.labels(len(model.class_names)).tolist()
-    return [(label, probe.seed + apart * place) for place, label in enumerate(labels)]
+    return [(label, probe.seed + stride * index) for index, label in enumerate(labels)]
 
 
 def add_checksum(text: str, opening: str, closing: str) -> str:
-    """The text with a last line, a comment between these two, that tells whether it was changed."""
+    """Append a comment with the SHA-256 of a text. opening, closing: the comment marks of the language."""
     return f"{text}\n{opening} sha256 of all above: {hashlib.sha256(text.encode()).hexdigest()} {closing}\n"
 
 
 def checksum_matches(text: str, opening: str, closing: str) -> bool:
-    """Whether a text is as it was sealed."""
+    """Whether the checksum written by `add_checksum` is right."""
     body, _, _ = text.rpartition(f"\n{opening} sha256 of all above: ")
     return text == add_checksum(body, opening, closing)
 
 
 def live(model: ExportableModel, config: CConfig) -> Tensor:
-    """What the model gives there: sprites float32 [count, 4, S, S] as they are drawn, or what it predicts."""
+    """Return the live model's outputs at the probe: sprites float32 [count, 4, S, S], or predictions."""
     with torch.no_grad():
         if model.makes != "sprites":
             return PredictorModule(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
@@ -69,5 +69,5 @@ def live(model: ExportableModel, config: CConfig) -> Tensor:
 
 
 def largest_difference(config: CConfig) -> float:
-    """By how much it may differ from the model."""
+    """Return the allowed difference from the live model, as a share of the largest output."""
     return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE

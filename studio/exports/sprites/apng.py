@@ -1,7 +1,7 @@
-"""An animated PNG that shows one sprite after another, for ever, every pixel as it is.
+"""Save sprites as an animated PNG that loops forever, with exact pixels.
 
-Written here: Pillow makes one frame of two that are the same, and cuts frames down to what changes. Each frame is a
-whole RGBA picture that takes the place of the one before, so that no reader has anything to blend.
+Pillow is not used, because it merges equal frames and crops frames to their changes. Each frame here is a full RGBA
+image that replaces the previous frame, so that readers need not blend.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from studio.exports.png import add_checksum, encode_without_checksum
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _MAGIC_BYTES = 8
-_AROUND_BYTES = 12  # a chunk's length, kind and checksum
-_KEEP, _REPLACE = 0, 0  # what becomes of a frame at its end, and what of the pixels below it
+_AROUND_BYTES = 12  # length, type and CRC of a chunk
+_KEEP, _REPLACE = 0, 0  # disposal after the frame, and blending with the previous frame
 
 
 class Apng(SpriteExport):
     name = "apng"
     title = "Animated PNG"
     suffix = ".apng"
-    help = "Moves in browsers and many programs, with every colour and soft alpha as they are."
+    help = "An animation for browsers and many programs, with exact colours and alpha."
     order = 11
     plays = True
 
@@ -35,19 +35,19 @@ class Apng(SpriteExport):
         parts = [first[:_MAGIC_BYTES], *(_chunk(kind, body) for kind, body in before)]
         parts.append(_chunk(b"acTL", struct.pack(">II", len(sprites), 0)))
         numbered = count()
-        for place, (rgba, duration_ms) in enumerate(zip(sprites.sprites, sprites.durations_ms(), strict=True)):
+        for index, (rgba, duration_ms) in enumerate(zip(sprites.sprites, sprites.durations_ms(), strict=True)):
             about = struct.pack(">5IHHBB", next(numbered), width, height, 0, 0, duration_ms, 1000, _KEEP, _REPLACE)
             parts.append(_chunk(b"fcTL", about))
             for kind, body in _chunks(encode_without_checksum(rgba)):
                 if kind == b"IDAT":
-                    later = struct.pack(">I", next(numbered)) + body if place else b""
-                    parts.append(_chunk(b"fdAT", later) if place else _chunk(kind, body))
+                    later = struct.pack(">I", next(numbered)) + body if index else b""
+                    parts.append(_chunk(b"fdAT", later) if index else _chunk(kind, body))
         whole = b"".join([*parts, _chunk(b"IEND", b"")])
         return {target: add_checksum(whole) if sprites.about else whole}
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and contents of every chunk of a PNG file."""
+    """Yield type and contents of each chunk of a PNG file."""
     start = _MAGIC_BYTES
     while start < len(data):
         length, kind = struct.unpack_from(">I4s", data, start)

@@ -1,8 +1,8 @@
-"""An Aseprite file: every sprite is a frame of one layer, a tag marks each class or the animation.
+"""Save sprites as an Aseprite file: a frame per sprite in one layer, and a tag per class or animation.
 
-Written from its specification, docs/ase-file-specs.md of github.com/aseprite/aseprite. The sprite is indexed, number 0
-transparent and the palette in its order, where its colours fit and none is half-transparent; else it is RGBA. Both ways
-the palette is there to draw with.
+Follows the specification docs/ase-file-specs.md of github.com/aseprite/aseprite. The colour mode is indexed if the
+sprites have at most 255 opaque colours and no semi-transparency, otherwise RGBA. The palette is included in both modes;
+index 0 is transparent.
 """
 
 from __future__ import annotations
@@ -34,48 +34,48 @@ _HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
 _LAYER, _CEL, _PROFILE, _TAGS, _PALETTE, _USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
 _OPACITY_VALID, _VISIBLE, _EDITABLE, _HAS_TEXT = 1, 1, 2, 1
 _SRGB, _PACKED, _FORWARD = 1, 2, 0
-_MOST = 65_535  # frames, and bytes of a text
+_MOST = 65_535  # limit of frames, and of bytes in a text
 
 
 class Aseprite(SpriteExport):
     name = "aseprite"
     title = "Aseprite file"
     suffix = ".aseprite"
-    help = "To go on drawing: a frame for each sprite, a tag for each class, and the palette."
+    help = "For editing: a frame per sprite, a tag per class, and the palette."
     order = 3
     plays = True
     has_note = True
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
         if len(sprites) > _MOST:
-            title = f"There are {len(sprites):,} sprites: an Aseprite file has room for {_MOST:,} frames."
-            raise ExportError(title, "Save fewer of them.")
-        places = [place for places in sprites.by_class().values() for place in places]
+            title = f"An Aseprite file has room for {_MOST:,} frames, not {len(sprites):,}."
+            raise ExportError(title, "Save fewer sprites.")
+        order = [index for indices in sprites.by_class().values() for index in indices]
         found = _as_indexed(sprites)
         pixels = sprites.sprites if found is None else found.indices
         table = _swatches(sprites) if found is None else found.table
         durations = sprites.durations_ms()
         frames = []
-        for number, place in enumerate(places):
-            chunks = [_cel(pixels[place])]
+        for number, index in enumerate(order):
+            chunks = [_cel(pixels[index])]
             if not number:
                 chunks = [_profile(), _palette(table), *_about(sprites.about), _layer(), _tags(sprites), *chunks]
-            frames.append(_frame(chunks, durations[place]))
+            frames.append(_frame(chunks, durations[index]))
         body = b"".join(frames)
         return {target: add_checksum(_header(sprites, len(body), 32 if found is None else 8, len(table)) + body)}
 
     def note_in(self, data: bytes) -> str:
-        place = data.find(HEADING.encode())
-        if place < 2:
+        start = data.find(HEADING.encode())
+        if start < 2:
             return ""
-        (length,) = struct.unpack_from("<H", data, place - 2)
-        return data[place : place + length].decode("utf-8", "replace")
+        (length,) = struct.unpack_from("<H", data, start - 2)
+        return data[start : start + length].decode("utf-8", "replace")
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         if soft := sprites.soft_pixels():
-            return (f"Saved as RGBA, not indexed: {count(soft, 'half-transparent pixel')}.",)
+            return (f"Saved as RGBA, not indexed: {count(soft, 'semi-transparent pixel')}.",)
         if (colours := len(visible_colours(sprites.sprites))) > MOST_COLOURS:
-            return (f"Saved as RGBA, not indexed: there are {colours:,} colours.",)
+            return (f"Saved as RGBA, not indexed: {colours:,} colours.",)
         return ()
 
 
@@ -84,7 +84,7 @@ def _as_indexed(sprites: SpriteSet) -> IndexedSprites | None:
 
 
 def _swatches(sprites: SpriteSet) -> Rgba:
-    """The colours to draw with beside RGBA pixels, after the transparent one: the palette or the most used."""
+    """Return the palette of an RGBA file: transparent, then the sprites' palette or their most frequent colours."""
     clear = np.zeros((1, 4), np.uint8)
     if sprites.palette is not None:
         return np.concatenate([clear, add_opaque_alpha(sprites.palette)])
@@ -105,9 +105,9 @@ def _frame(chunks: list[bytes], duration_ms: int) -> bytes:
 
 
 def _cel(pixels: NDArray[np.uint8]) -> bytes:
-    """A picture that fills the frame: uint8 [H, W] of colour numbers, or [H, W, 4]."""
-    place = struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, _PACKED, 0, pixels.shape[1], pixels.shape[0])
-    return _chunk(_CEL, place + zlib.compress(pixels.tobytes()))
+    """Return the chunk of an image that fills the frame: uint8 [H, W] of palette indices, or [H, W, 4]."""
+    head = struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, _PACKED, 0, pixels.shape[1], pixels.shape[0])
+    return _chunk(_CEL, head + zlib.compress(pixels.tobytes()))
 
 
 def _profile() -> bytes:
@@ -120,7 +120,7 @@ def _palette(table: Rgba) -> bytes:
 
 
 def _about(about: Mapping[str, object]) -> list[bytes]:
-    """Return the chunk with the note of the whole sprite, which follows the palette; empty without `about`."""
+    """Return the user-data chunk with the note, which must follow the palette; empty without `about`."""
     return [_chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text(format_note(about)))] if about else []
 
 
@@ -141,10 +141,10 @@ def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int, int]]:
         yield from sprites.tags
         return
     first = 0
-    for label, places in sprites.by_class().items():
+    for label, indices in sprites.by_class().items():
         if label:
-            yield label, first, first + len(places) - 1, _FORWARD
-        first += len(places)
+            yield label, first, first + len(indices) - 1, _FORWARD
+        first += len(indices)
 
 
 def _text(text: str) -> bytes:

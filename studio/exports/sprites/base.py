@@ -1,7 +1,7 @@
-"""What a format for sprites is: sprites in, the contents of a file out, or of a few that belong together.
+"""The base class of file formats for sprites. A format turns sprites into the contents of one or several files.
 
-A new format is one new file in this folder (or in a package that names its module in the entry-point group
-'studio.exports.sprites'): a subclass of `SpriteExport`. The contract tests find it.
+To add a format, add a module with a subclass of `SpriteExport` to this folder, or list a module of your package in the
+entry-point group 'studio.exports.sprites'. The contract tests find it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _ANIMATION = "animation"
 
 @dataclass(frozen=True, eq=False)
 class SpriteSet:
-    """What is saved.
+    """Sprites to save, with their names and metadata.
 
     sprites: uint8 [N, H, W, 4], straight alpha.
-    names: one for each sprite, or none. classes: likewise; each may be empty.
-    palette: uint8 [K, 3], the colours that the sprites are drawn in, in their order; None where there is no palette.
-    duration_ms: how long each is shown; the last one hold_ms longer. Together less than 65,536.
+    names: one per sprite, or empty. classes: one per sprite (may be ''), or empty.
+    palette: uint8 [K, 3], the ordered palette of the sprites; None without a palette.
+    duration_ms: duration of each frame; the last frame lasts hold_ms longer. Their sum is below 65,536.
     own_durations_ms: duration of each sprite if the durations differ; otherwise empty.
     tags: name, first frame, last frame, and direction (Aseprite's number) of each tag, for formats with tags.
-    is_animation: they are the frames of one, not sprites beside each other.
-    about: what made them, for the metadata.
-    columns: how many are side by side in a sheet.
+    is_animation: whether the sprites are the frames of one animation.
+    about: metadata about the model, the seed and the settings.
+    columns: columns of a sprite sheet.
     """
 
     sprites: Rgba
@@ -61,11 +61,11 @@ class SpriteSet:
         return len(self.sprites)
 
     def named(self) -> list[str]:
-        """A name for each sprite: its own, or 'sword 001' after its class."""
+        """Return a name per sprite: from `names`, or made from the class, 'sword 001'."""
         return sheets.sprite_names(self.names, self.classes, len(self))
 
     def durations_ms(self) -> list[int]:
-        """How long each sprite is shown."""
+        """Return the duration of each frame, 1 to 65,535 ms."""
         if self.own_durations_ms:
             return [min(max(duration, 1), 2**16 - 1) for duration in self.own_durations_ms]
         durations = [self.duration_ms] * len(self)
@@ -73,43 +73,43 @@ class SpriteSet:
         return durations
 
     def soft_pixels(self) -> int:
-        """How many pixels are neither opaque nor fully transparent."""
+        """Count the semi-transparent pixels."""
         alpha = self.sprites[..., 3]
         return int(np.count_nonzero((alpha > 0) & (alpha < 255)))
 
     def by_class(self) -> dict[str, list[int]]:
-        """The places of the sprites by class, in the order in which the classes come up first; '' for those of none.
+        """Return the indices of the sprites by class, in order of first appearance; '' for sprites without a class.
 
-        An animation stays whole, under its only class or as 'animation'.
+        An animation is never split: all frames have the key of their only class, or 'animation'.
         """
         labels = self.classes or [""] * len(self)
         if self.is_animation:
             only = set(labels)
             labels = [next(iter(only)) if len(only) == 1 else ""] * len(self)
             labels = [label or _ANIMATION for label in labels]
-        found: dict[str, list[int]] = {}
-        for place, label in enumerate(labels):
-            found.setdefault(label, []).append(place)
-        return found
+        indices: dict[str, list[int]] = {}
+        for index, label in enumerate(labels):
+            indices.setdefault(label, []).append(index)
+        return indices
 
 
 class SpriteExport(ABC):
-    """One format. Stateless; `suffix` is the ending of the main file."""
+    """A file format for sprites. Formats have no state. suffix: of the main file."""
 
     name: str = ""
     title: ClassVar[str] = ""
     suffix: ClassVar[str] = ""
-    companions: ClassVar[tuple[str, ...]] = ()  # the endings of the files beside it
-    help: ClassVar[str] = ""  # one sentence: what it is good for
-    order: ClassVar[int] = 100  # formats with a lower one come first; of those with one ending the first is meant
-    plays: ClassVar[bool] = False  # one file that shows the sprites one after another
-    has_note: ClassVar[bool] = False  # whether the main file holds a note (studio.exports.provenance_note)
+    companions: ClassVar[tuple[str, ...]] = ()  # suffixes of the other files
+    help: ClassVar[str] = ""  # one sentence: the purpose of the format
+    order: ClassVar[int] = 100  # sorts the formats; the first format with a suffix is its default
+    plays: ClassVar[bool] = False  # whether the file is an animation
+    has_note: ClassVar[bool] = False  # whether the main file contains a note (studio.exports.provenance_note)
 
     def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:
-        """Write `sprites`, all files or none; returns what was written, the main file first.
+        """Write `sprites`, either all files or none; return their paths, the main file first.
 
-        The target gets the format's ending if it has another. Where it or a companion is there already, it gets a
-        number, or these files are replaced. Raises ExportError, also for sprites that this format can't hold.
+        Appends the format's suffix to `target` if necessary. If a file exists, use a numbered name, or overwrite the
+        files with `replace`. Raises ExportError, also for sprites that this format can't hold.
         """
         if not len(sprites):
             raise ExportError("There are no sprites to save.", "Generate some first.")
@@ -121,15 +121,15 @@ class SpriteExport(ABC):
 
     @abstractmethod
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
-        """The bytes of `target` and then of its companions, for at least one sprite; nothing is written yet.
+        """Return the contents of `target` and its companions by path, for at least one sprite. Write nothing.
 
         Raises ExportError for sprites that this format can't hold.
         """
 
     def note_in(self, data: bytes) -> str:
-        """Return the note in a main file that `contents` made, perhaps damaged since; empty without a note."""
+        """Return the note in a main file, which may be damaged; empty without a note."""
         return ""
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
-        """What the user should know of these sprites in this format, a sentence each."""
+        """Return sentences for the user about losses and choices when saving these sprites in this format."""
         return ()

@@ -1,4 +1,4 @@
-"""The formats for sprites that there are."""
+"""Find the file formats for sprites."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from studio.exports.sprites.base import SpriteExport
 
 @cache
 def sprite_exports() -> dict[str, SpriteExport]:
-    """Every format that sprites can be saved in, by its name; the first is proposed."""
+    """Return all formats by name; the first is the default."""
     return discover(studio.exports.sprites, SpriteExport)  # type: ignore[type-abstract]
 
 
 def sprite_export_for(path: Path, *, plays: bool = False) -> SpriteExport:
-    """The first format with the ending of `path`; with `plays` of those that show one sprite after another.
+    """Return the first format with the suffix of `path`. plays: consider animations only.
 
-    Raises UsageError that lists the endings there are.
+    Raises UsageError for an unknown suffix.
     """
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     for form in forms:
         if form.suffix == path.suffix.lower():
             return form
     *others, last = dict.fromkeys(form.suffix for form in forms)
-    what = "An animation is" if plays else "Sprites are"
-    title = f"{what} not saved as {path.suffix or path.name!r}."
-    raise UsageError(title, f"Let the name end in {', '.join(others)} or {last}.")
+    what = "An animation" if plays else "Sprites"
+    title = f"{what} can't be saved as {path.suffix or path.name!r}."
+    raise UsageError(title, f"Use a name that ends in {', '.join(others)} or {last}.")

@@ -1,6 +1,6 @@
-"""Godot 4's SpriteFrames beside a sheet: what an AnimatedSprite2D shows, an animation for each class.
+"""Save sprites as Godot 4 SpriteFrames (for AnimatedSprite2D) with a sheet, an animation per class.
 
-The picture is named without a folder, so that Godot looks for it beside the resource, wherever the two are put.
+The resource names the sheet without a folder, so that Godot finds it next to the resource in any folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _NOTE_KEY = "metadata/note = "
 _NOTE = re.compile(rf'^{_NOTE_KEY}"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
-_UNNAMED = "default"  # Godot's own name for the animation that is shown first
+_UNNAMED = "default"  # Godot's name for the first animation
 
 
 class GodotFrames(SpriteExport):
@@ -24,7 +24,7 @@ class GodotFrames(SpriteExport):
     title = "Godot sprite frames (.tres and PNG)"
     suffix = ".tres"
     companions = (".png",)
-    help = "For Godot 4: a sheet and its SpriteFrames, an animation for each class; keep the two files together."
+    help = "For Godot 4: a sheet and its SpriteFrames, an animation per class. Keep the two files together."
     order = 4
     has_note = True
 
@@ -55,15 +55,15 @@ class GodotFrames(SpriteExport):
 
 
 def _animations(sprites: SpriteSet) -> list[str]:
-    """A dictionary in Godot's notation for each class; times are in shares of the shortest."""
+    """Return an animation per class in Godot's dictionary notation. Frame durations are relative to duration_ms."""
     durations = sprites.durations_ms()
     found: dict[str, str] = {}
-    for label, places in sprites.by_class().items():
+    for label, indices in sprites.by_class().items():
         name = _free_name(label, found)
         frames = [
-            f'{{\n"duration": {round(durations[place] / sprites.duration_ms, 6)},\n'
-            f'"texture": SubResource("AtlasTexture_{place}")\n}}'
-            for place in places
+            f'{{\n"duration": {round(durations[index] / sprites.duration_ms, 6)},\n'
+            f'"texture": SubResource("AtlasTexture_{index}")\n}}'
+            for index in indices
         ]
         found[name] = (
             f'{{\n"frames": [{", ".join(frames)}],\n"loop": {str(sprites.is_animation).lower()},\n'
@@ -79,7 +79,7 @@ def _note(about: Mapping[str, object]) -> list[str]:
 
 
 def _free_name(label: str, used: Collection[str]) -> str:
-    """A name as Godot's editor takes it, without strokes and commas, unlike those before it."""
+    """Return an unused animation name without slashes and commas, which Godot's editor rejects."""
     name = re.sub(r"[/,]", "_", label) or _UNNAMED
     while name in used:
         name += "_"
@@ -87,6 +87,6 @@ def _free_name(label: str, used: Collection[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """`text` in Godot's notation; letters that end a text there, or that UTF-8 can't hold, are replaced."""
+    """Return a string literal of Godot. Control characters and lone surrogates are replaced."""
     plain = re.sub(r"[\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace").decode()
     return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", plain))

@@ -1,4 +1,4 @@
-"""Sprites as numbers of colours, for the formats that have a palette."""
+"""Convert sprites to palette indices, for indexed formats."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from studio.core.arrays import Rgba
 
-MOST_COLOURS = 255  # beside the transparent one
-_OPAQUE = 0xFF000000  # alpha is the last byte of four
-Numbers = NDArray[np.uint32]  # colours, red in the lowest byte
+MOST_COLOURS = 255  # plus the transparent colour
+_OPAQUE = 0xFF000000  # alpha is the highest byte
+PackedColours = NDArray[np.uint32]  # RGBA, red in the lowest byte
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedSprites:
-    """Sprites as numbers of colours.
+    """Sprites as palette indices.
 
-    indices: uint8 [N, H, W]. table: uint8 [K, 4], of which 0 is transparent; at most 256.
-    strays: how many colours of the sprites the palette does not have; they come after its own.
+    indices: uint8 [N, H, W]. table: uint8 [K, 4], K up to 256; index 0 is transparent.
+    extra_colours: number of colours that are not in the palette; they follow its colours in the table.
     """
 
     indices: NDArray[np.uint8]
@@ -27,9 +27,9 @@ class IndexedSprites:
     extra_colours: int
 
 
-def visible_colours(sprites: Rgba) -> Numbers:
-    """The colours that can be seen in uint8 [N, H, W, 4], opaque ones first, of these the most used first."""
-    each = [np.unique(_numbers(sprite), return_counts=True) for sprite in sprites]  # all at once take much memory
+def visible_colours(sprites: Rgba) -> PackedColours:
+    """Return the visible colours in uint8 [N, H, W, 4]: opaque colours first, frequent colours first."""
+    each = [np.unique(_pack(sprite), return_counts=True) for sprite in sprites]  # less memory than all at once
     values, where = np.unique(np.concatenate([values for values, _ in each]), return_inverse=True)
     counts = np.bincount(where, np.concatenate([counts for _, counts in each]))
     seen = values >> 24 > 0
@@ -38,37 +38,37 @@ def visible_colours(sprites: Rgba) -> Numbers:
 
 
 def index_colours(sprites: Rgba, palette: NDArray[np.uint8] | None) -> IndexedSprites | None:
-    """uint8 [N, H, W, 4] in a table of colours; None where 255 beside the transparent one are too few.
+    """Convert sprites, uint8 [N, H, W, 4], to palette indices; return None if they have more than 255 colours.
 
-    The table begins with the palette, uint8 [K, 3], in its order, or with its used colours where all have no room.
+    The table starts with the palette, uint8 [K, 3], in its order, or with its used colours if the table is too small.
     """
     colours = visible_colours(sprites)
     if len(colours) > MOST_COLOURS:
         return None
-    own = np.zeros(0, np.uint32) if palette is None else _numbers(add_opaque_alpha(palette))
+    own = np.zeros(0, np.uint32) if palette is None else _pack(add_opaque_alpha(palette))
     extra_colours = colours[~np.isin(colours, own)]
     if len(own) + len(extra_colours) > MOST_COLOURS:
         used = own[np.isin(own, colours)]
-        own = used[np.sort(np.unique(used, return_index=True)[1])]  # each once
+        own = used[np.sort(np.unique(used, return_index=True)[1])]  # without duplicates
     table = np.concatenate([np.zeros(1, np.uint32), own, extra_colours])
-    values, places = np.unique(table, return_index=True)  # of a colour that is there twice the first
+    values, first = np.unique(table, return_index=True)  # a palette may contain a colour twice
     indices = np.empty(sprites.shape[:3], np.uint8)
-    for sprite, numbers in zip(sprites, indices, strict=True):
-        numbers[:] = places[np.searchsorted(values, _numbers(sprite))]
+    for sprite, row in zip(sprites, indices, strict=True):
+        row[:] = first[np.searchsorted(values, _pack(sprite))]
     return IndexedSprites(indices, unpack_colours(table), len(extra_colours))
 
 
 def add_opaque_alpha(colours: NDArray[np.uint8]) -> Rgba:
-    """uint8 [..., 3] with alpha."""
+    """Append alpha 255 to RGB colours: uint8 [..., 3] -> [..., 4]."""
     return np.concatenate([colours, np.full((*colours.shape[:-1], 1), 255, np.uint8)], -1)
 
 
-def unpack_colours(values: Numbers) -> Rgba:
-    """Numbers [K] -> uint8 [K, 4]."""
+def unpack_colours(values: PackedColours) -> Rgba:
+    """Convert packed colours [K] to RGBA, uint8 [K, 4]."""
     return values.astype("<u4").view(np.uint8).reshape(-1, 4)
 
 
-def _numbers(colours: Rgba) -> Numbers:
-    """uint8 [..., 4] -> [...]; all that can't be seen is 0."""
+def _pack(colours: Rgba) -> PackedColours:
+    """Pack RGBA, uint8 [..., 4], into [...]; fully transparent pixels become 0."""
     values = np.ascontiguousarray(colours).view("<u4")[..., 0]
     return np.where(values >> 24, values, 0).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""A sheet as PNG, every pixel as it is, and the JSON that says where its sprites lie."""
+"""Save sprites as an exact PNG sheet with a JSON of their positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Sheet(SpriteExport):
     title = "Sheet (PNG and JSON)"
     suffix = ".png"
     companions = (".json",)
-    help = "One picture of all sprites, exact, with a list of their places that Aseprite and engines read."
+    help = "One exact image of all sprites, with a JSON of their positions for Aseprite and game engines."
     order = 1
 
     def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:

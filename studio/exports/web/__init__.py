@@ -1,1 +1,1 @@
-"""Run the exported web page's WebAssembly engine here, to check the page. See wasm_engine.py."""
+"""Run the WebAssembly engine of exported web pages. See wasm_engine.py."""

@@ -1,4 +1,4 @@
-"""A page's engine and model run outside a browser, by wasmtime: what a browser computes, without its window."""
+"""Run the WebAssembly engine of an exported web page with wasmtime, to verify the page without a browser."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from studio.core.errors import ExportError
 
-_REAL, _DOUBLE = ("cosf", "erff", "logf", "sinf", "tanhf"), ("cbrt", "pow")
+_FLOAT_FUNCTIONS, _DOUBLE_FUNCTIONS = ("cosf", "erff", "logf", "sinf", "tanhf"), ("cbrt", "pow")
 FUNCTIONS = Path(__file__).with_name("functions.wat")
 _POLL_S = 0.05
 T = TypeVar("T")
 
 
 class WasmEngine:
-    """An opened model for sprites of `size` pixels a side; a predicting model gives `outputs` numbers per sprite.
+    """An engine with a loaded model. size: pixels per side of a sprite; outputs: predicted numbers per sprite.
 
     Raises ExportError for a damaged engine or model.
     """
@@ -38,10 +38,10 @@ class WasmEngine:
             store.set_epoch_deadline(1)
             linker = wasmtime.Linker(store.engine)
             linker.define_instance(store, "env", wasmtime.Instance(store, functions, []))
-            for name in _REAL:
+            for name in _FLOAT_FUNCTIONS:
                 kind = wasmtime.FuncType([wasmtime.ValType.f32()], [wasmtime.ValType.f32()])
                 linker.define_func("env", name, kind, _libm(name))
-            for name, count in zip(_DOUBLE, (1, 2), strict=True):
+            for name, count in zip(_DOUBLE_FUNCTIONS, (1, 2), strict=True):
                 kind = wasmtime.FuncType([wasmtime.ValType.f64()] * count, [wasmtime.ValType.f64()])
                 linker.define_func("env", name, kind, _libm(name))
             self._store: Any = store
@@ -51,13 +51,13 @@ class WasmEngine:
         start = self._call("engine_room", len(file))
         self._memory.write(store, file, start)
         if self._call("engine_open", start) != 0:
-            raise ExportError("There is no room for the model.", "Close other programs.")
+            raise ExportError("There is not enough memory for the model.", "Close other programs.")
         self.size, self.outputs = self._call("engine_size"), self._call("engine_outputs")
 
     def run_in_thread(self, work: Callable[[], T], share: float) -> Generator[float, None, T]:
         """Run `work`, which calls this engine, in a thread; yield `share` every 50 ms, and return the result.
 
-        Closing the generator stops the engine for good.
+        Closing the generator stops the engine; it can't be used afterwards.
         """
         with ThreadPoolExecutor(1, "web page") as pool:
             future = pool.submit(work)
@@ -82,21 +82,21 @@ class WasmEngine:
         return np.frombuffer(bytes(data), "<f4").astype(np.float32)
 
     def draw(self, label: int, seed: int, guidance: float, steps: int) -> NDArray[np.float32]:
-        """A sprite as it is drawn: float32 [4, size, size], premultiplied, in [-1, 1]."""
+        """Draw a sprite: float32 [4, size, size], premultiplied RGBA in [-1, 1]. label: class index, or -1 for any."""
         self._call("engine_noise", _signed(seed))
         start = self._call("engine_draw", label, guidance, steps)
         if not start:
-            raise ExportError("The page's engine draws no such class.", "Export again.")
+            raise ExportError("The page's engine does not know this class.", "Export again.")
         return self._floats(start, 4 * self.size**2).reshape(4, self.size, self.size)
 
     def finish(self, label: int) -> NDArray[np.uint8]:
-        """The sprite that was drawn last, as pixel art: uint8 [size, size, 4], straight alpha."""
+        """Snap the last drawn sprite to pixel art: uint8 [size, size, 4], straight alpha."""
         start = self._call("engine_finish", label)
         data = self._memory.read(self._store, start, start + 4 * self.size**2)
         return np.frombuffer(bytes(data), np.uint8).reshape(self.size, self.size, 4)
 
     def predict(self, rgba: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What it says of a sprite, float32 [size, size, 4] in [0, 1], straight alpha: float32 [outputs]."""
+        """Predict the outputs, float32 [outputs], of a sprite: float32 [size, size, 4] in [0, 1], straight alpha."""
         start = self._call("engine_input")
         self._memory.write(self._store, np.ascontiguousarray(rgba, "<f4").tobytes(), start)
         return self._floats(self._call("engine_predict"), self.outputs)
@@ -104,7 +104,7 @@ class WasmEngine:
 
 @functools.lru_cache(1)
 def _compiled(engine: bytes) -> tuple[bytes, bytes]:
-    """Return machine code of the engine and of functions.wat. All models share it; compiling takes 0.1 s."""
+    """Compile the engine and functions.wat; return their machine code. All models share it; compiling takes 0.1 s."""
     import wasmtime
 
     settings = wasmtime.Config()
@@ -116,12 +116,12 @@ def _compiled(engine: bytes) -> tuple[bytes, bytes]:
 
 
 def _signed(seed: int) -> int:
-    """The low 32 bits, as WebAssembly takes them."""
+    """Return the low 32 bits of a seed as a signed number, for WebAssembly."""
     return (seed + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _libm(name: str) -> Any:
-    """Return a function of C's libm; it gives infinity where Python's raises."""
+    """Return a function of C's libm, which returns infinity where Python's function raises."""
     if name == "logf":
         return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
     if name == "cbrt":
