@@ -98,7 +98,7 @@ def test_soft_alpha_is_kept_or_said(form: SpriteExport, tmp_path: Path) -> None:
     sprites[:, 4:6, 2:6, 3] = 170
     given = SpriteSet(sprites, palette=np.array([[1, 2, 3]], np.uint8))
     kept = read_back(form, given, tmp_path) == different(sprites)
-    assert kept or any("half-transparent" in note for note in form.notes(given))
+    assert kept or any("semi-transparen" in note for note in form.notes(given))
 
 
 @pytest.mark.parametrize("colours", [255, 256, 500])

@@ -86,7 +86,7 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes
         found = engine.draw(label, 5 + APART * place, guidance, steps)
         assert np.abs(found - expected[place].numpy()).max() < 2 / 255
         assert (engine.finish(label) == pixels[place]).all(-1).mean() >= 0.98
-    with pytest.raises(ExportError, match="no such class"):
+    with pytest.raises(ExportError, match="does not know this class"):
         engine.draw(3, 0, 1.0, 1)
 
 
@@ -224,7 +224,7 @@ def test_a_page_says_when_a_browser_can_not_run_it(exportable: ExportableModel, 
     page = FORM.write(exportable, tmp_path / "page.html", CConfig())[0]
     text = page.read_text()
     page.write_text(text.replace("\nasync function openModel", "\ndelete self.WebAssembly;\nasync function openModel"))
-    *_, said = acted(page, [("until", "failed"), ("script", "said.textContent")])
+    *_, said = acted(page, [("until", "failed"), ("script", "statusLine.textContent")])
     assert "can't run the model" in said
 
 

@@ -116,7 +116,7 @@ def _lowers(*names: str) -> Callable[[Lowering], Lowering]:
 def _binary(function: str, commutes: bool) -> Lowering:
     def lower(builder: Builder, a: Any, b: Any, *, alpha: float = 1) -> Any:
         if alpha != 1:
-            raise unsupported(f"This network needs {function} with a factor.")
+            raise unsupported(f"This network calls {function} with a factor (alpha).")
         a, b = builder.view(a), builder.view(b)
         out = builder.new(torch.broadcast_shapes(a.shape, b.shape))
         if isinstance(b.source, Constant) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
@@ -197,7 +197,7 @@ def _embedding(
 ) -> Any:
     """Ignore padding, by_frequency and is_sparse, which only affect gradients."""
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
-        raise unsupported("This network looks up more than one row at once.")
+        raise unsupported("This network looks up several embedding rows at once.")
     out = builder.new((*rows.shape, table.shape[1]))
     builder.call("aten_embedding", out, builder.matrix(table), rows, table.shape[1])
     return out
@@ -244,7 +244,7 @@ _lowers("aten.sum.dim_IntList", "aten.sum.default")(_reduction("aten_sum"))
 @_lowers("aten.addmm.default")
 def _addmm(builder: Builder, bias: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     if (beta, alpha) != (1, 1):
-        raise unsupported("This network adds matrices with factors.")
+        raise unsupported("This network calls addmm with factors (alpha, beta).")
     a, (inner, columns) = builder.dense(a), b.shape
     if bias.shape != (columns,):
         return LOWERINGS["aten.add.Tensor"](builder, _mm(builder, a, b), bias)
@@ -282,7 +282,7 @@ def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Seq
     _, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.upsample_nearest2d.vec(a.layout, size, factors).shape)
     if out.shape[2] % height or out.shape[3] % width or any(factor % 1 for factor in factors or ()):
-        raise unsupported("This network scales by a factor that is not whole.")
+        raise unsupported("This network upsamples by a factor that is not an integer.")
     builder.call("aten_upsample_nearest2d", out, a, channels, height, width, *out.shape[2:])
     return out
 
@@ -294,9 +294,9 @@ def _avg_pool(
 ) -> Any:  # fmt: skip
     sides, steps = set(kernel), set(stride or kernel)
     if len(sides) > 1 or len(steps) > 1 or any(padding):
-        raise unsupported("This network pools over windows that are not square, or padded.")
+        raise unsupported("This network has pooling with padding or non-square windows.")
     if divisor is not None:
-        raise unsupported("This network pools with a divisor of its own (divisor_override).")
+        raise unsupported("This network has pooling with divisor_override.")
     a = builder.planes(a)
     _, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.avg_pool2d(a.layout, list(kernel), list(stride), [0], is_ceil).shape)

@@ -90,11 +90,11 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
     if getattr(target, "is_view", False):
         return _viewed(builder, target, positional, named)
     if name not in LOWERINGS:
-        raise unsupported(f"This network needs the operator {name}, which the C file does not have.")
+        raise unsupported(f"This network needs the operator {name}, which the C code does not support.")
     try:
         bound = inspect.signature(LOWERINGS[name]).bind(builder, *positional, **named)
     except TypeError:
-        raise unsupported(f"This network calls {name} with arguments that the C file does not have.") from None
+        raise unsupported(f"This network calls {name} with arguments that the C code does not support.") from None
     return LOWERINGS[name](*bound.args, **bound.kwargs)
 
 
@@ -107,5 +107,5 @@ def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dic
         view = builder.dense(view)
         found = target(view.layout, *rest, **named)
     if isinstance(found, Tensor) and found.is_neg():
-        raise unsupported(f"This network needs the operator {target}, which the C file does not have.")
+        raise unsupported(f"This network needs the operator {target}, which the C code does not support.")
     return view.with_layout(found) if isinstance(found, Tensor) else tuple(map(view.with_layout, found))

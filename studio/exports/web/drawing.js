@@ -1,11 +1,12 @@
-// The page of a generator: draws sprite after sprite in a worker, so that the page stays at hand.
+// The page of a generator. A Web Worker draws the sprites one by one, so that the page stays responsive.
 
 const about = JSON.parse(document.getElementById("about").textContent);
-const form = document.forms.ask, list = document.getElementById("sprites"), said = document.getElementById("said");
+const form = document.forms.ask, list = document.getElementById("sprites");
+const statusLine = document.getElementById("status");
 const bar = document.getElementById("bar"), save = document.getElementById("save");
 const scale = Math.max(1, Math.floor(128 / about.size));
-const placesApart = about.placesApart;
-let wanted = 0, drawn = [];
+const seedStride = about.placesApart;
+let currentRound = 0, drawn = [];
 
 for (const [number, name] of about.names.entries()) form.label.add(new Option(name, number));
 
@@ -14,7 +15,7 @@ const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/j
 worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model") });
 worker.onmessage = ({ data }) => show(data);
 
-// Runs in the worker: opens the model, then draws what it is asked for.
+// Runs in the worker: opens the model, then draws a sprite per message.
 function work() {
   let model;
   onmessage = async ({ data }) => {
@@ -35,22 +36,22 @@ function work() {
 
 function show(answer) {
   if (answer.failed) {
-    said.textContent = "This browser can't run the model: " + answer.failed;
+    statusLine.textContent = "This browser can't run the model: " + answer.failed;
     document.body.dataset.state = "failed";
     return;
   }
   if (answer.ready) {
     form.go.disabled = false;
-    said.textContent = "Ready.";
+    statusLine.textContent = "Ready.";
     document.body.dataset.state = "ready";
     return;
   }
-  if (answer.round !== wanted) return; // asked for before
+  if (answer.round !== currentRound) return; // from an earlier request
   drawn.push(answer);
   list.append(tile(answer));
   bar.value = drawn.length;
-  const mean = drawn.reduce((sum, one) => sum + one.seconds, 0) / drawn.length;
-  said.textContent = `${drawn.length} of ${bar.max}: ${mean.toFixed(2)} s a sprite`;
+  const mean = drawn.reduce((sum, sprite) => sum + sprite.seconds, 0) / drawn.length;
+  statusLine.textContent = `${drawn.length} of ${bar.max}: ${mean.toFixed(2)} s per sprite`;
   if (drawn.length === bar.max) {
     bar.hidden = true;
     save.disabled = false;
@@ -59,11 +60,11 @@ function show(answer) {
 }
 
 function canvasOf(rgba, columns = 1) {
-  const canvas = document.createElement("canvas"), many = Array.isArray(rgba) ? rgba : [rgba];
-  canvas.width = about.size * Math.min(columns, many.length);
-  canvas.height = about.size * Math.ceil(many.length / columns);
-  many.forEach((pixels, place) => {
-    const x = (place % columns) * about.size, y = Math.floor(place / columns) * about.size;
+  const canvas = document.createElement("canvas"), sprites = Array.isArray(rgba) ? rgba : [rgba];
+  canvas.width = about.size * Math.min(columns, sprites.length);
+  canvas.height = about.size * Math.ceil(sprites.length / columns);
+  sprites.forEach((pixels, index) => {
+    const x = (index % columns) * about.size, y = Math.floor(index / columns) * about.size;
     canvas.getContext("2d").putImageData(new ImageData(pixels, about.size, about.size), x, y);
   });
   return canvas;
@@ -99,7 +100,7 @@ function download(canvas, name) {
 
 form.onsubmit = (event) => {
   event.preventDefault();
-  const round = ++wanted, count = form.count.valueAsNumber, chosen = form.label.value, classes = about.names.length;
+  const round = ++currentRound, count = form.count.valueAsNumber, chosen = form.label.value, classes = about.names.length;
   drawn = [];
   list.replaceChildren();
   save.disabled = true;
@@ -107,8 +108,8 @@ form.onsubmit = (event) => {
   bar.max = count;
   bar.value = 0;
   document.body.dataset.state = "drawing";
-  for (let place = 0; place < count; place++) {
-    const label = chosen === "turn" ? place % classes : Number(chosen), seed = form.seed.valueAsNumber + placesApart * place;
+  for (let index = 0; index < count; index++) {
+    const label = chosen === "turn" ? index % classes : Number(chosen), seed = form.seed.valueAsNumber + seedStride * index;
     worker.postMessage({ round, label, seed, guidance: form.guidance.valueAsNumber, steps: form.steps.valueAsNumber });
   }
 };
@@ -118,4 +119,4 @@ form.dice.onclick = () => {
   form.requestSubmit(form.go);
 };
 
-save.onclick = () => download(canvasOf(drawn.map((one) => one.rgba), 8), `${about.title} ${drawn[0].seed}.png`);
+save.onclick = () => download(canvasOf(drawn.map((sprite) => sprite.rgba), 8), `${about.title} ${drawn[0].seed}.png`);

@@ -1,10 +1,10 @@
-// Opens a model for drawing or predicting: all of it works on the bytes of the engine (WebAssembly) and of the model.
+// openModel(engineBytes, modelBytes) loads the WebAssembly engine and a model for drawing or predicting.
 
 function bytesIn(id) {
   return Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (letter) => letter.charCodeAt(0));
 }
 
-// The error function: a series for small numbers, a continued fraction for large ones.
+// The error function: a Taylor series for small arguments, a continued fraction for large ones.
 function erf(x) {
   const a = Math.abs(x);
   if (a > 6) return Math.sign(x);
@@ -28,21 +28,21 @@ async function openModel(engineBytes, modelBytes) {
   const engine = instance.exports;
   const start = engine.engine_room(modelBytes.length);
   if (start) new Uint8Array(engine.memory.buffer).set(modelBytes, start);
-  if (!start || engine.engine_open(start)) throw new Error("There is no room for the model.");
+  if (!start || engine.engine_open(start)) throw new Error("Not enough memory for the model.");
   const [size, outputs] = [engine.engine_size(), engine.engine_outputs()];
   return {
     size,
-    // A sprite as RGBA bytes: of a class by its number (-1: any), the one that the studio draws first for this seed.
+    // Draws a sprite as RGBA bytes: the first sprite that the studio draws with this seed. label: class index, -1 for any.
     draw(label, seed, guidance = 1.5, steps = 10) {
       engine.engine_noise(seed >>> 0);
-      if (!engine.engine_draw(label, guidance, steps)) throw new Error("There is no such class.");
+      if (!engine.engine_draw(label, guidance, steps)) throw new Error("Unknown class.");
       const at = engine.engine_finish(label);
       return new Uint8ClampedArray(engine.memory.buffer.slice(at, at + 4 * size * size));
     },
-    // What the model says of RGBA bytes of that size: a number for each of its names.
+    // Predicts a number per output name. rgba: bytes of an image of size x size.
     predict(rgba) {
       const input = new Float32Array(engine.memory.buffer, engine.engine_input(), 4 * size * size);
-      rgba.forEach((level, place) => (input[place] = level / 255));
+      rgba.forEach((level, index) => (input[index] = level / 255));
       const at = engine.engine_predict();
       return Array.from(new Float32Array(engine.memory.buffer.slice(at, at + 4 * outputs)));
     },

@@ -1,10 +1,10 @@
-;; expf for the page's engine outside a browser. A network calls expf for each number of each layer: calls into Python,
-;; which serve the rarer functions, took seconds per sprite.
+;; expf for running the page's engine with wasmtime. A network calls expf for every activation, so calls into Python
+;; (used for the other functions) would take seconds per sprite.
 (module
-  ;; exp(x) = 2^n * exp(r) with |r| <= ln(2) / 2, where 12 terms of the series are more exact than a float.
+  ;; exp(x) = 2^n * exp(r) with |r| <= ln(2) / 2, where 12 terms of the Taylor series are more precise than a float.
   (func (export "expf") (param $x f32) (result f32)
     (local $y f64) (local $n f64) (local $r f64)
-    ;; Beyond 200 a float is infinite or 0. min and max preserve NaN.
+    ;; expf overflows to infinity or 0 beyond 200. min and max preserve NaN.
     (local.set $y (f64.min (f64.const 200) (f64.max (f64.const -200) (f64.promote_f32 (local.get $x)))))
     (local.set $n (f64.nearest (f64.mul (local.get $y) (f64.const 1.4426950408889634))))
     (local.set $r (f64.sub (local.get $y) (f64.mul (local.get $n) (f64.const 0.6931471805599453))))
@@ -20,7 +20,7 @@
     local.get $r f64.mul f64.const 0.5 f64.add
     local.get $r f64.mul f64.const 1.0 f64.add
     local.get $r f64.mul f64.const 1.0 f64.add
-    ;; times 2^n, whose exponent is written into the bits of a double
+    ;; multiply by 2^n, built from the exponent bits of a double
     (i64.shl (i64.add (i64.trunc_sat_f64_s (local.get $n)) (i64.const 1023)) (i64.const 52))
     f64.reinterpret_i64
     f64.mul

@@ -1,20 +1,20 @@
-// The page of a classifier or a regression: what it says of a picture that is chosen, dropped or pasted.
+// The page of a classifier or a regression: predicts for an image that the user opens, drops or pastes.
 
 const about = JSON.parse(document.getElementById("about").textContent);
-const drop = document.getElementById("drop"), input = document.getElementById("file"), said = document.getElementById("said");
+const drop = document.getElementById("drop"), input = document.getElementById("file"), statusLine = document.getElementById("status");
 const rows = document.getElementById("answers"), canvas = document.getElementById("picture");
 const opened = openModel(bytesIn("engine"), bytesIn("model"));
 
 opened.then(
   () => (document.body.dataset.state = "ready"),
   (error) => {
-    said.textContent = "This browser can't run the model: " + error.message;
+    statusLine.textContent = "This browser can't run the model: " + error.message;
     document.body.dataset.state = "failed";
   },
 );
 
-// The picture in the middle of the canvas, smaller by a whole factor if it is larger, never larger.
-async function look(file) {
+// Centres the image on the canvas. Larger images are scaled down by an integer factor.
+async function predictFile(file) {
   const model = await opened, picture = await createImageBitmap(file);
   const factor = Math.ceil(Math.max(picture.width, picture.height) / about.size);
   const [width, height] = [Math.floor(picture.width / factor), Math.floor(picture.height / factor)];
@@ -25,10 +25,10 @@ async function look(file) {
   context.imageSmoothingEnabled = false;
   context.drawImage(picture, (about.size - width) >> 1, (about.size - height) >> 1, width, height);
   const found = model.predict(context.getImageData(0, 0, about.size, about.size).data);
-  said.textContent = file.name || "The picture";
+  statusLine.textContent = file.name || "Image";
   const order = [...found.keys()];
-  if (about.makes === "labels") order.sort((one, other) => found[other] - found[one]);
-  rows.replaceChildren(...order.map((place) => row(about.names[place], found[place])));
+  if (about.makes === "labels") order.sort((a, b) => found[b] - found[a]);
+  rows.replaceChildren(...order.map((index) => row(about.names[index], found[index])));
   document.body.dataset.state = "done";
 }
 
@@ -39,14 +39,14 @@ function row(name, value) {
   return line;
 }
 
-function take(files) {
-  if (files.length) look(files[0]).catch((error) => (said.textContent = `It can't be read: ${error.message}`));
+function openFiles(files) {
+  if (files.length) predictFile(files[0]).catch((error) => (statusLine.textContent = `The image can't be read: ${error.message}`));
 }
 
-input.onchange = () => take(input.files);
+input.onchange = () => openFiles(input.files);
 drop.ondragover = (event) => event.preventDefault();
 drop.ondrop = (event) => {
   event.preventDefault();
-  take(event.dataTransfer.files);
+  openFiles(event.dataTransfer.files);
 };
-onpaste = (event) => take(event.clipboardData.files);
+onpaste = (event) => openFiles(event.clipboardData.files);

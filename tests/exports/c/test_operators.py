@@ -155,12 +155,12 @@ def test_every_operator_is_looked_at(program: Program) -> None:
     ("module", "inputs", "reason"),
     [
         (Of(lambda a: a.cumsum(1)), (ROWS,), "aten.cumsum.default"),
-        (nn.Conv2d(6, 6, 3, groups=2), (PICTURE,), "convolutions of a kind"),
-        (nn.ConvTranspose2d(6, 4, 2), (PICTURE,), "convolutions of a kind"),
+        (nn.Conv2d(6, 6, 3, groups=2), (PICTURE,), "grouped, transposed or non-square convolutions"),
+        (nn.ConvTranspose2d(6, 4, 2), (PICTURE,), "grouped, transposed or non-square convolutions"),
         (nn.AvgPool2d(2, padding=1), (PICTURE,), "pools over windows"),
-        (nn.Conv2d(6, 4, 1), (weight(2, 6, 4, 4),), "more than one picture"),
-        (Of(lambda a: F.interpolate(a, size=(8, 9))), (PICTURE,), "not whole"),
-        (Of(lambda a: F.interpolate(a[..., :2, :2], scale_factor=2.2)), (PICTURE,), "not whole"),
+        (nn.Conv2d(6, 4, 1), (weight(2, 6, 4, 4),), "several images at once"),
+        (Of(lambda a: F.interpolate(a, size=(8, 9))), (PICTURE,), "not an integer"),
+        (Of(lambda a: F.interpolate(a[..., :2, :2], scale_factor=2.2)), (PICTURE,), "not an integer"),
         (Of(lambda a: a * 2), (torch.arange(8),), "torch.int64"),
         (Of(lambda a: a.to(torch.int64).float()), (ROWS,), "to torch.int64"),
         (Of(lambda a: a.half().float()), (ROWS,), "to torch.float16"),
@@ -168,10 +168,10 @@ def test_every_operator_is_looked_at(program: Program) -> None:
         (Of(lambda a: a.mean(dtype=torch.float64)), (ROWS,), "to torch.float64"),
         (Of(lambda a: a * torch.tensor(1j)), (ROWS,), "torch.complex64"),
         (nn.AvgPool2d(2, divisor_override=3), (PICTURE,), "divisor_override"),
-        (Of(lambda a, b: torch.addmm(b, a, a.T, alpha=2), weight(3)), (ROWS,), "with factors"),
+        (Of(lambda a, b: torch.addmm(b, a, a.T, alpha=2), weight(3)), (ROWS,), "with factors (alpha, beta)"),
         (Of(lambda a: a + torch.randn(3, 8)), (ROWS,), "random numbers"),
         (Of(torch._neg_view), (ROWS,), "aten._neg_view"),
-        (Of(lambda a: (a, a)), (ROWS,), "more than one result"),  # type: ignore[arg-type, return-value]
+        (Of(lambda a: (a, a)), (ROWS,), "several outputs"),  # type: ignore[arg-type, return-value]
     ],
 )
 def test_what_it_does_not_know_is_refused(module: nn.Module, inputs: tuple[Tensor, ...], reason: str) -> None:

@@ -66,8 +66,8 @@ def test_a_gif_says_what_it_can_not_hold(tmp_path: Path) -> None:
     sprites[2, 4, 4:9, 3] = (1, 127, 128, 254, 255)
     given = SpriteSet(sprites)
     assert notes("gif", given) == (
-        "GIF has no soft alpha: 4 half-transparent pixels became opaque or clear. "
-        "GIF has room for 255 colours a frame: 2 frames lost some, of up to 576."
+        "GIF has no semi-transparency: 4 semi-transparent pixels became opaque or transparent. "
+        "2 frames reduced to 255 colours, from up to 576."
     )
     frames = [rgba.astype(int) for rgba, _ in played(written("gif", given, tmp_path).read_bytes())]
     assert frames[2][4, 4:9, 3].tolist() == [0, 0, 255, 255, 255]

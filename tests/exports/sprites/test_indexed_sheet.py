@@ -48,7 +48,7 @@ def test_what_the_palette_lacks_comes_after_it(tmp_path: Path) -> None:
     with Image.open(path) as image:
         assert np.array_equal(np.asarray(image.convert("RGBA")), np.concatenate(list(sprites), axis=1))
     said = notes("indexed_sheet", given)
-    assert "does not have come after its own: 3." in said and "numbers of their own: 1." in said
+    assert "3 colours outside the palette" in said and "1 semi-transparent colour with an index" in said
 
 
 def test_of_a_long_palette_the_used_colours_stay(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_of_a_long_palette_the_used_colours_stay(tmp_path: Path) -> None:
 def test_too_many_colours_are_counted(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="1,024 colours") as refused:
         written("indexed_sheet", SpriteSet(many_coloured(1, 32)), tmp_path)
-    assert "palette" in refused.value.hint and list(tmp_path.iterdir()) == []
+    assert "Reduce the colours" in refused.value.hint and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("form", "pixels"), [("sheet", "RGBA8888"), ("indexed_sheet", "I8")])

@@ -1,5 +1,5 @@
-/* Started with the paths of the weights and of a file to write, then a class, a seed, a guidance and a number of steps
-   for each sprite. Writes the sprites as they are drawn, float32. */
+/* Arguments: the weights file, an output file, then class, seed, guidance and steps for each sprite. Writes the sprites
+   before snapping, float32. */
 int main(int count, char **texts)
 {
     static float noise[NUMBERS], sprite[NUMBERS];

@@ -1,4 +1,4 @@
-/* Contexts are made from a file of weights: all that is ever allocated. */
+/* Creating contexts from a weights file, the only memory allocation. */
 
 static uint32_t crc32_of(const uint8_t *bytes, size_t count)
 {

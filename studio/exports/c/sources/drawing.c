@@ -1,6 +1,7 @@
-/* From noise to a sprite: the network tells the velocity of a state on its way, and a solver follows it. */
+/* Flow matching: the network gives the velocity of a state x at time t, and an ODE solver follows it from noise (t = 0)
+   to a sprite (t = 1). */
 
-#define NUMBERS (4 * AREA) /* of a state */
+#define NUMBERS (4 * AREA) /* floats in a state */
 
 struct model_context {
     float weights[WEIGHTS], memory[MEMORY];
@@ -14,7 +15,7 @@ static void prepare(model_context *m)
     open_canvas(&m->canvas);
 }
 
-/* When a step begins: the first ones are the shortest; the last one begins at LAST_FROM, the one before at GUIDED_TO. */
+/* Start time of a step. Steps get longer; the last step starts at LAST_FROM, the step before it at GUIDED_TO. */
 static double moment(int step, int steps)
 {
     if (step == 0 || step == steps) return step == 0 ? 0 : 1;
@@ -22,7 +23,7 @@ static double moment(int step, int steps)
     return GUIDED_TO * step / (step + 4 * (steps - 2 - step));
 }
 
-/* The velocity towards a class: guidance of more than 1 exaggerates what sets the class apart (Ho & Salimans 2022). */
+/* Velocity towards a class, with classifier-free guidance (Ho & Salimans 2022); a guidance of 1 means none. */
 static void velocity_at(model_context *m, float *velocity, const float *x, double t, int label, float guidance)
 {
     const float time = (float)t;
@@ -43,7 +44,7 @@ void model_noise(int64_t seed, float *noise)
     draw_noise(noise, NUMBERS, seed);
 }
 
-/* Adams and Bashforth's method of second order: a velocity is taken to go on changing as it did in the step before. */
+/* Second-order Adams-Bashforth method: extrapolates the velocity from the current and the previous step. */
 int model_draw_from(model_context *m, int label, const float *noise, float guidance, int steps, float *sprite)
 {
     float *now = m->now, *before = m->before;

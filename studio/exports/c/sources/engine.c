@@ -1,10 +1,10 @@
-/* One program for all models, made for WebAssembly: what the C file of a model has as code and tables, this reads from a
-   file of the model. make_engine.py in assets/web compiles it; studio/exports/web/packing.py writes the files. */
+/* A WebAssembly engine that runs every model. It reads from a model file what an exported C file has as code and
+   tables. assets/web/make_engine.py compiles it; studio/exports/c/packing.py writes model files. */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* libm, of which whoever runs this brings the functions that WebAssembly does not have. */
+/* Functions of libm that WebAssembly lacks; the host provides them. */
 float cosf(float), erff(float), expf(float), logf(float), sinf(float), tanhf(float);
 double cbrt(double), pow(double, double);
 #define abs __builtin_abs
@@ -20,10 +20,10 @@ enum { MOST_AREA = 256 * 256, MOST_COLOURS = 4096, ALPHA_LEVELS = 256, ALIGNMENT
 
 typedef struct { int32_t rows, columns, is_int8; } part;
 
-/* A file begins with this: how much there is of all, and where in the file, in bytes, each table begins. */
+/* Start of a model file: sizes, and the offset of each table in bytes. */
 typedef struct {
-    double last_from, guided_from, guided_to; /* of the solver */
-    int32_t size, classes, outputs, colours, parts, weights, memory; /* the last two in floats */
+    double last_from, guided_from, guided_to; /* solver constants */
+    int32_t size, classes, outputs, colours, parts, weights, memory; /* weights, memory: in floats */
     int32_t program_at, constants_at, parts_at, palette_at, colours_at, levels_at, packed_at;
 } header;
 
@@ -47,7 +47,7 @@ typedef struct model_context model_context;
 
 #include "operators.c"
 
-/* What a program may call: how many words its arguments take, and what they are. The number of each is its place. */
+/* The operations of a program: function, number of argument words, arguments. The opcode is the index in this list. */
 #define OPERATIONS(X) \
     X(aten_add, 28, (AT(0), AT(1), AT(2), GRID(3))) \
     X(aten_sub, 28, (AT(0), AT(1), AT(2), GRID(3))) \
@@ -86,7 +86,7 @@ typedef struct model_context model_context;
 #define NUMBER(NAME, WORDS, ARGUMENTS) NUMBER_OF_##NAME,
 enum { OPERATIONS(NUMBER) END };
 
-/* A tensor is one word: what it lies in, in four bits, and how many floats from its beginning. */
+/* A tensor is one word: 4 bits for the base (weights, memory, ...), 28 bits for the offset in floats. */
 #define AT(I) (bases[(uint32_t)p[I] >> 28] + ((uint32_t)p[I] & 0x0fffffffu))
 #define GRID(I) (*(const grid *)(p + (I)))
 #define REAL(I) (*(const float *)(p + (I)))
@@ -118,7 +118,7 @@ static model_context context;
 static uint8_t pixels[4 * MOST_AREA];
 extern uint8_t __heap_base;
 
-/* The next free bytes. What was given before is not given back: there is one model at a time. */
+/* Bump allocator. Memory is never freed, because only one model is loaded at a time. */
 static uint8_t *taken_until;
 
 static void *take(size_t bytes)
@@ -131,14 +131,14 @@ static void *take(size_t bytes)
     return start;
 }
 
-/* Where the file of a model is to be put, which takes the place of the one before; NULL where there is no room. */
+/* Allocates memory for a model file, and discards the previous model. Returns NULL if there is not enough memory. */
 uint8_t *engine_room(size_t bytes)
 {
     taken_until = &__heap_base;
     return take(bytes);
 }
 
-/* Takes the file that was put there. Returns 0, or -1 where there is no room. */
+/* Opens the model file at this address. Returns 0, or -1 if there is not enough memory. */
 int engine_open(uint8_t *file)
 {
     model = (const header *)file;
@@ -156,7 +156,7 @@ int engine_open(uint8_t *file)
     return 0;
 }
 
-/* The side of a sprite in pixels, and how many numbers a model says of one. */
+/* Pixels per side of a sprite, and number of outputs of a predicting model. */
 int engine_size(void)
 {
     return model->size;
@@ -167,33 +167,33 @@ int engine_outputs(void)
     return model->outputs;
 }
 
-/* The noise of a seed, [4][size][size]: what engine_draw begins with, if nothing else was written there since. */
+/* Writes the noise of a seed, [4][size][size], from which engine_draw starts. */
 float *engine_noise(uint32_t seed)
 {
     model_noise(seed, context.noise);
     return context.noise;
 }
 
-/* From noise to a sprite as it is drawn, [4][size][size], premultiplied, in [-1, 1]. NULL for a class that there is not. */
+/* Draws a sprite, [4][size][size], premultiplied RGBA in [-1, 1], from the noise. Returns NULL for an invalid class. */
 float *engine_draw(int label, float guidance, int steps)
 {
     return model_draw_from(&context, label, context.noise, guidance, steps, context.sprite) ? NULL : context.sprite;
 }
 
-/* That sprite as pixel art, RGBA [size][size][4], straight alpha. */
+/* Snaps the drawn sprite to pixel art: RGBA [size][size][4], straight alpha. */
 uint8_t *engine_finish(int label)
 {
     model_finish(&context, label, context.sprite, pixels);
     return pixels;
 }
 
-/* Where a sprite is put to be looked at: RGBA [size][size][4] in [0, 1], straight alpha. */
+/* Address for the input of engine_predict: RGBA [size][size][4] in [0, 1], straight alpha. */
 float *engine_input(void)
 {
     return context.sprite;
 }
 
-/* What a model says of it: [outputs]. */
+/* Predicts the outputs [outputs] for the input. */
 float *engine_predict(void)
 {
     network(NULL, NULL, context.sprite, NULL, 0, context.now);

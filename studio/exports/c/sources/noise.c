@@ -1,5 +1,5 @@
-/* Noise as torch.randn draws it on a CPU from a generator with a seed: the Mersenne Twister (Matsumoto & Nishimura
-   1998), then Box and Muller's transform in blocks of sixteen. */
+/* The noise of torch.randn on a CPU with a seeded generator: the Mersenne Twister (Matsumoto & Nishimura 1998),
+   followed by the Box-Muller transform in blocks of 16. */
 
 enum { STATE = 624, SHIFT = 397, BLOCK = 16 };
 
@@ -30,13 +30,13 @@ static uint32_t random_bits(generator *g)
     return bits ^ (bits >> 18);
 }
 
-/* Evenly distributed in [0, 1), in steps of 2^-24. */
+/* Uniform in [0, 1), a multiple of 2^-24. */
 static float uniform(generator *g)
 {
     return (float)(random_bits(g) & 0xffffffu) * (1.0f / 16777216);
 }
 
-/* Sixteen uniform numbers become standard normal ones: the first eight give radii, the others angles. */
+/* Turns 16 uniform numbers into standard normal numbers: the first 8 give radii, the last 8 give angles. */
 static void make_normal(float *block)
 {
     for (int i = 0; i < BLOCK / 2; i++) {
@@ -46,14 +46,14 @@ static void make_normal(float *block)
     }
 }
 
-/* As torch.randn(count, generator=torch.Generator().manual_seed(seed)), from 16 numbers on. */
+/* Equals torch.randn(count, generator=torch.Generator().manual_seed(seed)) for count >= 16. */
 static void draw_noise(float *noise, int count, int64_t seed)
 {
     generator g;
     seed_generator(&g, (uint32_t)seed);
     for (int i = 0; i < count; i++) noise[i] = uniform(&g);
     for (int i = 0; i + BLOCK <= count; i += BLOCK) make_normal(noise + i);
-    if (count % BLOCK) { /* the last sixteen are drawn anew */
+    if (count % BLOCK) { /* like torch, draw the last 16 numbers again */
         noise += count - BLOCK;
         for (int i = 0; i < BLOCK; i++) noise[i] = uniform(&g);
         make_normal(noise);

@@ -1,7 +1,7 @@
-/* The operators of the network, each named as PyTorch names it in a graph. Tensors are float32 and contiguous unless a
-   grid says how they lie; an output never overlaps an input. Loops are plain, for the compiler to vectorise. */
+/* The operators of the network, named like PyTorch's ATen operators. Tensors are float32 and contiguous, unless a grid
+   gives their strides. Outputs never overlap inputs. Loops are simple, so that the compiler can vectorise them. */
 
-/* How a loop runs over tensors: the extent of each axis, and how far apart neighbours along it are. */
+/* A loop over tensors: extent of each axis, and strides of the output and both inputs. */
 typedef struct { int rank, size[6], out[6], a[6], b[6]; } grid;
 
 typedef void row_function(float *out, const float *a, const float *b, int count, int out_step, int a_step, int b_step);
@@ -17,7 +17,7 @@ static void each_row(float *out, const float *a, const float *b, const grid *g, 
     }
 }
 
-/* An operator of two tensors: most rows are dense, or beside a single number. */
+/* An operator on two tensors, with fast paths for contiguous rows and for a row and a scalar. */
 #define BINARY(NAME, VALUE) \
     static void NAME##_row(float *restrict out, const float *restrict a, const float *restrict b, int count, \
                            int out_step, int a_step, int b_step) \
@@ -48,7 +48,7 @@ BINARY(aten_maximum, x > y ? x : y)
 
 BINARY(aten_minimum, x < y ? x : y)
 
-/* Also the rest of what only moves numbers: cat, constant_pad_nd, expand. */
+/* Copies rows; also used for cat, constant_pad_nd and expand. */
 static void copy_row(float *restrict out, const float *restrict a, const float *restrict b, int count, int out_step,
                      int a_step, int b_step)
 {
@@ -115,7 +115,7 @@ static void aten_embedding(float *restrict out, const float *restrict table, int
     memcpy(out, table + (size_t)row * (size_t)width, (size_t)width * sizeof *out);
 }
 
-/* The sum, by lanes: a compiler may not change the order of additions, so they are laid out for it. */
+/* Sums in 16 lanes, because a compiler must not reorder float additions to vectorise them. */
 static float sum_of(const float *restrict a, int count)
 {
     enum { LANES = 16 };
@@ -209,7 +209,7 @@ static void aten_upsample_nearest2d(float *restrict out, const float *restrict a
     }
 }
 
-/* Without padding; a window at the border may be cut off, and is the mean of what is left of it. */
+/* Without padding. A window at the border may be cut off; its mean is over the remaining pixels. */
 static void aten_avg_pool2d(float *restrict out, const float *restrict a, int channels, int height, int width,
                             int out_height, int out_width, int kernel, int stride)
 {
@@ -233,9 +233,9 @@ typedef struct {
     int inputs, height, width, outputs, out_height, out_width, kernel_height, kernel_width, stride, padding, dilation;
 } convolution;
 
-enum { PIXELS = 4, BLOCK_OUTPUTS = 64 }; /* whose sums are made at once */
+enum { PIXELS = 4, BLOCK_OUTPUTS = 64 }; /* computed together */
 
-/* For the pixels that begin at these places, what the kernel sees of them: patch [rows][PIXELS]. */
+/* Gathers the inputs under the kernel (im2col) for PIXELS output pixels: patch [rows][PIXELS]. */
 static void gather_patch(float *restrict patch, const float *restrict a, const int *places, const convolution *c,
                          int plane, int line)
 {
@@ -249,7 +249,7 @@ static void gather_patch(float *restrict patch, const float *restrict a, const i
     }
 }
 
-/* The sums of a block of outputs: a patch [rows][PIXELS] times weights [rows, columns], two rows at a time. */
+/* Multiplies a patch [rows][PIXELS] by a block of the weights [rows, columns], two rows at a time. */
 static void sum_block(float sums[PIXELS][BLOCK_OUTPUTS], const float *restrict patch, const float *restrict weight,
                       const float *restrict bias, int rows, int columns, int outputs)
 {
@@ -266,8 +266,8 @@ static void sum_block(float sums[PIXELS][BLOCK_OUTPUTS], const float *restrict p
     }
 }
 
-/* Weights [rows, outputs]: a row for each input and place of the kernel, and where these are odd in number one of
-   zeros. `padded` has room for the input with its border, `patch` for [rows][PIXELS]. */
+/* weight: [rows, outputs], a row per input channel and kernel position, plus a row of zeros if their number is odd.
+   padded: buffer for the padded input. patch: buffer [rows][PIXELS]. */
 static void aten_convolution(float *restrict out, const float *restrict a, const float *restrict weight,
                              const float *restrict bias, float *restrict padded, float *restrict patch, convolution c)
 {

@@ -1,20 +1,20 @@
-/* From what the network draws to pixel art: as few colours as its class has, each of the palette, and alpha in levels.
-   Colours are gathered by median cut and k-means in OKLab (Ottosson 2020). */
+/* Snaps a drawn sprite to pixel art: a few colours of the palette, as many as sprites of its class have, and discrete
+   alpha levels. Colours are clustered by median cut and k-means in OKLab (Ottosson 2020). */
 
 enum { MOST_GROUPS = 64 };
 
-#define ORPHAN_REACH 0.05 /* in OKLab: a lone pixel this near to a neighbour's colour takes it */
+#define ORPHAN_REACH 0.05 /* in OKLab: a lone pixel closer than this to a neighbour's colour takes that colour */
 
 typedef struct { double l, a, b; } oklab;
 
-/* What snapping needs room for. */
+/* Working memory for snapping. */
 typedef struct {
     oklab palette[MOST_COLOURS], colours[MOST_AREA];
-    uint8_t coarse[MOST_AREA][3]; /* OKLab in three bytes, of every pixel that is seen */
+    uint8_t coarse[MOST_AREA][3]; /* OKLab in three bytes for every visible pixel */
     uint8_t order[MOST_GROUPS][MOST_GROUPS];
-    int pixels[MOST_AREA];        /* those, box by box */
+    int pixels[MOST_AREA];        /* visible pixels, grouped by box */
     int group[MOST_AREA], place[MOST_AREA];
-    int field[MOST_AREA]; /* the colour of each pixel in the palette, -1 where nothing is seen */
+    int field[MOST_AREA]; /* palette index of each pixel, -1 if transparent */
 } canvas;
 
 typedef struct { int first, count; } box;
@@ -50,7 +50,7 @@ static uint8_t to_byte(double value)
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : nearbyint(value));
 }
 
-/* Pixels RGBA, straight alpha, of a sprite [4][AREA], premultiplied, in [-1, 1]. */
+/* Converts a sprite [4][AREA], premultiplied RGBA in [-1, 1], to RGBA bytes [AREA][4], straight alpha. */
 static void to_rgba(uint8_t *rgba, const float *sprite)
 {
     for (int i = 0; i < AREA; i++, rgba += 4) {
@@ -59,7 +59,7 @@ static void to_rgba(uint8_t *rgba, const float *sprite)
             const float x = sprite[c * AREA + i];
             value[c] = ((x < -1 ? -1 : x > 1 ? 1 : x) + 1) / 2;
         }
-        const int is_seen = value[3] > 0.02f; /* below, colour is noise */
+        const int is_seen = value[3] > 0.02f; /* colours of nearly transparent pixels are noise */
         for (int c = 0; c < 3; c++) {
             const float colour = is_seen ? value[c] / value[3] : 0;
             rgba[c] = (uint8_t)nearbyintf((colour > 1 ? 1 : colour) * 255);
@@ -78,7 +78,7 @@ static uint8_t nearest_alpha(uint8_t alpha, int label)
     return (uint8_t)(255 - alpha < abs(alpha - best) ? 255 : best);
 }
 
-/* The lowest and the highest level of a box's pixels in one of the three bytes. */
+/* Minimum and maximum of a box along one axis of OKLab. */
 static void extent(const canvas *c, box b, int axis, int *low, int *high)
 {
     *low = 255, *high = 0;
@@ -89,8 +89,8 @@ static void extent(const canvas *c, box b, int axis, int *low, int *high)
     }
 }
 
-/* Cuts a box in two where its pixels above are the first to be more than half, along the axis that is the longest to
-   the eye; the upper ones come first. Returns whether there was anything to cut. */
+/* Splits a box at the median of its perceptually longest axis; the upper pixels come first. Returns whether the box
+   could be split. */
 static int cut(canvas *c, box whole, box *upper, box *lower)
 {
     static const int weight[3] = {77, 150, 29};
@@ -104,7 +104,7 @@ static int cut(canvas *c, box whole, box *upper, box *lower)
     int counts[256] = {0}, least = high, above;
     for (int i = whole.first; i < whole.first + whole.count; i++) counts[c->coarse[c->pixels[i]][axis]]++;
     for (above = counts[high]; above * 2 <= whole.count; above += counts[least]) least--;
-    if (above == whole.count) least = low + 1; /* the last level is cut off */
+    if (above == whole.count) least = low + 1; /* all pixels were above: split off the lowest level */
     int end = whole.first;
     for (int i = whole.first; i < whole.first + whole.count; i++) {
         const int pixel = c->pixels[i];
@@ -115,7 +115,7 @@ static int cut(canvas *c, box whole, box *upper, box *lower)
     return 1;
 }
 
-/* A heap of boxes, the one with the most pixels on top. Among equals, who is on top follows from these two. */
+/* A heap of boxes with the largest box on top. Ties are resolved as in Pillow. */
 static void push(box *heap, int *count, box b)
 {
     int k = ++*count;
@@ -147,7 +147,7 @@ static void sort_by_place(box *boxes, int count)
     }
 }
 
-/* Median cut (Heckbert 1982): at most so many boxes, the one with the most pixels cut first. Returns how many. */
+/* Median cut (Heckbert 1982): splits the largest box until there are `most` boxes. Returns the number of boxes. */
 static int median_cut(canvas *c, int seen, int most, box *boxes)
 {
     box heap[MOST_GROUPS + 2];
@@ -169,7 +169,7 @@ static int median_cut(canvas *c, int seen, int most, box *boxes)
     return done;
 }
 
-/* The mean of each group's bytes, rounded; of one that has lost its pixels, 0. */
+/* Rounded mean of each group; 0 for an empty group. */
 static void find_centres(const canvas *c, int seen, int groups, int centres[][3])
 {
     int sums[MOST_GROUPS][3] = {{0}}, counts[MOST_GROUPS] = {0};
@@ -191,8 +191,8 @@ static int coarse_distance(const int *x, const int *y)
     return l * l + a * a + b * b;
 }
 
-/* For every group, all groups from the nearest to the farthest. Once they are in order, a round only lets neighbours
-   change places, as Pillow does, on which the studio draws: what has moved far is passed over for a while. */
+/* Sorts, for each group, all groups by distance. After the first rounds each round does one pass of insertion by
+   neighbours only, like Pillow, which the studio uses: a group that moved far is out of order for some rounds. */
 static void order_groups(canvas *c, int groups, int centres[][3], int is_new)
 {
     for (int group = 0; group < groups; group++) {
@@ -211,14 +211,14 @@ static void order_groups(canvas *c, int groups, int centres[][3], int is_new)
     }
 }
 
-/* Every pixel joins the group whose centre is nearest; of others as near, its own. Returns how many changed. */
+/* Assigns each pixel to the nearest centre; ties keep the current group. Returns the number of changes. */
 static int assign(canvas *c, int seen, int groups, int centres[][3])
 {
     int changed = 0;
     for (int i = 0; i < seen; i++) {
         const int own = c->group[i], pixel[3] = {c->coarse[i][0], c->coarse[i][1], c->coarse[i][2]};
         int best = own, least = coarse_distance(pixel, centres[own]);
-        const int reach = 4 * least; /* a centre that is twice as far from the own one can't be nearer */
+        const int reach = 4 * least; /* triangle inequality: centres farther from the current centre can't be nearer */
         for (int j = 0; j < groups; j++) {
             const int other = c->order[own][j];
             if (coarse_distance(centres[own], centres[other]) > reach) break;
@@ -231,10 +231,10 @@ static int assign(canvas *c, int seen, int groups, int centres[][3])
     return changed;
 }
 
-/* Puts the pixels that are seen in at most so many groups; returns how many. Some may be empty. */
+/* Clusters the visible pixels into at most `most` groups, some may be empty. Returns the number of groups. */
 static int gather(canvas *c, int seen, int most)
 {
-    enum { MOST_ROUNDS = 1000 }; /* means are rounded, so that it might go round in circles */
+    enum { MOST_ROUNDS = 1000 }; /* rounded means may cycle forever */
     box boxes[MOST_GROUPS];
     int centres[MOST_GROUPS][3];
     for (int i = 0; i < seen; i++) {
@@ -255,7 +255,7 @@ static int gather(canvas *c, int seen, int most)
     return groups;
 }
 
-/* The colour of the palette that is nearest to the mean of each group. */
+/* Chooses the palette colour nearest to the mean of each group. */
 static void choose_colours(const canvas *c, int seen, int groups, int chosen[])
 {
     oklab sums[MOST_GROUPS] = {{0, 0, 0}};
@@ -277,7 +277,8 @@ static void choose_colours(const canvas *c, int seen, int groups, int chosen[])
     }
 }
 
-/* A pixel of a colour that none of its eight neighbours has takes the nearest of theirs, if that is near enough. */
+/* Returns the colour of a pixel. A pixel that differs from all 8 neighbours takes the most similar neighbour colour, if
+   it is closer than ORPHAN_REACH. */
 static int without_orphan(const canvas *c, int y, int x)
 {
     const int own = c->field[y * MODEL_SIZE + x];
@@ -301,7 +302,7 @@ static void open_canvas(canvas *c)
     for (int i = 0; i < COLOURS; i++) c->palette[i] = to_oklab(palette[i]);
 }
 
-/* Makes pixels RGBA [AREA] pixel art in the style of a class, or of all (CLASSES). */
+/* Snaps RGBA pixels [AREA][4] to the style of a class, or of all classes (label MODEL_CLASSES). */
 static void snap(canvas *c, uint8_t *rgba, int label)
 {
     int seen = 0, chosen[MOST_GROUPS] = {0};

@@ -1,4 +1,4 @@
-/* What the network says of a sprite. */
+/* Predicting the outputs for a sprite. */
 
 struct model_context {
     float weights[WEIGHTS], memory[MEMORY], x[4 * MOST_AREA];

@@ -1,4 +1,4 @@
-/* The file of weights: its parts one after the other, little-endian, a matrix of int8 after the scales of its columns. */
+/* Reading the weights file: tensors one after another, little-endian; int8 matrices follow their column scales. */
 
 static uint32_t to_bits(const uint8_t *bytes)
 {
