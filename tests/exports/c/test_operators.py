@@ -157,7 +157,7 @@ def test_every_operator_is_looked_at(program: Program) -> None:
         (Of(lambda a: a.cumsum(1)), (ROWS,), "aten.cumsum.default"),
         (nn.Conv2d(6, 6, 3, groups=2), (PICTURE,), "grouped, transposed or non-square convolutions"),
         (nn.ConvTranspose2d(6, 4, 2), (PICTURE,), "grouped, transposed or non-square convolutions"),
-        (nn.AvgPool2d(2, padding=1), (PICTURE,), "pools over windows"),
+        (nn.AvgPool2d(2, padding=1), (PICTURE,), "pooling with padding"),
         (nn.Conv2d(6, 4, 1), (weight(2, 6, 4, 4),), "several images at once"),
         (Of(lambda a: F.interpolate(a, size=(8, 9))), (PICTURE,), "not an integer"),
         (Of(lambda a: F.interpolate(a[..., :2, :2], scale_factor=2.2)), (PICTURE,), "not an integer"),
@@ -168,7 +168,7 @@ def test_every_operator_is_looked_at(program: Program) -> None:
         (Of(lambda a: a.mean(dtype=torch.float64)), (ROWS,), "to torch.float64"),
         (Of(lambda a: a * torch.tensor(1j)), (ROWS,), "torch.complex64"),
         (nn.AvgPool2d(2, divisor_override=3), (PICTURE,), "divisor_override"),
-        (Of(lambda a, b: torch.addmm(b, a, a.T, alpha=2), weight(3)), (ROWS,), "with factors (alpha, beta)"),
+        (Of(lambda a, b: torch.addmm(b, a, a.T, alpha=2), weight(3)), (ROWS,), "addmm with factors"),
         (Of(lambda a: a + torch.randn(3, 8)), (ROWS,), "random numbers"),
         (Of(torch._neg_view), (ROWS,), "aten._neg_view"),
         (Of(lambda a: (a, a)), (ROWS,), "several outputs"),  # type: ignore[arg-type, return-value]
