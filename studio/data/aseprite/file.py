@@ -31,7 +31,7 @@ _VISIBLE, _BACKGROUND, _REFERENCE = 1, 8, 64  # layer flags
 _EXTERNAL, _EMBEDDED, _ZERO_IS_EMPTY = 1, 2, 4  # tileset flags
 _RAW, _LINKED, _PACKED, _TILES = range(4)  # cel kinds
 _COLOURS = 256  # the range of a one-byte pixel; longer palettes are valid
-_MAX_ENTRIES = 65_536
+_MAX_PALETTE = 65_536
 _HAS_NAME = 1
 _SIX_TO_EIGHT_BITS = np.array([value << 2 | value >> 4 for value in range(64)], np.uint8)
 
@@ -319,8 +319,8 @@ class FramePalette:
     def read_modern(self, chunk: ChunkReader) -> None:
         """Update `current` from a palette chunk (0x2019). Raises UnreadableFile."""
         size, first, last = chunk.read("<III8x")
-        if size > _MAX_ENTRIES:
-            raise UnreadableFile("refused", f"a palette of {size:,} colours: at most {_MAX_ENTRIES:,} can be read")
+        if size > _MAX_PALETTE:
+            raise UnreadableFile("refused", f"a palette of {size:,} colours: at most {_MAX_PALETTE:,} can be read")
         if not first <= last < size:
             raise damaged("the palette entries exceed the palette size")
         self.current = self.current.copy()

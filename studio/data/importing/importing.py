@@ -24,9 +24,6 @@ from studio.data.doctor.fixes import apply_fixes, exclusion_filter, unmatched_pa
 from studio.data.files.scratch import MEMORY_LIMIT, writable_folder
 from studio.data.files.source_files import MAX_FILES, ImportIssue, SkippedItem
 from studio.data.import_result import (
-    NOTE_GROUPS,
-    QUARANTINE_GROUPS,
-    SHEET_GROUPS,
     DetectedSheet,
     ImportResult,
     SpritesImported,
@@ -47,16 +44,7 @@ from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sources.base import Source
 from studio.data.store import import_cache
 
-__all__ = [
-    "NOTE_GROUPS",
-    "QUARANTINE_GROUPS",
-    "SHEET_GROUPS",
-    "ImportIssue",
-    "ImportOptions",
-    "SpritesImported",
-    "all_sources",
-    "import_sprites",
-]
+__all__ = ["ImportOptions", "SpritesImported", "import_sprites"]
 
 _IMBALANCE = 100  # warn if the largest class has this many times the sprites of the smallest
 _MAX_NAMED = 3

@@ -13,7 +13,8 @@ from PIL import Image
 
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Notice, Progress
-from studio.data.importing.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from studio.data.import_result import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.importing.importing import ImportOptions, SpritesImported
 from studio.data.reading import reader_pool
 from tests.conftest import posix
 from tests.data.making import events_of, everything, imported, notes, png_of, reasons, sprite, write, write_many

@@ -20,13 +20,8 @@ from studio.core.errors import UsageError
 from studio.core.events import Event, Events, Progress
 from studio.data.colour.colour_counts import ColourCounts, count_colours
 from studio.data.doctor.findings import Finding, Fix, SpritesChecked, exclude_fix, list_findings
-from studio.data.importing.importing import (
-    SHEET_GROUPS,
-    ImportOptions,
-    NothingUsableError,
-    SpritesImported,
-    import_sprites,
-)
+from studio.data.import_result import SHEET_GROUPS
+from studio.data.importing.importing import ImportOptions, NothingUsableError, SpritesImported, import_sprites
 from studio.data.rights import Rights
 
 if TYPE_CHECKING:
