@@ -56,7 +56,7 @@ class GodotAtlas(AtlasFormat):
         return siblings_with_suffix(file, _SUFFIX)[:_MAX_FILES]
 
     def read(self, file: SourceFile) -> Atlas | None:
-        found: list[Region] = []
+        regions: list[Region] = []
         sources = []
         for name in self.descriptions(file):
             text = read_start(file, name, _MAX_BYTES).decode("utf-8", "replace")
@@ -65,12 +65,12 @@ class GodotAtlas(AtlasFormat):
                 continue
             sources.append(name)
             if kind[1] == "AtlasTexture":
-                found.append(_region(stem, text))
+                regions.append(_region(stem, text))
             else:
-                found += _frames(stem, read_description(file, name).decode("utf-8", "replace"), file)
-        if found and len(siblings_with_suffix(file, _SUFFIX)) > _MAX_FILES:
+                regions += _frames(stem, read_description(file, name).decode("utf-8", "replace"), file)
+        if regions and len(siblings_with_suffix(file, _SUFFIX)) > _MAX_FILES:
             raise UnreadableFile("refused", f"more than {_MAX_FILES:,} .tres files in the folder: move some away")
-        return Atlas(tuple(sources), tuple(found)) if found else None
+        return Atlas(tuple(sources), tuple(regions)) if regions else None
 
     def example(self, folder: Path) -> Path:
         for name, x in (("ruby", 0), ("sapphire", 8)):
@@ -83,16 +83,16 @@ class GodotAtlas(AtlasFormat):
         return write_example_sheet(folder)
 
 
-def _frames(stem: str, text: str, picture: SourceFile) -> Iterator[Region]:
-    """Yield a region for every AtlasTexture on `picture` in SpriteFrames; textures without a name get a number."""
-    pictures: set[str] = set()
+def _frames(stem: str, text: str, image: SourceFile) -> Iterator[Region]:
+    """Yield a region for every AtlasTexture on `image` in SpriteFrames; textures without a name get a number."""
+    image_ids: set[str] = set()
     number = 0
     for found in _SECTION.finditer(text):
         section = found[0]
         texture, key, atlas = _TEXTURE.match(section), _ID.match(section), _ATLAS.search(section)
-        if texture and key and matches_path(picture, texture[1]):
-            pictures.add(key[1])
-        elif _IS_ATLAS.match(section) and atlas and atlas[1] in pictures:
+        if texture and key and matches_path(image, texture[1]):
+            image_ids.add(key[1])
+        elif _IS_ATLAS.match(section) and atlas and atlas[1] in image_ids:
             number += 1
             name = _NAME.search(section)
             yield _region(re.sub(r"\\(.)", r"\1", name[1]) if name else f"{stem} {number}", section)

@@ -74,9 +74,9 @@ class JsonFrames(AtlasFormat):
 
     def read(self, file: SourceFile) -> Atlas | None:
         problem = None
-        for name, alike in _candidates(file):
+        for name, same_stem in _candidates(file):
             try:
-                atlas = _atlas(file, name, alike=alike)
+                atlas = _atlas(file, name, same_stem=same_stem)
             except UnreadableFile as error:
                 problem = problem or error
             else:
@@ -95,18 +95,18 @@ class JsonFrames(AtlasFormat):
 
 
 def _candidates(file: SourceFile) -> Iterator[tuple[str, bool]]:
-    """Yield (name, alike) for JSON files that may describe `file`, first the files with the same stem (alike)."""
-    alike = {find_sibling(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
-    yield from ((name, True) for name in sorted(alike))
-    yield from ((name, False) for name in _naming_picture(file) if name not in alike)
+    """Yield (name, same_stem) for JSON files that may describe `file`, first the files with the same stem."""
+    same_stem = {find_sibling(file, f"{name}{_SUFFIX}") for name in (file.file_name, file.stem)} - {""}
+    yield from ((name, True) for name in sorted(same_stem))
+    yield from ((name, False) for name in _files_naming_image(file) if name not in same_stem)
 
 
-def _naming_picture(file: SourceFile) -> Sequence[str]:
+def _files_naming_image(file: SourceFile) -> Sequence[str]:
     """Return the names of the JSON files with an "image" entry for `file`."""
     return _by_image(FolderKey(file)).get(casefolded(file.file_name), ())
 
 
-@lru_cache(maxsize=8)  # called for every picture of a folder
+@lru_cache(maxsize=8)  # called for every image of a folder
 def _by_image(folder: FolderKey) -> dict[str, list[str]]:
     """Map case-folded image names to the JSON files in a folder that name them in "image"; skip unusable files."""
     found: dict[str, list[str]] = {}
@@ -135,14 +135,14 @@ def _pages(content: Any) -> Iterator[_Page]:
                 yield _Page(_text(texture, "image"), _size(texture), texture["frames"])
     elif isinstance(images, list) and isinstance(frames, list):
         for number, image in enumerate(images):
-            own = [frame for frame in frames if isinstance(frame, list) and _picture_of(frame) == number]
+            own = [frame for frame in frames if isinstance(frame, list) and _image_index(frame) == number]
             yield _Page(image if isinstance(image, str) else "", None, own)
     elif isinstance(frames, dict | list):
         meta = content.get("meta")
         yield _Page(_text(meta, "image"), _size(meta), frames, meta.get("slices") if isinstance(meta, dict) else None)
 
 
-def _picture_of(frame: list[Any]) -> int | None:
+def _image_index(frame: list[Any]) -> int | None:
     """Return an EaselJS frame's index into "images"."""
     return whole_number(frame[4]) if len(frame) > 4 else 0
 
@@ -157,15 +157,15 @@ def _size(values: Any) -> tuple[int, int] | None:
     return (size.w, size.h) if size else None
 
 
-def _atlas(file: SourceFile, name: str, *, alike: bool) -> Atlas | None:
-    """Return the description of `file` in the JSON file `name`; None for a description of other pictures.
+def _atlas(file: SourceFile, name: str, *, same_stem: bool) -> Atlas | None:
+    """Return the description of `file` in the JSON file `name`; None for a description of other images.
 
-    alike: the two file names match. Raises UnreadableFile for frames without positions.
+    same_stem: whether the two files have the same stem. Raises UnreadableFile for frames without positions.
     """
     pages = list(_pages(_content(file, name)))
     page = next((page for page in pages if page.image and matches_path(file, page.image)), None)
     size_decides = False
-    if page is None and alike and len(pages) == 1:
+    if page is None and same_stem and len(pages) == 1:
         page = pages[0]
         image = find_sibling(file, base_name(page.image))
         # s.webp beside s.png and s.json: the sheet in a second format, or a smaller preview.

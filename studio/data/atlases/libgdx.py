@@ -55,14 +55,14 @@ class LibgdxAtlas(AtlasFormat):
         return write_example_sheet(folder)
 
 
-def _atlas(source: str, text: str, picture: SourceFile) -> Atlas | None:
-    """Parse the entries for `picture` in an .atlas text; return None if the text does not name the picture."""
+def _atlas(source: str, text: str, image: SourceFile) -> Atlas | None:
+    """Parse the entries for `image` in an .atlas text; return None if the text does not name the image."""
     lines = (line.strip() for line in text.splitlines())
     pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
-    about = [page[1:] for page in pages if matches_path(picture, page[0])]
-    if not about:
+    matching = [page[1:] for page in pages if matches_path(image, page[0])]
+    if not matching:
         return None
-    (_, page), *entries = (entry for lines in about for entry in _entries(lines))
+    (_, page), *entries = (entry for lines in matching for entry in _entries(lines))
     size = _numbers(page, "size", 2)
     return Atlas(
         (source,),

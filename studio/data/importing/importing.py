@@ -75,7 +75,8 @@ def import_sprites(
     yield Progress(0, 0, "files found")
     roots, options = resolve_roots(paths), with_palette(options)
     title, sources = title_of_roots(roots), all_sources()
-    parse_sheet_grids(options.sheet_grids)  # raises for a bad list before files are read
+    if options.sheet_grids:
+        parse_sheet_grids(options.sheet_grids)  # raises for a bad list before files are read
     yield from _notice_on_equal_names(roots)
 
     files, problems = yield from list_files(roots)

@@ -24,7 +24,7 @@ from studio.data.sources.base import Source, SourceFile, SourceImage, SourceIssu
 
 _MAX_BYTES = 16 << 20  # bytes; parsing JSON blocks all other threads
 _MAX_FRAMES, _MAX_LAYERS = 1_000, 1_000
-MAX_PIXELS = 1 << 26  # limit for the file's pictures, and for all frames
+MAX_PIXELS = 1 << 26  # limit for the file's images, and for all frames
 _NORMAL = 0  # blend mode
 _ONE_STRIP = 1  # modelVersion that stores the frames of a layer in one image
 
@@ -112,14 +112,14 @@ def _frames(data: bytes) -> list[Rgba]:
         layer = records.parse(text, _Layer)
         opacity = round(255 * min(max(1.0 if layer.opacity is None else layer.opacity, 0.0), 1.0))
         for chunk in _chunks(layer):
-            picture = _png_in(chunk.base64PNG)
-            header = read_header(picture, ".png")
+            image = _png_in(chunk.base64PNG)
+            header = read_header(image, ".png")
             if header.kind != "PNG":
                 raise UnreadableFile("unreadable", "damaged: an image is not a PNG")
             left -= header.width * header.height
             if left < 0:
                 raise UnreadableFile("refused", f"too large: more than {MAX_PIXELS:,} pixels")
-            _draw(frames, decode(picture, ".png").rgba, chunk.layout, (sprite.width, sprite.height), opacity)
+            _draw(frames, decode(image, ".png").rgba, chunk.layout, (sprite.width, sprite.height), opacity)
     if not frames:
         raise UnreadableFile("unreadable", "damaged: it has no frames")
     return frames
@@ -140,15 +140,15 @@ def _png_in(url: str) -> bytes:
         raise UnreadableFile("unreadable", "damaged: an image has invalid base64 text") from None
 
 
-def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
-    """Draw the frames of a layer's picture over the lower layers in `frames`, in place; append missing frames.
+def _draw(frames: list[Rgba], image: Rgba, layout: list[list[int]], size: tuple[int, int], opacity: int) -> None:
+    """Draw the frames of a layer's image over the lower layers in `frames`, in place; append missing frames.
 
     layout: as in _Chunk. size: width and height of a frame. opacity: 0 to 255. Raises UnreadableFile
-    if `layout` and `size` don't fit the picture.
+    if `layout` and `size` don't fit the image.
     """
     width, height = size
     rows = max(map(len, layout), default=0)
-    if picture.shape[:2] != (rows * height, len(layout) * width):
+    if image.shape[:2] != (rows * height, len(layout) * width):
         raise UnreadableFile("unreadable", "damaged: an image does not have the size of its frames")
     count = 1 + max((number for column in layout for number in column), default=-1)
     if count > _MAX_FRAMES or count * width * height > MAX_PIXELS:
@@ -157,5 +157,5 @@ def _draw(frames: list[Rgba], picture: Rgba, layout: list[list[int]], size: tupl
         frames.append(np.zeros((height, width, 4), np.uint8))
     for x, column in enumerate(layout):
         for y, number in enumerate(column):
-            part = picture[y * height : (y + 1) * height, x * width : (x + 1) * width]
+            part = image[y * height : (y + 1) * height, x * width : (x + 1) * width]
             draw(frames[number], part, opacity, _NORMAL)

@@ -40,13 +40,13 @@ class SheetSource(Source):
                 yield SourceIssue("description", problem)
             return
         items = list(read_pictures(read_bytes(file), file.suffix))
-        pictures = [item for item in items if isinstance(item, SourceImage)]
-        of_other_size = atlas.size_decides and atlas.size != pictures[0].rgba.shape[1::-1]
-        if of_other_size or not pictures[0].may_be_sheet:  # an animation is never a sheet
+        images = [item for item in items if isinstance(item, SourceImage)]
+        of_other_size = atlas.size_decides and atlas.size != images[0].rgba.shape[1::-1]
+        if of_other_size or not images[0].may_be_sheet:  # an animation is never a sheet
             yield from items
             return
         try:
-            sheet = DescribedSheet.of(pictures[0].rgba, atlas)
+            sheet = DescribedSheet.of(images[0].rgba, atlas)
         except UnreadableFile as error:
             yield from items
             yield SourceIssue("description", error.reason)
