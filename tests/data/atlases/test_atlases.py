@@ -282,7 +282,7 @@ def test_trimmed_frames_must_not_grow_out_of_proportion(tmp_path: Path, monkeypa
     (tmp_path / "set" / "s.atlas").write_text("s.png\n" + "".join(f"r{n}\n{region}" for n in range(4)))
     event = imported(tmp_path / "set", size=16)
     assert event.sprites.names == ("plain.png", "s.png")
-    assert "proportion" in notes(event, "description")["s.png"]
+    assert "frames that are too large" in notes(event, "description")["s.png"]
 
 
 def test_cached_sibling_lists_compare_by_identity(tmp_path: Path) -> None:
