@@ -1,4 +1,4 @@
-"""Fixtures of the window's tests: nothing that they make outlives them, and what trains is tiny."""
+"""Fixtures of the window's tests. Networks are tiny, and no object outlives its test."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from tests.engine.tools import kept_run
 _DEVICES_FOUND: list[Event] = []
 _find_devices = jobs.find_devices
 
-LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
+LONG_MS = 60_000  # for importing torch and training a model on a busy machine
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _freed_in_order() -> Iterator[None]:
-    """What was left out of collections is freed when the tests end, as the application does it."""
+def _unfreeze_at_end() -> Iterator[None]:
+    """Unfreeze all objects when the tests end, like the application at exit."""
     yield
     gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
-def _collected_here() -> Iterator[None]:
-    """Windows of earlier tests are taken apart in the main thread, as the application does it, never in a worker.
+def _collect_on_main_thread() -> Iterator[None]:
+    """Collect the windows of earlier tests on the main thread, like the application, never on a worker.
 
     What is left, torch above all, is there to stay: to walk it after each test would take longer than most tests do.
     """
@@ -59,20 +59,20 @@ def _collected_here() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Background jobs begin as soon as they can."""
+def _no_background_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start background jobs without a delay."""
     monkeypatch.setattr("studio.app.background.job_queue._BACKGROUND_DELAY_MS", 0)
 
 
 @pytest.fixture(autouse=True)
-def _soon_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sprites that are opened are got to know, in passing."""
+def _few_feature_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Train the feature network for a few steps only."""
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
 
 
 @pytest.fixture(autouse=True)
-def _probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Devices are probed for the first test that looks for them, and found again by all others: it takes seconds."""
+def _probe_devices_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probe the devices once for all tests: the probe takes seconds."""
 
     def find_devices() -> Events:
         if not _DEVICES_FOUND:
@@ -84,7 +84,7 @@ def _probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def job_queue(qtbot: QtBot) -> Iterator[JobQueue]:
-    """Two workers that are ended with the test."""
+    """A job queue that shuts down with the test."""
     made = JobQueue()
     yield made
     assert made.shut_down(5000)
@@ -92,7 +92,7 @@ def job_queue(qtbot: QtBot) -> Iterator[JobQueue]:
 
 @pytest.fixture
 def session(qtbot: QtBot) -> Iterator[Session]:
-    """A session whose engine is not started."""
+    """A session before its engine starts."""
     made = Session(Settings())
     yield made
     assert made.close()
@@ -107,8 +107,8 @@ def ready(qtbot: QtBot, session: Session) -> Session:
 
 
 @pytest.fixture
-def strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Widgets that are shown as windows though nobody meant them to be: those that got no parent in time."""
+def stray_windows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record widgets that become windows by accident, because they are shown before they get a parent."""
     found: list[str] = []
 
     def noting(show: Callable[..., None]) -> Callable[..., None]:
@@ -126,8 +126,8 @@ def strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, qapp: QApplication, session: Session, strays: list[str]) -> Iterator[Window]:
-    """The window, shown, its engine on the way. It shows no other ones by accident."""
+def window(qtbot: QtBot, qapp: QApplication, session: Session, stray_windows: list[str]) -> Iterator[Window]:
+    """The shown window, while its engine starts. Check that no widget becomes a window by accident."""
     made = Window(session, theme.apply(qapp, "light"))
     qtbot.addWidget(made, before_close_func=_let_go)
     made.painted.connect(session.open)
@@ -140,7 +140,7 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session, strays: list[str]
     if session.training.is_busy():
         session.training.stop()
         wait_idle(qtbot, session)
-    assert not strays
+    assert not stray_windows
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
 
 @pytest.fixture
 def sprite_folder(tmp_path: Path) -> Path:
-    """24 sprites of 8x8 in two sub-folders, and a file that is no picture."""
+    """24 sprites of 8x8 pixels in two sub-folders, and a text file."""
     folder = tmp_path / "discs"
     sprites = make_sprites()
     for rgba, name in zip(sprites.rgba, sprites.names, strict=True):
@@ -175,7 +175,7 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def own_run(trained_run: Path) -> Path:
-    """That run, among those of the test. Ask for it before the window."""
+    """A copy of the trained run in the test's runs folder. Request it before the window."""
     return shutil.copytree(trained_run, paths.runs() / trained_run.name)
 
 
@@ -187,19 +187,19 @@ def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
 
 
 def open_sprites(qtbot: QtBot, session: Session, *paths: Path) -> None:
-    """Open these files, and wait for their sprites."""
+    """Open files and wait for their sprites."""
     with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
         session.open_sprites.open_paths(paths)
 
 
 def sprites_of(session: Session) -> Sprites:
-    """The sprites that are open."""
+    """Return the open sprites."""
     assert session.open_sprites.sprites is not None
     return session.open_sprites.sprites
 
 
 def cpu_of(session: Session) -> Device:
-    """The CPU, as it was found."""
+    """Return the CPU among the found devices."""
     device = session.catalog.device("cpu")
     assert device is not None
     return device
@@ -233,25 +233,25 @@ def wait_for_steps(qtbot: QtBot, session: Session) -> None:
 
 
 def wait_idle(qtbot: QtBot, session: Session) -> None:
-    """Wait until nothing trains any more."""
+    """Wait until the training has ended."""
     qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
 
 
 def chunk(first_step: int, count: int = 1) -> LossChunk:
-    """What a training says of that many steps; each loss is the number of its step."""
+    """Return the losses of `count` steps; each loss is the number of its step."""
     losses = np.arange(first_step, first_step + count, dtype=np.float32)
     return LossChunk(first_step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
 
 
 def endless(*asked: object) -> Events:
-    """A job in place of any other, that works until it is cancelled."""
+    """A substitute for any job; runs until it is cancelled."""
     never = threading.Event()
     while not never.wait(0.002):
         yield Progress(1, 0, "things")
 
 
 def click(widget: QWidget) -> None:
-    """Press a control with the mouse, as a user who sees it enabled."""
+    """Click an enabled, visible control with the mouse."""
     assert widget.isEnabled(), widget.toolTip()
     QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
 

@@ -37,7 +37,7 @@ def training(qtbot: QtBot, opened: Window) -> CurrentTraining:
 
 
 def saved(training: CurrentTraining) -> bool:
-    """Whether its run has been stopped, and can be resumed."""
+    """Return whether the run was stopped and can be resumed."""
     assert training.path is not None
     summary = summarise(training.path)
     return summary.standing == "stopped" and summary.progress is not None and summary.progress.step > 0
@@ -100,7 +100,7 @@ def no_space_for_lines(*arguments: object) -> None:
 
 
 class Disk:
-    """The disk that runs are on."""
+    """The simulated disk of the runs."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch = patch

@@ -1,4 +1,4 @@
-"""Notifications of the system and its sleep: what is said when, and over a D-Bus of the test's own."""
+"""Desktop notifications, also over a private D-Bus, and the sleep inhibitor."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BUS = """
 
 
 class Heard(Notifier):
-    """Notifications that nobody sees."""
+    """Collects notifications instead of showing them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Heard(Notifier):
 
 @pytest.fixture
 def training(job_queue: JobQueue) -> CurrentTraining:
-    """The training of a run that is called 'cats generator'."""
+    """A training of a run with the title 'cats generator'."""
     made = CurrentTraining(job_queue)
     made.title = "cats generator"
     return made
@@ -65,7 +65,7 @@ def training(job_queue: JobQueue) -> CurrentTraining:
 
 @pytest.fixture
 def heard(qtbot: QtBot, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch) -> Heard:
-    """What is said of that training while another program is in front."""
+    """The notifications about this training while another program is in front."""
     monkeypatch.setattr(QGuiApplication, "applicationState", lambda: State.ApplicationInactive)
     window, notifier = QWidget(), Heard()
     qtbot.addWidget(window)
@@ -160,9 +160,9 @@ def test_sleep_is_inhibited_only_while_a_run_trains(training: CurrentTraining, m
 
 @pytest.fixture
 def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A bus of the test's own, which starts no service of the machine."""
+    """A private bus that starts no services."""
     if sys.platform != "linux" or shutil.which("dbus-daemon") is None:
-        pytest.skip("There is no dbus-daemon here.")
+        pytest.skip("dbus-daemon is missing.")
     (tmp_path / "bus.conf").write_text(_BUS)
     command = ["dbus-daemon", f"--config-file={tmp_path}/bus.conf", "--nofork", "--print-address=1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as daemon:

@@ -1,4 +1,4 @@
-"""Where to save: a name gets the ending of its kind, and nothing is replaced that nobody was asked about. And the
+"""File dialogs: suffixes, and questions before replacing files. And the
 export dialog: it begins when it can, shows its own result only, and gives up what it leaves.
 """
 
@@ -76,7 +76,7 @@ def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypa
 @pytest.mark.parametrize(
     ("typed", "kind", "expected"),
     [
-        ("loss", _PNG, None),  # what is there was not asked about, and is not to be replaced
+        ("loss", _PNG, None),  # no question was asked, so the existing file must stay
         ("loss.png", _PNG, "loss.png"),  # the dialog has asked
         ("loss.PNG", _CSV, "loss.PNG"),
         ("loss.csv", _PNG, "loss.csv"),
@@ -210,7 +210,7 @@ def test_a_saved_plot_replaces_the_old_file_and_is_announced(
 
 @pytest.fixture
 def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Exports go on until they are given up; the list tells which were."""
+    """Exports run until they are cancelled; the list has the names of their runs."""
     closed: list[str] = []
 
     def export(shelf: object, source: SavedModel, *rest: object) -> Events:
@@ -241,7 +241,7 @@ def test_closing_the_dialog_cancels_the_export_and_the_next_waits(
     click(first.stop)
     second = dialog(ready, parent, "second")
     assert not second.start.isEnabled() and "is busy" in second.start.toolTip()
-    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, {"Python": "load()"}, 9))  # what was on its way
+    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, {"Python": "load()"}, 9))  # a late result
     assert second.start.isVisible() and not second.outcome.text()
     qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
     assert given_up == ["first"]

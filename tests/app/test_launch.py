@@ -144,7 +144,7 @@ def test_qt_messages_are_logged_and_printed(
 
 
 class _Knot:
-    """Something that only the cyclic collector lets go, and that remembers the thread it went in."""
+    """An object in a cycle that records the thread of its collection."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -152,7 +152,7 @@ class _Knot:
 
 @pytest.fixture
 def automatic() -> Iterator[None]:
-    """The collector as it was afterwards."""
+    """Restore the garbage collector after the test."""
     yield
     gc.enable()
 
@@ -185,7 +185,7 @@ def test_existing_objects_are_frozen(automatic: None) -> None:
     there = gc.get_freeze_count()
     assert there > 1000
     later = [[number] for number in range(10_000)]
-    collector.begin()  # nothing new: a job that fails later begins it once more
+    collector.begin()  # no effect: a later failure of a job starts it again
     assert gc.get_freeze_count() <= there and len(later) == 10_000
     collector.end()
     assert gc.get_freeze_count() == 0

@@ -61,7 +61,7 @@ def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hid
     qtbot: QtBot, bar: NoticeBar
 ) -> None:
     bar.show_failure(JobFailed("No such class.", "Choose another."))
-    assert button(bar.cards()[0], "Details").isHidden()  # there are none
+    assert button(bar.cards()[0], "Details").isHidden()  # no details
     close = bar.cards()[0].findChild(QToolButton)
     assert isinstance(close, QToolButton)
     click(close)
@@ -84,7 +84,7 @@ def point(bar: NoticeBar, *, there: bool) -> None:
 def test_the_line_shows_the_newest_message_and_the_list_all_of_them(bar: NoticeBar, qapp: QApplication) -> None:
     bar.resize(900, bar.sizeHint().height())
     bar.add("error", "Fault.", "Mend it.")
-    assert not button(bar, "More").isVisible()  # there is nothing more to read
+    assert not button(bar, "More").isVisible()  # the line shows the whole message
     bar.add("info", "Saved.")
     shown = bar.shown()
     assert shown is not None and shown.texts == ("Saved.", "")
@@ -110,11 +110,11 @@ def test_a_message_that_is_too_long_for_the_line_can_be_read_in_full(bar: Notice
 
 
 def test_a_message_expires_after_its_reading_time(qtbot: QtBot, bar: NoticeBar) -> None:
-    short, long = bar.add("info", "Saved."), bar.add("info", "Saved.", "As one file for each of the sprites on show.")
+    short, long = bar.add("info", "Saved."), bar.add("info", "Saved.", "One file for each shown sprite.")
     qtbot.waitUntil(bar.isActiveWindow)
     point(bar, there=False)
     assert long.timer.interval() > short.timer.interval() >= 4000  # ms
-    assert long.timer.isActive() and not short.timer.isActive()  # that one can't be seen
+    assert long.timer.isActive() and not short.timer.isActive()  # this message is hidden
     point(bar, there=True)
     assert not long.timer.isActive()
     point(bar, there=False)

@@ -1,4 +1,4 @@
-"""Both schemes: they can be read, they reach every widget, and icons follow them."""
+"""The light and dark theme: contrast, stylesheet, and icons that follow the theme."""
 
 from __future__ import annotations
 

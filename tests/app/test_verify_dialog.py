@@ -1,4 +1,4 @@
-"""Where things come from: the licence that is entered, what saved pictures say, and the window that verifies them."""
+"""Provenance: the licence, the generation details in saved images, and the verify dialog."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.app.conftest import LONG_MS, click, cpu_of, open_sprites, wait_idle
 def verified(
     qtbot: QtBot, window: Window, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[VerifyDialog, Verified]:
-    """What the menu's entry says of a file."""
+    """Verify a file with the menu's action and return the dialog."""
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *args: (str(path), ""))
     with qtbot.waitSignal(window.session.inference.verified, timeout=LONG_MS) as signal:
         window.menus.verify.trigger()
@@ -51,7 +51,7 @@ def test_a_saved_sprite_is_verified_and_a_change_is_detected(
     window.show_page("generate")
     path = save_new(qtbot, window, own_run, tmp_path)
     dialog, found = verified(qtbot, window, path, monkeypatch)
-    assert [check.holds for check in found.checks] == [True] * 4  # the run is found among those of the studio
+    assert [check.holds for check in found.checks] == [True] * 4  # the run is found in the studio's folder
     assert dialog.verdict.text() == f"{path.name} is unchanged" and dialog.checks.rowCount() >= 4
     click(dialog.close_button)
     path.write_bytes(path.read_bytes() + b"\0")

@@ -1,4 +1,4 @@
-"""The window as a whole: its size, messages that leave with their state, and what one page asks of another."""
+"""The main window: its size, messages bound to a state, and requests between pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.app.conftest import LONG_MS, click, open_sprites, start_tiny
 
 @pytest.fixture
 def settled(qtbot: QtBot, window: Window) -> Iterator[Window]:
-    """The window; its jobs end before it is closed."""
+    """The window, whose jobs end before it closes."""
     yield window
     qtbot.waitUntil(lambda: not window.session.job_queue.running(), timeout=LONG_MS)
 

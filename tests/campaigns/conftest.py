@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.app.conftest import session, strays, window
+from tests.app.conftest import session, stray_windows, window
 
-__all__ = ["session", "strays", "window"]
+__all__ = ["session", "stray_windows", "window"]

@@ -1,4 +1,4 @@
-"""The model that the window keeps: it is the one that was asked for, also when 'best' has become another one."""
+"""The model cache: it returns the requested model, even after another checkpoint became 'best'."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which checkpoints are loaded, as they were asked for."""
+    """Record the requested names of loaded checkpoints."""
     asked: list[str] = []
 
     def watched(path: Path, checkpoint: str, *rest: object) -> object:
@@ -38,7 +38,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def checkpoints(run_path: Path, sprites: Sprites) -> Path:
-    """Those of a run that has one a step."""
+    """The checkpoints of a run with a checkpoint after each step."""
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=4):
         control.checkpoint_now = isinstance(event, LossChunk)
@@ -56,7 +56,7 @@ def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints
     for same in ("last", str(last)):
         assert run_to_end(cache.load(SavedModel(run_path, same), CPU)) is model
     assert loaded == ["best"]
-    add_metrics(checkpoints, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
+    add_metrics(checkpoints, last, {"kid": 0.5})  # a new measurement leaves the age of the checkpoint folder
     assert run_to_end(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
 
 
@@ -98,7 +98,7 @@ def test_inpainting_uses_the_last_checkpoint_if_the_best_has_not_learnt_it(
         assert f"step {last}" in filled.model and filled.note.startswith(
             f"Filled in by the last checkpoint, step {last}"
         )
-    assert loaded == ["best", "last"]  # each once
+    assert loaded == ["best", "last"]  # loaded once each
     assert "has not learnt to fill in" in drawn(SavedModel(run_path, str(first)), request).note
     assert not drawn(SavedModel(run_path, "last"), request).note
 

@@ -24,7 +24,7 @@ from tests.app.conftest import chunk, endless
 
 
 class Log:
-    """Collects what a job says, and in which thread it arrives."""
+    """Collects the events of a job and the threads that deliver them."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -51,7 +51,7 @@ def log() -> Log:
 
 @pytest.fixture
 def failures(job_queue: JobQueue) -> list[JobFailed]:
-    """What the queue says of jobs that fail."""
+    """The failures that the queue reports."""
     told: list[JobFailed] = []
     job_queue.failed.connect(told.append)
     return told

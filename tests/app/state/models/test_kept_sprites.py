@@ -23,7 +23,7 @@ SIZE = 8
 
 
 def sprite(level: int) -> NamedSprite:
-    """A sprite of one grey level."""
+    """Return a sprite of a single grey level."""
     return NamedSprite(np.full((SIZE, SIZE, 4), level, np.uint8), f"grey {level}")
 
 
@@ -58,7 +58,7 @@ def test_windows_merge_their_kept_sprites() -> None:
     first, second = KeptSprites(), KeptSprites()
     first.add([sprite(1), sprite(2)])
     first.store()
-    second.store()  # the second window kept nothing and deletes nothing
+    second.store()  # the second window has no changes, so it deletes nothing
     assert names_on_disk() == ["grey 1", "grey 2"]
     second.add([sprite(2), sprite(3)])
     second.store()

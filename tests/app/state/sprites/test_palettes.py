@@ -1,4 +1,4 @@
-"""Palettes in the window: those of the sprites, those of files, and new sprites in them."""
+"""Palettes in the window: of sprites, from files, and for generated sprites."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_cancelled_search_clears_the_colour(qtbot: QtBot, page: SpritesPage, m
     with monkeypatch.context() as patch:
         patch.setattr("studio.app.state.sprites.palettes.find_sprites_with_colour", endless)
         press(view, 3)
-        press(view, 5)  # the search for the one before it ends, and says nothing
+        press(view, 5)  # the previous search ends silently
         with qtbot.waitSignal(job_queue.progressed):
             pass
         assert view._status.text().startswith("Searching for #") and view.swatches._marked == 5
@@ -181,7 +181,7 @@ def test_a_palette_can_be_dropped_and_comes_back(
 ) -> None:
     assert panel.choice().true_pixels and panel.choice().palette is None
     assert not panel.dither.isEnabled() and "palette file" in panel.dither.toolTip()
-    assert not drop(panel, tmp_path)  # a folder is none
+    assert not drop(panel, tmp_path)  # a folder is not a palette
     path = save_palette(tmp_path / "warm.hex", WARM)
     with qtbot.waitSignal(panel.changed, timeout=LONG_MS):
         drop(panel, path)
@@ -201,7 +201,7 @@ def test_a_palette_can_be_dropped_and_comes_back(
 
 
 def drop(panel: ColourPanel, path: Path) -> bool:
-    """Drag a file there, and let it go if it is welcome."""
+    """Drag a file to a widget and drop it if the widget accepts it."""
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(path))])
     entering = QDragEnterEvent(QPoint(5, 5), Qt.DropAction.CopyAction, mime, LEFT, NO_KEY)
@@ -226,7 +226,7 @@ def test_a_broken_palette_shows_an_error_and_the_choice_stays(
 
 
 def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
-    """Drawn once; other colours are those of the same sprites, and the last ones are what is saved."""
+    """Sprites are generated once, recoloured for each choice, and saved in the last colours."""
     page, models = GeneratePage(session), session.inference
     qtbot.addWidget(page)
     panel, data = page.request.colours, make_sprites(classes=len(CLASS_NAMES))
@@ -273,7 +273,7 @@ def test_the_colours_of_a_run_are_shown(qtbot: QtBot, panel: ColourPanel, run_pa
     art = make_sprites()
     list(train_generator(run_path, art, steps=1, holdout=0.0))
     swatches = panel.swatches.model()
-    panel._models.models.addItem("trial", str(run_path))  # as if it were listed
+    panel._models.models.addItem("trial", str(run_path))  # like after a listing
     qtbot.waitUntil(lambda: swatches.rowCount() > 0, timeout=LONG_MS)
     shown = {str(swatches.index(row, 0).data()) for row in range(swatches.rowCount())}
     assert shown == {"#" + bytes(colour).hex() for colour in measure_style(art).palette.tolist()}

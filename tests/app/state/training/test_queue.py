@@ -28,7 +28,7 @@ from tests.engine.tools import CPU, small_generator
 
 @pytest.fixture(scope="module")
 def one_queued(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that waits, to be copied."""
+    """A queued run for copying."""
     path = tmp_path_factory.mktemp("queued") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
@@ -91,7 +91,7 @@ def test_queued_runs_train_one_after_the_other(qtbot: QtBot, opened: Window) -> 
     assert found == {
         "discs generator": ("finished", 3), "discs generator 2": ("stopped", 0), "discs generator 3": ("finished", 5),
     }  # fmt: skip
-    assert session.setup.config == tiny(session, steps=2, seed=7)  # whose turn it was changed nothing on show
+    assert session.setup.config == tiny(session, steps=2, seed=7)  # starting a queued run changes no shown settings
 
 
 def test_runs_are_ordered_by_buttons_keys_and_dragging_and_removed(
@@ -108,7 +108,7 @@ def test_runs_are_ordered_by_buttons_keys_and_dragging_and_removed(
     QTest.keyClick(panel.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
     wait_for(qtbot, session, "c", "a", "b")
     assert panel.list.currentRow() == 0 and panel.earlier.toolTip() == "Already the first run."
-    panel.list.model().moveRow(panel.list.rootIndex(), 0, panel.list.rootIndex(), 3)  # as a drop does it
+    panel.list.model().moveRow(panel.list.rootIndex(), 0, panel.list.rootIndex(), 3)  # like a drop does
     panel.list.dropped.emit()
     wait_for(qtbot, session, "a", "b", "c")
     click(panel.remove)
@@ -147,7 +147,7 @@ def test_a_paused_queue_starts_no_run_and_stopped_runs_leave_it(
 ) -> None:
     training = start_endless(qtbot, ready)
     wait_for(qtbot, ready, "a", "b", "c")
-    ready.queue.start()  # it waits for what trains already
+    ready.queue.start()  # it waits for the running training
     qtbot.waitUntil(lambda: not ready.job_queue.running()[1:], timeout=LONG_MS)
     assert training.path is not None and training.path.name == "discs generator"
     training.stop()

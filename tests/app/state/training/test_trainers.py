@@ -42,15 +42,15 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="Several processes tr
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who trains speaks often, and who watches looks often."""
+def _short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the intervals of heartbeats and polls."""
     monkeypatch.setattr("studio.engine.control.server.BEAT_S", 0.02)
     monkeypatch.setattr("studio.engine.control.server.POLL_S", 0.02)
     monkeypatch.setattr("studio.app.state.training.trainers._POLL_MS", 20)
 
 
 class Elsewhere:
-    """A training of which the window knows no more than what is in the run's folder, in a thread of its own."""
+    """A training in a thread; the window knows only its run folder."""
 
     def __init__(self, run: Path, events: Callable[[Control], Iterator[Event]], *, can_pause: bool = True) -> None:
         self.run, self.control, self.failed = run, Control(), False
@@ -70,12 +70,12 @@ class Elsewhere:
         self._events.close()
 
     def stop(self) -> None:
-        """End it as whoever has begun it would."""
+        """Stop the training like its owner would."""
         self.control.stop = True
         self.wait()
 
     def die(self) -> None:
-        """Leave behind what a process leaves that is killed."""
+        """Leave the files of a killed process."""
         self._leaves.set()
         self.wait()
         said = (self.run / HEARTBEAT_FILE).read_bytes()
@@ -89,7 +89,7 @@ class Elsewhere:
 
 @pytest.fixture
 def begun() -> Iterator[list[Elsewhere]]:
-    """What was begun elsewhere in a test; it is ended with the test."""
+    """The trainings started by a test, stopped with the test."""
     found: list[Elsewhere] = []
     yield found
     for one in found:
@@ -116,7 +116,7 @@ def wait_for_state(qtbot: QtBot, session: Session, state: str) -> None:
 
 
 def show_row(qtbot: QtBot, window: Window, run: Path, standing: str = "training") -> None:
-    """Choose a run on the Runs page, once it is listed as that."""
+    """Choose a run on the Runs page when it is listed with this state."""
     session = window.session
     window.show_page("runs")
 
@@ -194,7 +194,7 @@ def test_generating_takes_the_newest_checkpoint_of_a_run_that_is_watched(
 def test_pause_is_disabled_for_trainings_that_cannot_pause(
     qtbot: QtBot, window: Window, begun: list[Elsewhere]
 ) -> None:
-    """As another window, whose pause is its own."""
+    """A training in another window, which can't be paused from outside."""
     far = begin(begun, can_pause=False)
     window.session.watch(far.run)
     wait_for_state(qtbot, window.session, "training")
@@ -227,7 +227,7 @@ def test_a_training_of_the_windows_own_ends_the_watching(qtbot: QtBot, ready: Se
     assert training.runs_in_window() and training.state == "starting"
     wait_for_state(qtbot, ready, "training")
     assert training.path is not None and training.path != far.run
-    ready.watch(far.run)  # the other way round it is said why not
+    ready.watch(far.run)  # in the other order, a message says why not
     assert training.runs_in_window()
     training.stop()
     wait_idle(qtbot, ready)
@@ -285,7 +285,7 @@ def test_a_lost_training_is_reported(
 def test_a_failed_request_is_reported_and_the_training_continues(
     qtbot: QtBot, window: Window, begun: list[Elsewhere], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a drive that can only be read."""
+    """Requests fail like on a read-only drive."""
 
     def refuse(run: Path, **asked: object) -> None:
         raise UnwritableError(run, "Read-only file system")
@@ -319,7 +319,7 @@ def test_watching_ends_for_ended_runs_and_other_folders(
 def test_a_run_in_any_folder_is_watched_and_listed_from_then_on(
     qtbot: QtBot, window: Window, begun: list[Elsewhere], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one on a drive that another machine shares."""
+    """A run like on a drive shared with another machine."""
     far = begin(begun, tmp_path / "shared" / "far")
     monkeypatch.setattr(dialogs, "choose_folder", lambda *asked: far.run)
     window.menus.watch.trigger()
@@ -403,7 +403,7 @@ def test_a_batch_too_small_for_all_processes_fails_before_the_run_is_created(qtb
 
 @linux
 def test_a_stopped_start_leaves_a_run_without_steps(qtbot: QtBot, ready: Session) -> None:
-    """torchrun is still at importing when it is asked to end."""
+    """torchrun is still importing when it is stopped."""
     start_processes(ready)
     training = ready.training
     qtbot.waitUntil(lambda: training.record is not None, timeout=LONG_MS)
@@ -434,7 +434,7 @@ def test_all_gpus_are_offered_if_one_of_several_is_chosen(
     usual = session.setup.presets[0][1].batch_size
     box.click()
     assert session.device_choice.processes(cards[1]) == 2 and session.device_choice.processes(cpu) == 1
-    assert session.setup.presets[0][1].batch_size == 2 * usual  # as they suit both
+    assert session.setup.presets[0][1].batch_size == 2 * usual  # for both GPUs
     assert session.settings.text("all_cards") == "yes"
     session.device_choice.choose("cpu")
     assert box.isHidden()
@@ -478,7 +478,7 @@ def test_processes_that_fail_to_start_say_why(qtbot: QtBot, ready: Session, monk
 
 
 class _Spoiling(RunWatcher):
-    """The run is damaged before processes find it."""
+    """Damage the run before the processes read it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
