@@ -17,7 +17,7 @@ from studio.engine.training import maintenance
 @pytest.fixture(autouse=True)
 def _saved_when_due(monkeypatch: pytest.MonkeyPatch) -> None:
     """Save no checkpoint because of the time that has passed: the time depends on the machine."""
-    monkeypatch.setattr(maintenance, "BEST_APART_SHARE", math.inf)
+    monkeypatch.setattr(maintenance, "MIN_BEST_SPACING", math.inf)
     monkeypatch.setattr(maintenance, "FIRST_CHECKPOINT_S", math.inf)
 
 

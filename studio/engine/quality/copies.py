@@ -18,8 +18,8 @@ from studio.engine.runs.split import Indices
 from studio.engine.steps.batches import to_device, to_input
 
 _COPY = 1 / 3  # a copy is nearer than a third of the distance to the nearest sprite outside the group
-_AT_ONCE = 64 << 20  # bytes of float32 numbers at a time
-_FARTHEST_PX = 1  # how far a copy may be moved
+_MAX_BYTES = 64 << 20  # bytes of float32 numbers at a time
+_MAX_SHIFT_PX = 1  # how far a copy may be moved
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def find_copies(
     """
     indices = np.arange(len(training)) if indices is None else indices
     variants, groups = _variants(sprites), training.groups[indices]  # 18 variants, each uint8 [N, S, S, 4]
-    total, at_once = (len(variants) + 1) * len(indices), _at_once(4 * training.size**2)
+    total, at_once = (len(variants) + 1) * len(indices), _max_sprites(4 * training.size**2)
     nearest, nearest_index = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
     variant_of = np.zeros(len(sprites), np.int64)  # index of each sprite's nearest variant
     batch_size = AutoBatchSize(device, at_once)
@@ -83,7 +83,7 @@ def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: in
     """
     variants = _flat(np.concatenate(_variants(sprite[None])), device)
     distances = np.zeros(len(indices), np.float32)
-    step = _at_once(4 * training.size**2)
+    step = _max_sprites(4 * training.size**2)
     for start in range(0, len(indices), step):
         known = _flat(training.rgba[indices[start : start + step]], device)
         distances[start : start + step] = torch.cdist(variants, known).amin(0).cpu().numpy()
@@ -92,9 +92,9 @@ def nearest_sprites(sprite: Rgba, training: Sprites, indices: Indices, count: in
 
 def _variants(sprites: Rgba) -> list[Rgba]:
     """Return the sprites moved by -1 to 1 pixels in x and y, mirrored and not: 18 arrays uint8 [N, S, S, 4]."""
-    steps = range(-_FARTHEST_PX, _FARTHEST_PX + 1)
-    padded = np.pad(sprites, ((0, 0), (_FARTHEST_PX,) * 2, (_FARTHEST_PX,) * 2, (0, 0)))
-    size, middle = sprites.shape[1], _FARTHEST_PX
+    steps = range(-_MAX_SHIFT_PX, _MAX_SHIFT_PX + 1)
+    padded = np.pad(sprites, ((0, 0), (_MAX_SHIFT_PX,) * 2, (_MAX_SHIFT_PX,) * 2, (0, 0)))
+    size, middle = sprites.shape[1], _MAX_SHIFT_PX
     moved = [padded[:, middle + y : middle + y + size, middle + x : middle + x + size] for y in steps for x in steps]
     return [variant[:, :, ::direction] for variant in moved for direction in (1, -1)]  # -1 mirrors left-right
 
@@ -133,6 +133,6 @@ def _flat(sprites: Rgba, device: torch.device) -> Tensor:
     return to_input(to_device(sprites, device)).flatten(1)
 
 
-def _at_once(numbers_each: int) -> int:
-    """Return how many sprites with `numbers_each` float32 numbers fit into _AT_ONCE bytes, at least one."""
-    return max(1, _AT_ONCE // (4 * numbers_each))
+def _max_sprites(numbers_each: int) -> int:
+    """Return how many sprites with `numbers_each` float32 numbers fit into _MAX_BYTES bytes, at least one."""
+    return max(1, _MAX_BYTES // (4 * numbers_each))

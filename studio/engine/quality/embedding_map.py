@@ -33,10 +33,10 @@ from studio.recipes.capabilities import Decodes, Encodes
 
 Floats = NDArray[np.float32]
 
-FEWEST, MOST = 3, 5000  # sprites on a map
-_MOST_BYTES = 256 << 20  # of the sprites on a map
-_MOST_ODD = 24
-_AT_ONCE = 256
+MIN_MAPPED, MAX_MAPPED = 3, 5000  # sprites on a map
+_MAX_BYTES = 256 << 20  # of the sprites on a map
+_MAX_ODD = 24
+_MAX_BATCH = 256
 
 
 def make_map(model: TrainedModel, run: Path) -> Events:
@@ -45,8 +45,8 @@ def make_map(model: TrainedModel, run: Path) -> Events:
     Raises UsageError for too few sprites, and RunError, BadInputError, DeviceError.
     """
     everything, learnt = load_training_set(RunDir(run))
-    if len(everything) < FEWEST:
-        raise UsageError(f"{run.name} has too few sprites for a map.", f"{FEWEST} are the fewest.")
+    if len(everything) < MIN_MAPPED:
+        raise UsageError(f"{run.name} has too few sprites for a map.", f"{MIN_MAPPED} are the fewest.")
     sprites = _limited(everything)
     with detection.wrap_device_errors(model.device):
         if isinstance(model.recipe, Encodes):
@@ -59,7 +59,7 @@ def make_map(model: TrainedModel, run: Path) -> Events:
     positions, explained = principal_plane(features)
     yield MapReady(
         model_label(model), sprites, len(everything), features, positions, explained, marker_spacing(positions),
-        neighbours, apart, np.argsort(-apart, kind="stable")[:_MOST_ODD], isinstance(model.recipe, Decodes),
+        neighbours, apart, np.argsort(-apart, kind="stable")[:_MAX_ODD], isinstance(model.recipe, Decodes),
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def render_map(shown: MapReady, longest: int) -> tuple[Rgba, int]:
 
 def _limited(sprites: Sprites) -> Sprites:
     """Return at most as many sprites as a map shows; the choice is always the same."""
-    most = min(MOST, max(FEWEST, _MOST_BYTES // sprites.rgba[:1].nbytes))
+    most = min(MAX_MAPPED, max(MIN_MAPPED, _MAX_BYTES // sprites.rgba[:1].nbytes))
     if len(sprites) <= most:
         return sprites
     return sprites.take(np.sort(np.random.default_rng(0).choice(len(sprites), most, replace=False)))
@@ -138,7 +138,7 @@ def _limited(sprites: Sprites) -> Sprites:
 def _encoded(model: TrainedModel, recipe: Encodes, sprites: Sprites) -> Generator[Event, None, Floats]:
     """Encode the sprites with the recipe: yields Progress, returns float32 [N, D]."""
     parts: list[Floats] = []
-    batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
+    batch_size = AutoBatchSize(model.device, _MAX_BATCH, model.spec.size)
     for part in batch_size.slices(len(sprites)):
         with batch_size.halve_if_full(), torch.no_grad(), autocast(model.device.type, model.precision):
             x = to_input(to_device(sprites.rgba[part], model.device))

@@ -41,10 +41,10 @@ from studio.engine.steps.timing import with_progress
 from studio.recipes.base import Recipe
 
 MIN_EVALUATIONS = 128  # evaluations of held-out sprites for a stable generator loss
-FEWEST = 20  # sprites on each side: with fewer, scores are noise
-MOST_HELDOUT = 4096  # held-out sprites, at most: all pairs are compared
-MOST_TRAINING = 8192  # training sprites, at most, for distances
-_AT_ONCE = 256  # sprites, at most
+MIN_SPRITES = 20  # sprites on each side: with fewer, scores are noise
+MAX_HELDOUT = 4096  # held-out sprites, at most: all pairs are compared
+MAX_TRAINING = 8192  # training sprites, at most, for distances
+_MAX_BATCH = 256  # sprites, at most
 _FITTED = 1024  # training sprites that the likelihood divergence is fitted to
 
 
@@ -56,7 +56,7 @@ class EvaluateSettings(Config):
         2048,
         "Number of sprites to evaluate. More give more stable scores.",
         unit="sprites",
-        low=FEWEST,
+        low=MIN_SPRITES,
         high=10_000,
     )
     seed: int = setting(0, "The same seed draws the same sprites.", low=0, high=2**31 - 1)
@@ -134,7 +134,7 @@ def sample_classes(training: Sprites, count: int, seed: int) -> Labels:
 
 def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
     """Return the batch size for evaluating these sprites; it shrinks when the device is full."""
-    return AutoBatchSize(heldout.device, min(_AT_ONCE, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
+    return AutoBatchSize(heldout.device, min(_MAX_BATCH, _evaluations(heldout, recipe)), heldout.rgba.shape[-1])
 
 
 def evaluate_heldout(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
@@ -164,9 +164,9 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
     """
     real = yield from _load_real_sprites(run, model)
     _check_counts(real)
-    if len(sprites) < FEWEST:
+    if len(sprites) < MIN_SPRITES:
         raise UsageError(
-            f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate.", f"Give at least {FEWEST}."
+            f"{formatting.count(len(sprites), 'sprite')}: too few to evaluate.", f"Give at least {MIN_SPRITES}."
         )
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
@@ -187,7 +187,7 @@ def judge(
     order = shuffle_by_group(training.groups, seed=0)
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])  # disjoint if possible
     half = min(len(new), len(training) // 2)  # two disjoint halves
-    others = training.take(stride_subsample(order[half:], MOST_TRAINING))
+    others = training.take(stride_subsample(order[half:], MAX_TRAINING))
     scorer = Scorer(real, features)
     nearest = partial(find_copies, training=real.known, indices=real.learnt, device=features.device)
     nearest_to_new, nearest_to_heldout, nearest_to_cheat = (
@@ -221,7 +221,7 @@ class Scorer:
     def __init__(self, real: RealSprites, features: TrainedFeatures) -> None:
         self._real, self._features, self._fixed = real, features, fixed_features(features.device)
         self._heldout = features.of(real.heldout.rgba)
-        self._training = features.of(stride_subsample(real.training.rgba, MOST_TRAINING))
+        self._training = features.of(stride_subsample(real.training.rgba, MAX_TRAINING))
         self._heldout_fixed = self._fixed.of(real.heldout.rgba)
         self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
 
@@ -275,22 +275,22 @@ def _load_real_sprites(run: Path, model: TrainedModel) -> Generator[Event, None,
         if sprites.is_test.any():
             hint = "Hold out a share of the other sprites: the test set then serves only the report."
         yield Notice("info", "The held-out sprites also selected the best checkpoint.", hint)
-    if len(heldout) > MOST_HELDOUT and model.recipe.makes == "sprites":
-        heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
+    if len(heldout) > MAX_HELDOUT and model.recipe.makes == "sprites":
+        heldout = np.sort(np.random.default_rng(0).choice(heldout, MAX_HELDOUT, replace=False))
     return RealSprites(subsample(sprites, split.training), subsample(sprites, heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:
     """Raise UsageError if there are too few training or held-out sprites."""
     training, heldout = real.training, real.heldout
-    if min(len(training), len(heldout)) >= FEWEST:
+    if min(len(training), len(heldout)) >= MIN_SPRITES:
         return
     total = len(training) + len(heldout)
-    if total < 2 * FEWEST:
-        hint = f"An evaluation needs {2 * FEWEST} sprites, half of them held out."
+    if total < 2 * MIN_SPRITES:
+        hint = f"An evaluation needs {2 * MIN_SPRITES} sprites, half of them held out."
     else:
-        share = math.ceil(100 * FEWEST / total) / 100
-        hint = f"Train with more sprites, or hold out a share of {share:g}: at least {FEWEST} sprites."
+        share = math.ceil(100 * MIN_SPRITES / total) / 100
+        hint = f"Train with more sprites, or hold out a share of {share:g}: at least {MIN_SPRITES} sprites."
     raise UsageError(
         f"{formatting.count(len(heldout), 'sprite')} held out of {total}: too few for an evaluation.", hint
     )

@@ -43,7 +43,7 @@ _SHIFT_PX = 2
 _SCALED_BY = 1024  # training sprites for the standardization; more would delay the training
 _CORRUPTIONS = 4  # none, specks, blotches, blur
 _TURNS = 4  # rotations of the pretext task
-_AT_ONCE = 256
+_MAX_BATCH = 256
 
 
 class FeatureNetwork(nn.Module):
@@ -120,7 +120,7 @@ class SpriteFeatures:
 
     @torch.no_grad()
     def _raw(self, rgba: Rgba) -> Tensor:
-        batch_size, found = AutoBatchSize(self.device, _AT_ONCE, rgba.shape[1]), list[Tensor]()
+        batch_size, found = AutoBatchSize(self.device, _MAX_BATCH, rgba.shape[1]), list[Tensor]()
         for part in batch_size.slices(len(rgba)):
             with batch_size.halve_if_full():
                 found.append(self.network(to_input(to_device(rgba[part], self.device))))

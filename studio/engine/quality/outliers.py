@@ -17,16 +17,16 @@ from studio.data.similarity.groups import group_near_duplicates
 from studio.data.sprites import Sprites
 from studio.engine.devices import detection
 from studio.engine.devices.types import Device
-from studio.engine.quality.evaluate import FEWEST
+from studio.engine.quality.evaluate import MIN_SPRITES
 from studio.engine.quality.features import learn_features
 from studio.engine.runs.split import split_by_group
 from studio.engine.steps.batches import subsample
 
 _NEIGHBOURS = 10
-_AGREE = 8  # neighbours that must agree on a different class, without a vote for the sprite's own
-_FAR = 3.0  # times the median distance to the nearest neighbours
-_AT_ONCE = 512  # sprites
-_DISTANCES = 1 << 21  # at once
+_MIN_VOTES = 8  # neighbours that must agree on a different class, without a vote for the sprite's own
+_FAR_FACTOR = 3.0  # times the median distance to the nearest neighbours
+_MAX_BATCH = 512  # sprites
+_MAX_DISTANCES = 1 << 21  # at once
 
 
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
@@ -38,14 +38,14 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     items: list[ImportIssue] = []
     split = split_by_group((yield from group_near_duplicates(sprites, paths.cache())), config.holdout, config.seed)
     training = subsample(sprites, split.training)
-    if len(training) >= FEWEST and len(sprites) <= MOST_CHECKED:
+    if len(training) >= MIN_SPRITES and len(sprites) <= MOST_CHECKED:
         target, precision = device.torch, detection.resolve_precision(device, config.precision)
         parts = []
         with detection.wrap_device_errors(target):
             features = yield from learn_features(training, target, precision)
-            for start in range(0, len(sprites), _AT_ONCE):
-                parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
-                yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites encoded")
+            for start in range(0, len(sprites), _MAX_BATCH):
+                parts.append(features.of(sprites.rgba[start : start + _MAX_BATCH]).astype(np.float32))
+                yield Progress(min(start + _MAX_BATCH, len(sprites)), len(sprites), "sprites encoded")
         near, distances = yield from nearest_neighbours(np.concatenate(parts))
         apart = relative_distances(distances)
         items += _outliers(sprites, apart)
@@ -63,7 +63,7 @@ def nearest_neighbours(
     squares = (features**2).sum(1)
     near = np.empty((len(features), wanted), np.int64)
     far = np.empty((len(features), wanted), np.float32)
-    step = max(1, _DISTANCES // max(1, len(features)))
+    step = max(1, _MAX_DISTANCES // max(1, len(features)))
     for start in range(0, len(features), step):
         part = slice(start, start + step)
         apart = squares[part, None] + squares - 2 * features[part] @ features.T  # squared distances: [n, N]
@@ -87,7 +87,7 @@ def relative_distances(distances: NDArray[np.float32]) -> NDArray[np.float32]:
 def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[ImportIssue]:
     """Return the sprites far from all others. apart: float32 [N] from `relative_distances`."""
     words = "{:.1f} times the usual distance to the nearest sprites"
-    found = np.flatnonzero(apart > _FAR).tolist()
+    found = np.flatnonzero(apart > _FAR_FACTOR).tolist()
     return [ImportIssue(sprites.names[index], words.format(apart[index]), "outlier") for index in found]
 
 
@@ -99,8 +99,8 @@ def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.
         own = int(sprites.labels[index])
         votes = np.bincount(neighbours, minlength=len(counts))  # neighbours per class
         other = int(votes.argmax())
-        is_certain = counts[own] > _NEIGHBOURS and apart[index] <= _FAR
-        if is_certain and votes[own] == 0 and votes[other] >= _AGREE:
+        is_certain = counts[own] > _NEIGHBOURS and apart[index] <= _FAR_FACTOR
+        if is_certain and votes[own] == 0 and votes[other] >= _MIN_VOTES:
             votes_of_all = f"{votes[other]} of the {_NEIGHBOURS} most similar sprites"
             words = f"{votes_of_all} belong to class {sprites.class_names[other]!r}"
             items.append(ImportIssue(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))

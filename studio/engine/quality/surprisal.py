@@ -21,8 +21,8 @@ from studio.engine.steps.batches import stride_subsample
 
 Codes = NDArray[np.int64]
 
-_MOST_COLOURS = 32
-_MOST_PIXELS = 1 << 22  # pixels per part of the work; more real sprites are subsampled, because patches repeat
+_MAX_COLOURS = 32
+_MAX_PIXELS = 1 << 22  # pixels per part of the work; more real sprites are subsampled, because patches repeat
 _FOLDS = 4
 _WEIGHT = 2.0  # weight of the prediction from fewer neighbours, counted in pixels
 _NEIGHBOURS = (
@@ -54,8 +54,8 @@ class PatchSurprisal:
         training: sprites uint8 [M, S, S, 4] whose main colours form the palette. A palette of the real sprites would
         favour them over new sprites.
         """
-        self._palette = dominant_colours(training, _MOST_COLOURS)
-        most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
+        self._palette = dominant_colours(training, _MAX_COLOURS)
+        most = max(_FOLDS, _MAX_PIXELS // real[0, ..., 0].size)
         real, groups = stride_subsample(real, most), stride_subsample(groups, most)
         folds = np.empty(len(real), np.int64)
         folds[shuffle_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)  # groups stay in one fold
@@ -69,7 +69,7 @@ class PatchSurprisal:
 
         where: bool [M, S, S], the pixels that count; None for all.
         """
-        step = max(1, _MOST_PIXELS // sprites[0, ..., 0].size)
+        step = max(1, _MAX_PIXELS // sprites[0, ..., 0].size)
         found = []
         for start in range(0, len(sprites), step):
             part = slice(start, start + step)

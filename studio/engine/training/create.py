@@ -57,7 +57,7 @@ from studio.engine.training.saving import set_headline, write_state
 from studio.engine.training.state import Training
 from studio.recipes.base import Recipe, Spec
 
-VALIDATION_LIMIT = 1024  # most sprites per validation: enough for a steady metric
+MAX_VALIDATION = 1024  # most sprites per validation: enough for a steady metric
 
 
 class NewRun(NamedTuple):
@@ -281,7 +281,7 @@ def _assemble(
     target = device.torch
     precision = precision or precision_for(record, device, config.precision)
     split = split_sprites(record, config, sprites)  # by group: no frame of an animation is on both sides
-    heldout = sprites.take(stride_subsample(split.validation, VALIDATION_LIMIT))  # every k-th: all classes stay
+    heldout = sprites.take(stride_subsample(split.validation, MAX_VALIDATION))  # every k-th: all classes stay
     train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):

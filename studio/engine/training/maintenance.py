@@ -16,9 +16,9 @@ from studio.engine.training.meter import QualityMeter
 from studio.engine.training.saving import save, validate, write_state
 from studio.engine.training.state import Training
 
-LONGEST_UNVALIDATED_S = 60.0
+MAX_UNVALIDATED_S = 60.0
 FIRST_CHECKPOINT_S = 10.0  # of training: a kill before the first checkpoint loses no more
-BEST_APART_SHARE = 0.05  # of the run's time: least time between checkpoints that are saved only for a new best metric
+MIN_BEST_SPACING = 0.05  # of the run's time: least time between checkpoints that are saved only for a new best metric
 _UNMEASURED = "The run is too short or has too few sprites for measurements, and the loss alone is not enough."
 
 
@@ -101,7 +101,7 @@ class Maintenance:
         found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
         if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:
             return False
-        if not saving.is_affordable() or saving.since_last_s() < BEST_APART_SHARE * training.planned_s():
+        if not saving.is_affordable() or saving.since_last_s() < MIN_BEST_SPACING * training.planned_s():
             return False
         return best is None or best_by.is_better(found.metrics[best_by.name], best)
 
@@ -114,12 +114,12 @@ class Maintenance:
                 self._best_saved = value
 
     def _validation_is_due(self) -> bool:
-        """Return whether to validate: after each epoch if that is cheap enough, and every LONGEST_UNVALIDATED_S
+        """Return whether to validate: after each epoch if that is cheap enough, and every MAX_UNVALIDATED_S
         seconds.
         """
         if int(self._training.epoch()) > self._validated_epoch and self._validating.is_affordable():
             return True
-        return self._validating.since_last_s() > LONGEST_UNVALIDATED_S
+        return self._validating.since_last_s() > MAX_UNVALIDATED_S
 
 
 class EarlyStop:

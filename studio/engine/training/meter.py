@@ -20,7 +20,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control.control import Control, retry_until_writable, until_stopped
 from studio.engine.models.model import TrainedModel
 from studio.engine.quality.copies import find_copies
-from studio.engine.quality.evaluate import FEWEST, sample_classes
+from studio.engine.quality.evaluate import MIN_SPRITES, sample_classes
 from studio.engine.quality.features import SpriteFeatures, learn_features
 from studio.engine.quality.scores import Features, kid
 from studio.engine.runs import checkpoints
@@ -41,7 +41,7 @@ FEATURE_SHARE = 0.2  # at the start: the features must be ready early
 FINAL_SHARE = 0.15  # per checkpoint, at the end of a run too short for measurements
 CHECKPOINT_SHARE = 0.01  # of the run's time: least time between checkpoints that are saved only for a measurement
 OOM_RETRY_S = 300.0  # until measuring is tried again after the device was full
-_WHAT = "quality measurements"
+_WORK = "quality measurements"
 _WARM_UP = 20  # first, slower slices of feature training
 _FORECAST = 30  # slices after which the rest can be estimated
 
@@ -66,7 +66,7 @@ class QualityMeter:
         self._retry_at_s = 0.0  # after the device was full
         self._reference: _Reference | None = None  # None until the features are trained
         self._slices: Events | None = None  # the running measurement; advanced one slice at a time
-        self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST
+        self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= MIN_SPRITES
         if self._can_measure:
             self._slices = self.measure_forever()
 
@@ -109,7 +109,7 @@ class QualityMeter:
         if not self._can_measure or self._measured_step == self._training.step:
             return
         last = self._count_final_copies() if self._reference is None else self._measure(self._reference)
-        with self._training.side_work.skip_if_full(_WHAT):
+        with self._training.side_work.skip_if_full(_WORK):
             yield from until_stopped(last, self._control)
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class QualityMeter:
     def measure_forever(self) -> Events:
         """Measure each new checkpoint; when the device is full, wait OOM_RETRY_S and continue."""
         while True:
-            with self._training.side_work.skip_if_full(_WHAT):
+            with self._training.side_work.skip_if_full(_WORK):
                 yield from self._measure_each_checkpoint()
             self._training.measuring_step = None
             self._retry_at_s = self._clock.now_s() + OOM_RETRY_S
@@ -285,7 +285,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
     learnt = training.split.training
-    enough = len(heldout) >= FEWEST
+    enough = len(heldout) >= MIN_SPRITES
     first, second = split_in_halves(training.train_sample.groups)
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
     real = features.of(stride_subsample(heldout if enough else known, MAX_REFERENCE))  # float64 [N, 128]
@@ -303,7 +303,7 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
 def _copies_among_unseen(training: Training) -> Generator[Event, None, float]:
     """Return the share of copies among unseen real sprites, which chance alone produces."""
     learnt, heldout = training.split.training, training.heldout_sprites
-    if len(heldout) >= FEWEST:
+    if len(heldout) >= MIN_SPRITES:
         return (
             yield from _copies(stride_subsample(heldout, QUALITY_SPRITES), training.sprites, learnt, training.device)
         )

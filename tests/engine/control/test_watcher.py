@@ -88,7 +88,7 @@ def until(events: Events, kind: type[Event]) -> list[Event]:
 
 
 @pytest.mark.parametrize("train", [train_generator, train_classifier])
-def test_who_watches_sees_what_the_training_says(
+def test_watcher_yields_the_trainings_events(
     train: Callable[..., Events], run_path: Path, sprites: Sprites, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_clock(monkeypatch)
@@ -126,7 +126,7 @@ def test_who_watches_sees_what_the_training_says(
     assert not {HEARTBEAT_FILE, REQUEST_FILE} & {path.name for path in run_path.iterdir()}
 
 
-def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, sprites: Sprites, clock: Clock) -> None:
+def test_requests_pause_save_and_stop_a_training(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     control = Control()
     training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
@@ -160,7 +160,7 @@ def test_a_training_pauses_saves_and_stops_when_it_is_asked_to(run_path: Path, s
     resumed.close()
 
 
-def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Clock) -> None:
+def test_training_that_cannot_pause_continues(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     training = controlled(train_generator(run_path, sprites), Control(), can_pause=False)
     until(training, LossChunk)
     assert read_heartbeat(run_path).can_pause is False  # type: ignore[union-attr]
@@ -168,9 +168,7 @@ def test_one_that_can_t_wait_goes_on(run_path: Path, sprites: Sprites, clock: Cl
     assert isinstance(until(training, RunFinished)[-1], RunFinished)
 
 
-def test_an_unreadable_request_file_ends_no_pause_and_repeats_no_save(
-    run_path: Path, sprites: Sprites, clock: Clock
-) -> None:
+def test_unreadable_request_file_changes_nothing(run_path: Path, sprites: Sprites, clock: Clock) -> None:
     control = Control()
     training = controlled(train_generator(run_path, sprites, control, steps=10_000), control, can_pause=True)
     until(training, LossChunk)
@@ -239,7 +237,7 @@ def test_a_heartbeat_on_a_full_disk_overwrites_the_old_file(run_path: Path, monk
         protocol.write_heartbeat(run_path, short)
 
 
-def test_how_a_training_ends_is_seen(
+def test_watcher_sees_the_end_of_a_training(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
@@ -273,7 +271,7 @@ def _full(run: RunDir, line: object) -> None:
     raise UnwritableError(run.path, "No space left on device")
 
 
-def test_without_locks_silence_tells_later(
+def test_without_locks_long_silence_ends_a_training(
     run_path: Path, sprites: Sprites, clock: Clock, watcher_clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a drive that another machine shares and that has no locks."""
@@ -293,7 +291,7 @@ def test_without_locks_silence_tells_later(
     training.close()
 
 
-def test_why_a_training_can_t_go_on_is_seen(
+def test_watcher_sees_why_a_training_is_blocked(
     run_path: Path, sprites: Sprites, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     training = controlled(train_generator(run_path, sprites), Control(), can_pause=True)
@@ -307,7 +305,7 @@ def test_why_a_training_can_t_go_on_is_seen(
     training.close()
 
 
-def test_damage_says_nothing_and_no_run_is_an_error(run_path: Path, sprites: Sprites, tmp_path: Path) -> None:
+def test_damaged_files_are_ignored_and_a_missing_run_raises(run_path: Path, sprites: Sprites, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a run"):
         RunWatcher(tmp_path / "none")
     list(train_generator(run_path, sprites, steps=2))

@@ -158,7 +158,7 @@ def test_what_is_left_out_is_free_before_its_memory_is_given_back(
 def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """New sprites are measured quickly, and often."""
     for module, name, value in (
-        (loop, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "QUALITY_SPRITES", 24), (copies, "_FARTHEST_PX", 0),
+        (loop, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "QUALITY_SPRITES", 24), (copies, "_MAX_SHIFT_PX", 0),
         (meter, "TIME_SHARE", 1e6), (meter, "FEATURE_SHARE", 1e6), (timing, "SIDE_SHARE", 1e6),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
@@ -250,8 +250,8 @@ def _known(rgba: np.ndarray) -> Sprites:
 def test_one_training_sprite_more_than_go_on_the_device_hardly_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = Mock(wraps=copies._flat)
     monkeypatch.setattr(copies, "_flat", compared)
-    monkeypatch.setattr(copies, "_at_once", lambda _: 8)
-    monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
+    monkeypatch.setattr(copies, "_max_sprites", lambda _: 8)
+    monkeypatch.setattr(copies, "_MAX_SHIFT_PX", 0)
     calls = []
     for count in (8, 9):
         compared.reset_mock()

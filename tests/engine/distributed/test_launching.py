@@ -43,7 +43,7 @@ def wait(processes: TrainingProcesses) -> None:
         assert time.monotonic() < end_s
 
 
-def test_what_they_have_said_last_is_why_they_failed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_last_output_is_the_reason_of_a_failure(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(run, 'echo "$PYTHONSAFEPATH $@"; exit 3', monkeypatch)
     wait(processes)
     failure = processes.failure()
@@ -55,7 +55,7 @@ def test_what_they_have_said_last_is_why_they_failed(run: Path, monkeypatch: pyt
     assert str(processes.failure()) == "far has failed. The card has gone."
 
 
-def test_to_end_them_is_no_failure_of_theirs(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_is_not_a_failure(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(run, "exec sleep 600", monkeypatch)
     assert processes.is_running()
     processes.end()
@@ -63,20 +63,20 @@ def test_to_end_them_is_no_failure_of_theirs(run: Path, monkeypatch: pytest.Monk
     assert not processes.has_failed()
 
 
-def test_what_was_ended_before_it_began_is_not_started(run: Path) -> None:
+def test_end_before_start_starts_nothing(run: Path) -> None:
     processes = TrainingProcesses(run, 2, "cpu")
     processes.end()
     processes.start()
     assert not processes.is_running() and not list(run.iterdir())
 
 
-def test_a_run_whose_drive_has_gone_is_an_error(run: Path) -> None:
+def test_missing_drive_raises_an_error(run: Path) -> None:
     run.rmdir()
     with pytest.raises(RunError, match="Can't write to"):
         TrainingProcesses(run, 2, "cpu").start()
 
 
-def test_of_what_processes_write_their_own_last_words_count() -> None:
+def test_torchruns_lines_are_not_the_last_output() -> None:
     log = (
         "Training on the CPU\nThere is no run 'far'.\n'studio runs' lists all.\n"
         "W1125 21:07:41.156000 32526 torch/distributed: Sending process 32595 closing signal SIGTERM\n"

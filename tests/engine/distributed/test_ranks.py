@@ -92,7 +92,7 @@ def assert_same_learnt(run: Path, other: Path) -> None:
     torch.testing.assert_close(weights(run), weights(other), rtol=0, atol=WEIGHT_TOLERANCE)
 
 
-def test_what_two_learn_is_what_one_learns(tmp_path: Path) -> None:
+def test_two_ranks_learn_what_one_learns(tmp_path: Path) -> None:
     changes: dict[str, Any] = {"flip": True, "shift_px": 1}
     list(train_generator(tmp_path / "one", make_sprites(), **changes))
     in_group(2, take_part, train_generator, tmp_path / "two", make_sprites(), changes)
@@ -100,7 +100,7 @@ def test_what_two_learn_is_what_one_learns(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_others_go_on_with_a_run_in_whatever_number(tmp_path: Path) -> None:
+def test_run_resumes_with_another_number_of_ranks(tmp_path: Path) -> None:
     """Two, who read their parts of odd batches from the disk; one that goes on with their run, and two that end it."""
     changes: dict[str, Any] = {"batch_size": 5, "data_on_device": "no", "threads": 4}
     one, mixed = tmp_path / "one", tmp_path / "mixed"
@@ -137,7 +137,7 @@ def in_trouble(group: Group, trouble: str, path: Path, changes: dict[str, Any]) 
 
 
 @pytest.mark.slow
-def test_a_loss_that_is_no_number_in_one_process_sets_all_back(run_path: Path) -> None:
+def test_nan_loss_on_one_rank_rolls_all_back(run_path: Path) -> None:
     events, _ = in_group(2, in_trouble, "not a number", run_path, {"batch_size": 5})
     (back,) = of_kind(events, RolledBack)
     assert (back.failed_step, back.step, back.lr_scale) == (5, 5, 0.5)
@@ -147,7 +147,7 @@ def test_a_loss_that_is_no_number_in_one_process_sets_all_back(run_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_process_without_memory_ends_all_and_they_go_on_with_smaller_parts(tmp_path: Path) -> None:
+def test_rank_without_memory_restarts_all_with_smaller_micro_batches(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     list(train_regression(one, some_numbers()))
     first, last = Launcher(2).results(grouped, in_trouble, "full", two, {})
@@ -160,7 +160,7 @@ def test_a_process_without_memory_ends_all_and_they_go_on_with_smaller_parts(tmp
     np.testing.assert_allclose(losses(two), losses(one), rtol=LOSS_TOLERANCE)
 
 
-def test_a_process_that_is_gone_ends_all_in_words(run_path: Path) -> None:
+def test_dead_rank_ends_the_training_with_an_error(run_path: Path) -> None:
     first, last = Launcher(2).results(grouped, in_trouble, "killed", run_path, {})
     assert last is None and "ProcessGoneError: Another process of this training has ended." in first
     progress = RunDir(run_path).progress()
@@ -192,7 +192,7 @@ def command(words: list[str], hit: int = -1, end: signal.Signals = signal.SIGKIL
         return 1 / 0 if config.seed == NOT_MEASURED else evaluate(recipe, network, batches, config, spec)
 
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
-        patch.setattr(maintenance, "BEST_APART_SHARE", math.inf)
+        patch.setattr(maintenance, "MIN_BEST_SPACING", math.inf)
         patch.setattr(loop, "MAX_ROLLBACKS", 1)
         patch.setattr(loop, "TICK_S", 0.0)  # a step each, however fast the machine is
         patch.setattr(Classifier, "loss", troubled)
@@ -214,7 +214,7 @@ SMALL = ["--recipe", "classifier", "--width", "16", "--steps", "6", "--precision
 
 
 @pytest.mark.slow
-def test_the_same_command_goes_on_with_its_run_when_torchrun_starts_it_again(art: Path) -> None:
+def test_restarted_command_resumes_its_run(art: Path) -> None:
     words = ["train", str(art), *SMALL, "--batch-size", "4", "--name", "trial"]
     launcher, run = Launcher(2), paths.runs() / "trial"
 
@@ -246,7 +246,7 @@ def standings() -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
+def test_queue_continues_after_failed_runs(art: Path) -> None:
     """Most fail between steps. One leaves the others in the middle of a step: torchrun starts all of them again."""
     spoilt, *_ = queued(art, spoilt=0, small=0, nan=NOT_FINITE, bug=NOT_LEARNT, sick=NOT_MEASURED, good=0)
     flip(spoilt / "data.safetensors")
@@ -264,7 +264,7 @@ def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_queue_stops_when_it_is_asked_to_and_goes_on_when_torchrun_starts_it_again(art: Path) -> None:
+def test_queue_stops_and_resumes_after_a_restart(art: Path) -> None:
     queued(art, a=0, b=0)
     words = ["queue", "run"]
     (code, out, _), other = Launcher(2).results(command, words, 3, signal.SIGTERM)
@@ -279,7 +279,7 @@ def test_the_queue_stops_when_it_is_asked_to_and_goes_on_when_torchrun_starts_it
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_said_once_however_often_torchrun_tries_it_again(art: Path) -> None:
+def test_usage_error_is_reported_once(art: Path) -> None:
     launcher, words = Launcher(2), ["train", str(art), *SMALL, "--batch-size", "1"]
     (code, out, err), _ = launcher.results(command, words)
     assert (code, out) == (WRONG_USAGE, "") and "can't be shared by 2 processes" in err
@@ -295,7 +295,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> tuple[Group, Group]:
     return first, other
 
 
-def test_the_others_do_what_the_first_one_says_until_there_is_no_more(heard: tuple[Group, Group]) -> None:
+def test_workers_receive_commands_in_order(heard: tuple[Group, Group]) -> None:
     first, other = heard
     said = [TickCommand(number, 0.1 + number, 1, 2) for number in range(5)]
     for tick in said:
@@ -305,7 +305,7 @@ def test_the_others_do_what_the_first_one_says_until_there_is_no_more(heard: tup
     assert other.receive_command(Control()) is None and other.receive_command(Control()) is None
 
 
-def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_one_that_is_gone(
+def test_stopping_worker_does_not_wait_for_a_dead_rank_0(
     heard: tuple[Group, Group], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, other = heard
@@ -320,14 +320,14 @@ def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_o
     ("count", "here", "device", "devices"),
     [(4, 4, "cpu", 1), (8, 4, "cpu", 2), (4, 4, "cuda:3", 4), (8, 4, "cuda:3", 8)],
 )
-def test_each_process_has_a_card_of_its_own_and_those_of_a_machine_one_cpu(
+def test_group_counts_its_devices(
     monkeypatch: pytest.MonkeyPatch, count: int, here: int, device: str, devices: int
 ) -> None:
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
     assert Group(HashStore(), 0, count, here, device).devices == devices and ranks.ALONE.devices == 1
 
 
-def test_a_batch_of_fewer_sprites_than_processes_and_a_device_that_none_can_share_are_refused(
+def test_too_small_batch_and_unsupported_device_are_refused(
     heard: tuple[Group, Group], run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match="A batch of 1 sprites can't be shared by 2 processes"):

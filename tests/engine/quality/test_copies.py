@@ -38,14 +38,14 @@ def _art(count: int, seed: int) -> np.ndarray:
     ],
     ids=["as it is", "mirrored", "moved", "a shade darker"],
 )
-def test_copies_are_found(change: object) -> None:
+def test_find_copies_finds_mirrored_and_moved_copies(change: object) -> None:
     training = _art(20, 0)
     found = _nearest(change(training[:5]), training)  # type: ignore[operator]
     assert found.is_copy.all()
     assert found.index.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_other_sprites_are_no_copies_and_the_nearest_is_right() -> None:
+def test_other_sprites_are_not_copies() -> None:
     training, new = _art(20, 0), _art(5, 1)
     found = _nearest(new, training)
     assert not found.is_copy.any()
@@ -54,7 +54,7 @@ def test_other_sprites_are_no_copies_and_the_nearest_is_right() -> None:
     assert not _nearest(half, training).is_copy.any()
 
 
-def test_working_through_them_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_in_parts_gives_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
     training = _art(50, 0)
     new = np.concatenate([training[:15:2, :, ::-1], _art(15, 1)])
     whole, sizes = _nearest(new, training), list[int]()
@@ -63,7 +63,7 @@ def test_working_through_them_in_parts_changes_nothing(monkeypatch: pytest.Monke
         sizes.append(len(rgba))
         return to_input(rgba)
 
-    monkeypatch.setattr(copies, "_AT_ONCE", 7 * training[0].size * 4)  # of float32
+    monkeypatch.setattr(copies, "_MAX_BYTES", 7 * training[0].size * 4)  # of float32
     monkeypatch.setattr(copies, "to_input", watched)
     parts = _nearest(new, training)
     for found in (whole, parts):
@@ -73,7 +73,7 @@ def test_working_through_them_in_parts_changes_nothing(monkeypatch: pytest.Monke
     assert max(sizes) == 7
 
 
-def test_hidden_colour_does_not_count_and_nothing_is_a_copy_of_its_own_group() -> None:
+def test_hidden_colour_and_own_group_do_not_count() -> None:
     training = _art(20, 0)
     tinted = training[:3].copy()
     tinted[tinted[..., 3] == 0] = [200, 10, 10, 0]
@@ -83,7 +83,7 @@ def test_hidden_colour_does_not_count_and_nothing_is_a_copy_of_its_own_group() -
 
 
 @pytest.mark.parametrize("number", [2, 20])
-def test_a_copy_of_a_sprite_that_has_near_twins_is_one(number: int) -> None:
+def test_copy_of_a_sprite_with_near_duplicates_is_found(number: int) -> None:
     training = _art(20, 0)
     twins = training.copy()
     twins[:, 2, 3] = [9, 9, 9, 255]
@@ -94,22 +94,22 @@ def test_a_copy_of_a_sprite_that_has_near_twins_is_one(number: int) -> None:
     assert found.is_copy.all() and (found.index % 20 == range(number)).all()
 
 
-def test_only_those_that_were_learnt_from_are_copied() -> None:
+def test_only_training_sprites_count_as_copied() -> None:
     training = _art(20, 0)
     known = Sprites(training, np.zeros(20, np.int64), ("art",), ("",) * 20, "art")
     found = nearest_training_sprites(training[:4], known, np.array([1, 3, *range(9, 20)]), CPU)
     assert found.is_copy.tolist() == [False, True, False, True] and found.index[[1, 3]].tolist() == [1, 3]
 
 
-def test_the_few_nearest_are_found_in_order_also_mirrored_and_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearest_sprites_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     training = _art(40, 3)
     known = Sprites(training, np.zeros(40, np.int64), ("art",), ("",) * 40, "art")
     nearly = training[11].copy()
     nearly[3, 3:6] = 255
     training[7], training[30] = np.roll(training[11][:, ::-1], 1, 0), nearly
     indices = np.delete(np.arange(40), 5)
-    for at_once in (copies._AT_ONCE, 1):
-        monkeypatch.setattr(copies, "_AT_ONCE", at_once)
+    for at_once in (copies._MAX_BYTES, 1):
+        monkeypatch.setattr(copies, "_MAX_BYTES", at_once)
         found = copies.nearest_sprites(training[11], known, indices, 3, CPU)
         assert set(found[:2].tolist()) == {7, 11} and found[2] == 30
         assert copies.nearest_sprites(training[5], known, indices, 50, CPU).tolist().count(5) == 0

@@ -46,7 +46,7 @@ def _map(model: TrainedModel) -> MapReady:
     return shown
 
 
-def test_the_plane_is_that_of_the_largest_singular_values() -> None:
+def test_principal_plane_has_the_largest_singular_values() -> None:
     rng = np.random.default_rng(0)
     features = (rng.standard_normal((40, 7)) * [9, 1, 4, 1, 0.5, 1, 0] + rng.standard_normal(7)).astype(np.float32)
     positions, explained = principal_plane(features)
@@ -64,14 +64,14 @@ def test_the_plane_is_that_of_the_largest_singular_values() -> None:
     np.testing.assert_allclose(principal_plane(features[order])[0], positions[order], atol=1e-5)
 
 
-def test_features_that_hardly_vary_have_a_map_as_well() -> None:
+def test_constant_features_have_a_map() -> None:
     for features in (np.ones((5, 3), np.float32), np.arange(5, dtype=np.float32)[:, None]):
         positions, explained = principal_plane(features)
         assert positions.shape == (5, 2) and np.isfinite(positions).all() and 0 <= explained <= 1
         assert np.isinf(marker_spacing(positions)).sum() == 1
 
 
-def test_sprites_with_room_cover_the_map_and_do_not_overlap() -> None:
+def test_marker_spacing_avoids_overlaps() -> None:
     positions = np.random.default_rng(1).random((200, 2)).astype(np.float32)
     spacing = marker_spacing(positions)
     apart = np.abs(positions[:, None] - positions).max(2)
@@ -85,7 +85,7 @@ def test_sprites_with_room_cover_the_map_and_do_not_overlap() -> None:
 
 
 @pytest.mark.parametrize("recipe", [Autoencoder(), Classifier(), Regression(), Generator()], ids=lambda each: each.name)
-def test_any_run_has_a_map(recipe: Recipe, run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_recipe_has_a_map(recipe: Recipe, run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 2)
     model = _model(run_path, recipe, make_sprites())
     shown = _map(model)
@@ -100,7 +100,7 @@ def test_any_run_has_a_map(recipe: Recipe, run_path: Path, monkeypatch: pytest.M
     assert np.array_equal(again.positions, shown.positions)
 
 
-def test_the_odd_one_is_out_and_twins_are_neighbours(run_path: Path) -> None:
+def test_map_separates_outliers_and_joins_duplicates(run_path: Path) -> None:
     sprites = make_sprites()
     rgba = sprites.rgba.copy()
     rgba[5] = [255, 0, 255, 255]
@@ -110,17 +110,17 @@ def test_the_odd_one_is_out_and_twins_are_neighbours(run_path: Path) -> None:
     assert (shown.neighbours[9, 0], shown.neighbours[20, 0]) == (20, 9)
 
 
-def test_of_very_many_sprites_some_are_shown(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_map_limits_its_sprites(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = _model(run_path, Classifier(), make_sprites())
-    monkeypatch.setattr(embedding_map, "MOST", 10)
+    monkeypatch.setattr(embedding_map, "MAX_MAPPED", 10)
     shown = _map(model)
     assert len(shown.sprites) == 10 and shown.total == 24 and len(set(shown.sprites.names)) == 10
-    monkeypatch.setattr(embedding_map, "FEWEST", 25)
+    monkeypatch.setattr(embedding_map, "MIN_MAPPED", 25)
     with pytest.raises(UsageError, match="too few"):
         _map(model)
 
 
-def test_a_code_is_drawn_in_true_pixels(run_path: Path) -> None:
+def test_decode_gives_pixel_art(run_path: Path) -> None:
     model = _model(run_path, Autoencoder(), make_sprites())
     codes = _map(model).features[[3, 8]].mean(0, keepdims=True)
     (made,) = decode(model, codes)
@@ -131,7 +131,7 @@ def test_a_code_is_drawn_in_true_pixels(run_path: Path) -> None:
     assert np.array_equal(made.sprites, to_pixel_art(drawn, np.array([-1]), model.style))
 
 
-def test_the_picture_has_sprites_pixel_for_pixel(run_path: Path) -> None:
+def test_rendered_map_keeps_pixels(run_path: Path) -> None:
     model = _model(run_path, Classifier(), make_sprites())
     shown = _map(model)
     with torch.no_grad():

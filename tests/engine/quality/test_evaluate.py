@@ -44,7 +44,7 @@ def model(run: Path) -> TrainedModel:
 
 
 @pytest.mark.slow
-def test_a_young_generator_is_far_from_real(run: Path, model: TrainedModel) -> None:
+def test_untrained_generator_scores_badly(run: Path, model: TrainedModel) -> None:
     (found,) = of_kind(list(evaluate(model, run, EvaluateSettings(count=24, steps=2))), Evaluated)
     assert (found.count, found.heldout_count, found.training_count) == (24, 24, 96)
     new, real, cheat = (found.figures[name] for name in ("new", "real", "cheat"))
@@ -60,7 +60,7 @@ def test_a_young_generator_is_far_from_real(run: Path, model: TrainedModel) -> N
     assert real["class_agreement"] > 0.9
 
 
-def test_other_real_sprites_pass_for_real(run: Path, model: TrainedModel) -> None:
+def test_other_real_sprites_score_like_real(run: Path, model: TrainedModel) -> None:
     real = evaluate_sprites(model, run, make_sprites(30, seed=5).rgba, "others", EvaluateSettings())
     (found,) = of_kind(list(real), Evaluated)
     figures = found.figures["new"]
@@ -69,20 +69,20 @@ def test_other_real_sprites_pass_for_real(run: Path, model: TrainedModel) -> Non
     assert figures["copies"] < 0.7 * found.figures["cheat"]["copies"]
 
 
-def test_the_same_seed_gives_the_same_figures(run: Path, model: TrainedModel) -> None:
+def test_equal_seeds_give_equal_scores(run: Path, model: TrainedModel) -> None:
     settings = EvaluateSettings(count=20, steps=2)
     (first,), (again,) = (of_kind(list(evaluate(model, run, settings)), Evaluated) for _ in range(2))
     for name, figures in first.figures.items():  # the second time with the features of the first, read back
         assert again.figures[name] == pytest.approx(figures, rel=1e-3, abs=1e-5)
 
 
-def test_without_held_out_sprites_nothing_is_judged(run_path: Path) -> None:
+def test_evaluation_needs_held_out_sprites(run_path: Path) -> None:
     list(train_classifier(run_path, SPRITES, steps=1, holdout=0.0))
     with pytest.raises(UsageError, match="held out"):
         list(evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings()))
 
 
-def test_too_few_held_out_sprites_are_no_judge(run_path: Path) -> None:
+def test_too_few_held_out_sprites_raise_usage_error(run_path: Path) -> None:
     list(train_generator(run_path, make_sprites(12), steps=2))
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings()
@@ -93,7 +93,7 @@ def test_too_few_held_out_sprites_are_no_judge(run_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -> None:
+def test_hint_gives_the_share_to_hold_out(tmp_path: Path) -> None:
     sprites = make_sprites(62)
     list(train_generator(tmp_path / "little", sprites, steps=1, holdout=0.1))
     with pytest.raises(UsageError) as refusal:
@@ -106,7 +106,7 @@ def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run: Path, model: TrainedModel) -> None:
+def test_evaluate_sprites_limits_their_number(run: Path, model: TrainedModel) -> None:
     others = make_sprites(30, seed=5).rgba
 
     def judged(count: int, seed: int = 0) -> Evaluated:
@@ -120,7 +120,7 @@ def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run: Path, model:
 
 
 @pytest.mark.slow
-def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_path: Path) -> None:
+def test_real_sprites_have_equal_distances_to_the_training_set(run_path: Path) -> None:
     """However few are held out: Fréchet's distance falls with the number of sprites."""
     list(train_generator(run_path, make_sprites(400, classes=1), steps=1, holdout=0.06))
     model, others = load_model(run_path, "last", CPU), make_sprites(120, classes=1, seed=9).rgba
@@ -129,7 +129,7 @@ def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_pa
     assert found.figures["real"]["fd_training"] == pytest.approx(found.figures["new"]["fd_training"], rel=0.5)
 
 
-def test_few_held_out_sprites_are_shown_to_a_generator_again_with_other_noise(model: TrainedModel) -> None:
+def test_few_held_out_sprites_are_repeated_with_new_noise(model: TrainedModel) -> None:
     few = DeviceSprites(SPRITES.take(np.arange(3)), torch.device("cpu"))
     again = DeviceSprites(SPRITES.take(np.arange(MIN_EVALUATIONS) % 3), torch.device("cpu"))
     losses = [

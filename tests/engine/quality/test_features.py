@@ -29,7 +29,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_WARM_UP", 5)
 
 
-def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_separate_classes_and_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_STEPS", 150)
     training, others = make_sprites(40), make_sprites(40, seed=1)
     found, _ = learnt(training)
@@ -44,7 +44,7 @@ def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
+def test_features_are_cached_per_training_set(sprites: Sprites) -> None:
     first, steps = learnt(sprites)
     assert steps == 20
     again, steps = learnt(sprites)
@@ -59,7 +59,7 @@ def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_where_they_can_not_be_kept_they_are_learnt_all_the_same(sprites: Sprites) -> None:
+def test_features_are_trained_without_a_cache(sprites: Sprites) -> None:
     paths.features().parent.mkdir(parents=True, exist_ok=True)
     paths.features().write_bytes(b"in the way")
     found, steps = learnt(sprites)
@@ -67,7 +67,7 @@ def test_where_they_can_not_be_kept_they_are_learnt_all_the_same(sprites: Sprite
 
 
 @pytest.mark.usefixtures("few_steps")
-def test_one_class_will_do() -> None:
+def test_features_of_a_single_class() -> None:
     alone = make_sprites(24, classes=1)
     found, _ = learnt(alone)
     assert not found.knows_classes
@@ -80,7 +80,7 @@ def test_large_sprites_are_folded() -> None:
 
 
 @pytest.mark.parametrize("size", [16, 40, 100])
-def test_fixed_features_see_mush_in_sprites_of_any_size(size: int) -> None:
+def test_fixed_features_detect_noise_at_any_size(size: int) -> None:
     found, sprites = fixed_features(torch.device("cpu")), make_sprites(30, size=size)
     first, second = found.of(sprites.rgba[::2]), found.of(sprites.rgba[1::2])
     assert first.shape == (30, 128) and np.allclose((first**2).sum(1), 128)
@@ -91,7 +91,7 @@ def test_fixed_features_see_mush_in_sprites_of_any_size(size: int) -> None:
     assert spoiled.value > clean.value + 3 * clean.error
 
 
-def test_spoiling_leaves_a_quarter_alone_and_stays_in_range() -> None:
+def test_corrupt_keeps_a_quarter_and_the_range() -> None:
     rng = torch.Generator().manual_seed(0)
     alpha = (torch.rand(16, 1, 10, 10, generator=rng) < 0.5).float()
     x = torch.cat([torch.rand(16, 3, 10, 10, generator=rng) * alpha, alpha], 1) * 2 - 1

@@ -42,7 +42,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
     return {item.name: item.group for item in examined.items}
 
 
-def test_the_ten_nearest_against_looking_at_all() -> None:
+def test_nearest_neighbours_equal_brute_force() -> None:
     places = np.random.default_rng(0).normal(size=(700, 5)).astype(np.float32)
     near, far = run_to_end(nearest_neighbours(places))
     apart = np.linalg.norm(places[:, None].astype(np.float64) - places, axis=2)
@@ -53,12 +53,12 @@ def test_the_ten_nearest_against_looking_at_all() -> None:
     assert np.allclose(far, nearest, atol=1e-3)
 
 
-def test_few_places_have_few_neighbours() -> None:
+def test_few_rows_have_few_neighbours() -> None:
     near, far = run_to_end(nearest_neighbours(np.eye(3, dtype=np.float32)))
     assert near.shape == far.shape == (3, 2)
 
 
-def test_one_of_the_wrong_class_and_one_far_from_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finds_a_wrong_class_and_an_outlier(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     warm = [tuple(row) for row in rng.integers(10, 40, (30, 2)).tolist()]
     cold = [tuple(row) for row in rng.integers(200, 230, (30, 2)).tolist()]
@@ -66,5 +66,5 @@ def test_one_of_the_wrong_class_and_one_far_from_all(monkeypatch: pytest.MonkeyP
     assert found_among(sprites, monkeypatch) == {"60.png": "wrong class", "61.png": "outlier"}
 
 
-def test_very_few_sprites_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_few_sprites_have_no_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found_among(put([(0, 0), (0, 9), (250, 250)], [0, 0, 1]), monkeypatch) == {}

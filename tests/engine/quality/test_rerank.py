@@ -34,7 +34,7 @@ def _sprites(seed: int) -> Sprites:
 
 
 @pytest.mark.parametrize("count", [3, 20])
-def test_what_is_liked_is_told_within_a_class(count: int) -> None:
+def test_likeness_compares_within_a_class(count: int) -> None:
     """Red ones of one class are liked; of another class, which has a hue of its own, redder ones are taken, too."""
     before, new = _sprites(0), _sprites(1)
     reds = np.flatnonzero(before.labels == 0)[np.argsort(-_redness(before.rgba[before.labels == 0]))[:count]]
@@ -46,13 +46,13 @@ def test_what_is_liked_is_told_within_a_class(count: int) -> None:
     assert np.isfinite(blind).all()
 
 
-def test_as_many_of_each_class_are_taken_as_were_asked_for() -> None:
+def test_best_of_keeps_the_requested_classes() -> None:
     labels = np.array([0, 1, 2] * 4)
     scores = np.arange(12.0)
     assert best_of_each_class(scores, labels, 5) == [9, 10, 11, 6, 7]
 
 
-def test_of_many_that_are_drawn_the_best_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_of_keeps_the_highest_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn, model = _sprites(1), Mock()
     model.spec.class_names = drawn.class_names
     asked = []

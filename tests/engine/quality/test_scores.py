@@ -16,7 +16,7 @@ def _kernel(x: np.ndarray, y: np.ndarray) -> float:
     return float((sum(a * b for a, b in zip(x, y, strict=True)) / len(x) + 1) ** 3)
 
 
-def test_kid_is_its_definition() -> None:
+def test_kid_equals_its_definition() -> None:
     first, second = _normal(7), _normal(5, shift=0.5, seed=1)
     within_first = np.mean([_kernel(x, y) for i, x in enumerate(first) for j, y in enumerate(first) if i != j])
     within_second = np.mean([_kernel(x, y) for i, x in enumerate(second) for j, y in enumerate(second) if i != j])
@@ -24,7 +24,7 @@ def test_kid_is_its_definition() -> None:
     assert kid(first, second).value == pytest.approx(within_first + within_second - 2 * across)
 
 
-def test_kids_error_is_the_jackknifes() -> None:
+def test_kid_error_equals_the_jackknife() -> None:
     first, second = _normal(7), _normal(5, shift=0.5, seed=1)
     left_out_first = [kid(np.delete(first, i, 0), second).value for i in range(7)]
     left_out_second = [kid(first, np.delete(second, i, 0)).value for i in range(5)]
@@ -32,7 +32,7 @@ def test_kids_error_is_the_jackknifes() -> None:
     assert kid(first, second).error == pytest.approx(np.sqrt(variance))
 
 
-def test_kid_is_unbiased_and_its_error_is_what_it_strays() -> None:
+def test_kid_is_unbiased_and_its_error_fits() -> None:
     found = [kid(_normal(60, seed=2 * i), _normal(40, seed=2 * i + 1)) for i in range(200)]
     values, errors = np.array([one.value for one in found]), np.array([one.error for one in found])
     assert abs(values.mean()) < 3 * values.std() / np.sqrt(200)
@@ -68,27 +68,27 @@ def test_overlap_on_a_line() -> None:
     assert found.recall == 1.0  # the far ones reach over all: why coverage is the figure to trust
 
 
-def test_overlap_of_a_set_with_itself_is_whole_and_with_a_far_one_empty() -> None:
+def test_overlap_is_1_with_itself_and_0_far_away() -> None:
     same, far = overlap(_normal(30), _normal(30)), overlap(_normal(30), _normal(30, shift=100))
     assert (same.precision, same.recall, same.coverage) == (1, 1, 1)
     assert (far.precision, far.recall, far.coverage) == (0, 0, 0)
 
 
-def test_a_share_below_counts_pairs_and_equal_ones_by_half() -> None:
+def test_probability_below_counts_ties_as_half() -> None:
     first, second = np.random.default_rng(0).integers(0, 6, (2, 40)).astype(float)
     pairs = [1.0 if a < b else 0.5 if a == b else 0.0 for a in first for b in second[:25]]
     assert probability_below(first, second[:25]) == pytest.approx(np.mean(pairs))
     assert probability_below(first, first) == 0.5
 
 
-def test_the_likelihood_around_one_point_has_a_closed_form() -> None:
+def test_likelihood_of_one_point_has_a_closed_form() -> None:
     training, heldout = _normal(400), _normal(300, seed=1)
     variance = (training**2).sum(1).mean() / 6  # the most likely one around 0
     expected = ((heldout**2).sum(1).mean() / variance + 6 * np.log(2 * np.pi * variance)) / 2 / 6
     assert likelihood_divergence(np.zeros((1, 6)), training, heldout) == pytest.approx(expected)
 
 
-def test_the_likelihood_divergence_is_least_for_others_of_the_same_kind() -> None:
+def test_likelihood_divergence_is_least_for_similar_sprites() -> None:
     """What is near, far, all alike, or copied: copies are what no other distance sees."""
     training, heldout, same = _normal(300), _normal(300, seed=1), _normal(300, seed=2)
     least = likelihood_divergence(same, training, heldout)

@@ -42,7 +42,7 @@ def _slowly(sprite: Rgba, others: list[Rgba]) -> float:
     return float(np.mean(bits))
 
 
-def test_surprisal_is_its_definition_and_real_sprites_are_judged_by_others() -> None:
+def test_surprisal_equals_its_definition() -> None:
     real, new = _in_three_colours(8, seed=0), _in_three_colours(4, seed=1)
     found = PatchSurprisal(real, np.arange(8) // 2, real)  # four groups of two: each is a fold
     own_folds = [[one for other, one in enumerate(real) if other // 2 != place // 2] for place in range(8)]
@@ -62,7 +62,7 @@ def _boxes(count: int, seed: int) -> Rgba:
     return found
 
 
-def test_specks_surprise_more_and_what_is_blank_or_flat_less() -> None:
+def test_specks_raise_and_blanks_lower_the_surprisal() -> None:
     real, others = PatchSurprisal(_boxes(60, seed=0), np.arange(60), COLOURS[None, None, :]), _boxes(60, seed=1)
     rng = np.random.default_rng(0)
     hit = (rng.random(others.shape[:3]) < 0.1) & (others[..., 3] > 0)
@@ -74,22 +74,22 @@ def test_specks_surprise_more_and_what_is_blank_or_flat_less() -> None:
     assert min(map(real.distance, (specked, flat, blank))) > 3 * real.distance(others)
 
 
-def test_many_are_judged_in_parts_and_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_sprites_are_processed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     real, new = _boxes(60, seed=0), _boxes(50, seed=1)
     whole = PatchSurprisal(real, np.arange(60), real)
     expected = whole.of(new)
-    monkeypatch.setattr(surprisal, "_MOST_PIXELS", 20 * 144)
+    monkeypatch.setattr(surprisal, "_MAX_PIXELS", 20 * 144)
     np.testing.assert_array_equal(whole.of(new), expected)
     assert len(PatchSurprisal(real, np.arange(60), real).of_real) == 20
 
 
-def test_of_sprites_in_which_nothing_is_seen_nothing_surprises() -> None:
+def test_empty_sprites_have_no_surprisal() -> None:
     blank = np.zeros((4, 8, 8, 4), np.uint8)
     found = PatchSurprisal(blank, np.arange(4), blank)
     assert found.distance(blank) == 0 and np.isfinite(found.of(_boxes(3, seed=0))).all()
 
 
-def test_wasserstein_of_equal_numbers_is_the_mean_of_what_each_is_moved() -> None:
+def test_wasserstein_of_equal_sizes_is_the_mean_shift() -> None:
     first, second = np.random.default_rng(0).normal(0, 1, (2, 30)) * [[1], [3]]
     assert wasserstein(first, second) == pytest.approx(np.abs(np.sort(first) - np.sort(second)).mean())
     assert wasserstein(first, np.repeat(second, 2)) == pytest.approx(wasserstein(first, second))

@@ -42,7 +42,7 @@ TORCH_CPU = torch.device("cpu")
 INDICES = np.array([0, 1, 2, 3, 5, 7, 8, 9, 11, 12, 13, 17, 20])
 
 
-def test_every_sprite_comes_once_an_epoch() -> None:
+def test_each_epoch_has_every_sprite_once() -> None:
     sprites = make_sprites(per_class=5, classes=2)
     data = DeviceSprites(sprites, TORCH_CPU)
     for size in (1, 3, 10, 23):
@@ -53,7 +53,7 @@ def test_every_sprite_comes_once_an_epoch() -> None:
     assert not torch.equal(data._order_slice(0, 10), DeviceSprites(sprites, TORCH_CPU, seed=1)._order_slice(0, 10))
 
 
-def test_the_order_of_an_epoch_goes_to_a_card_without_waiting_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_epoch_order_is_uploaded_asynchronously(monkeypatch: pytest.MonkeyPatch) -> None:
     data, card, pinned = DeviceSprites(make_sprites(), TORCH_CPU), torch.device("cuda:0"), list[torch.Tensor]()
     expected, sent = data._order_slice(24, 8), []
 
@@ -74,7 +74,7 @@ def test_the_order_of_an_epoch_goes_to_a_card_without_waiting_for_it(monkeypatch
     assert sent == [(True, card, True)]
 
 
-def test_pixels_are_premultiplied_and_survive_the_way_to_the_network_and_back() -> None:
+def test_premultiplied_pixels_round_trip() -> None:
     x = to_input(torch.tensor([[200], [100], [50], [51]], dtype=torch.uint8).reshape(1, 4, 1, 1))
     assert torch.allclose(x.flatten(), torch.tensor([200 / 255 * 0.2, 100 / 255 * 0.2, 50 / 255 * 0.2, 0.2]) * 2 - 1)
     rng = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_pixels_are_premultiplied_and_survive_the_way_to_the_network_and_back() 
     assert np.array_equal(to_rgba(x).numpy(), rgba)
 
 
-def test_mirrored_sprites_are_mirrored_and_told() -> None:
+def test_flips_set_the_augment_labels() -> None:
     sprites = make_sprites(per_class=20)
     data = DeviceSprites(sprites, TORCH_CPU)
     batch = data.batch(0, 40, flip=True, shift_px=0, rng=torch.Generator().manual_seed(0))
@@ -97,7 +97,7 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
     torch.testing.assert_close(batch.x, expected)
 
 
-def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
+def test_shifts_move_whole_pixels_and_set_the_augment_labels() -> None:
     rgba = torch.from_numpy(make_sprites(per_class=50).rgba).permute(0, 3, 1, 2)
     offset = torch.randint(0, 5, (2, len(rgba), 1), generator=torch.Generator().manual_seed(3))
     moved, told = shift(rgba, 2, offset)
@@ -112,7 +112,7 @@ def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
     assert len(seen) > 15
 
 
-def test_of_many_rows_some_are_taken_from_all_over_and_never_more_than_asked_for() -> None:
+def test_stride_subsample_is_spread_and_limited() -> None:
     for count in range(1, 60):
         found = stride_subsample(np.arange(count), 10)
         gaps = np.diff([*found, count])
@@ -121,14 +121,14 @@ def test_of_many_rows_some_are_taken_from_all_over_and_never_more_than_asked_for
     assert len(stride_subsample(np.arange(0), 10)) == 0
 
 
-def test_plain_batches_begin_again_after_the_last_sprite(sprites: Sprites) -> None:
+def test_plain_batches_wrap_around(sprites: Sprites) -> None:
     few = DeviceSprites(sprites.take(np.arange(3)), TORCH_CPU)
     batches = list(few.plain_batches(4, 7))
     assert [len(batch.x) for batch in batches] == [4, 3]
     assert torch.equal(torch.cat([batch.x for batch in batches]), to_input(few.rgba[[0, 1, 2, 0, 1, 2, 0]]))
 
 
-def test_rows_of_random_numbers_are_those_of_the_whole_batch(sprites: Sprites) -> None:
+def test_random_rows_equal_the_whole_batch(sprites: Sprites) -> None:
     batch = next(DeviceSprites(sprites, TORCH_CPU).plain_batches(10, 10))
     whole = torch.Generator().manual_seed(1)
     times, noise = torch.randn(10, generator=whole), torch.rand(10, 4, 8, 8, generator=whole)
@@ -167,7 +167,9 @@ def alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 
 @pytest.mark.parametrize("size", [1, 4, 13, 30])
 @pytest.mark.parametrize("augmented", [{}, {"flip": True, "shift_px": 2}])
-def test_every_step_has_the_same_batch(sprites: Sprites, mapped: Sprites, size: int, augmented: dict[str, Any]) -> None:
+def test_all_train_sets_give_equal_batches(
+    sprites: Sprites, mapped: Sprites, size: int, augmented: dict[str, Any]
+) -> None:
     resident = DeviceSprites(sprites, TORCH_CPU, 3, INDICES)
     others = [StreamedSprites(some, TORCH_CPU, 3, INDICES) for some in (sprites, mapped)]
     steps = 3 * len(INDICES) // size + 2
@@ -181,7 +183,7 @@ def test_every_step_has_the_same_batch(sprites: Sprites, mapped: Sprites, size: 
 
 
 @pytest.mark.parametrize("data_is", [DeviceSprites, StreamedSprites])
-def test_rows_of_a_batch_are_those_of_the_whole_with_the_same_chance(
+def test_rows_equal_those_of_the_whole_batch(
     sprites: Sprites, mapped: Sprites, data_is: Callable[..., TrainSet]
 ) -> None:
     def taken(data: TrainSet, step: int, rows: slice | None, count: int) -> Iterator[list[torch.Tensor]]:
@@ -201,7 +203,7 @@ def test_rows_of_a_batch_are_those_of_the_whole_with_the_same_chance(
         data.close()
 
 
-def test_batches_that_were_handed_out_stay_as_they_are(mapped: Sprites) -> None:
+def test_yielded_batches_do_not_change(mapped: Sprites) -> None:
     data = StreamedSprites(mapped, TORCH_CPU)
     first = batch_of(data, 0, 4)
     before = [part.clone() for part in first]
@@ -212,9 +214,7 @@ def test_batches_that_were_handed_out_stay_as_they_are(mapped: Sprites) -> None:
 
 
 @pytest.mark.parametrize("train", [train_generator, train_classifier])
-def test_the_same_is_learnt_bit_for_bit_and_that_they_are_streamed_is_said(
-    tmp_path: Path, sprites: Sprites, mapped: Sprites, train: Any
-) -> None:
+def test_streamed_training_is_bit_identical(tmp_path: Path, sprites: Sprites, mapped: Sprites, train: Any) -> None:
     changes = {"steps": 9, "flip": True, "shift_px": 1}
     assert not of_kind(list(train(tmp_path / "resident", sprites, **changes, data_on_device="auto")), Notice)
     events = train_in_two_pieces(train, tmp_path / "streamed", mapped, **changes, data_on_device="no")
@@ -224,7 +224,7 @@ def test_the_same_is_learnt_bit_for_bit_and_that_they_are_streamed_is_said(
     assert data.samefile(tmp_path / "cache.safetensors")  # and was not copied
 
 
-def test_sprites_that_leave_the_device_no_room_are_streamed(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sprites_too_large_for_the_device_are_streamed(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     config, needed = small_generator(), sprites.rgba[INDICES].nbytes
     for free, expected in ((4 * needed, DeviceSprites), (4 * needed - 1, StreamedSprites)):
         monkeypatch.setattr(detection, "memory_free", lambda _, free=free: free)
@@ -234,7 +234,7 @@ def test_sprites_that_leave_the_device_no_room_are_streamed(sprites: Sprites, mo
         assert type(data) is DeviceSprites
 
 
-def test_a_classifier_that_leaves_some_out_trains_from_the_disk_too(run_path: Path, mapped: Sprites) -> None:
+def test_classifier_with_skipped_classes_streams_from_disk(run_path: Path, mapped: Sprites) -> None:
     labels = mapped.labels.copy()
     labels[0] = 2
     lone = replace(mapped, labels=labels, class_names=(*mapped.class_names, "lone"))
@@ -244,7 +244,7 @@ def test_a_classifier_that_leaves_some_out_trains_from_the_disk_too(run_path: Pa
     assert (kept.rgba == mapped.rgba[1:]).all() and kept.stored is not None
 
 
-def test_a_file_that_vanishes_is_no_loss(run_path: Path, mapped: Sprites) -> None:
+def test_deleted_file_is_read_through_its_map(run_path: Path, mapped: Sprites) -> None:
     events = train_generator(run_path, mapped, steps=20, data_on_device="no", holdout=0.0)
     next(event for event in events if isinstance(event, LossChunk))
     if os.name != "nt":
@@ -253,7 +253,7 @@ def test_a_file_that_vanishes_is_no_loss(run_path: Path, mapped: Sprites) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows shortens no file that is in use")
-def test_a_file_that_can_not_be_read_ends_the_run_in_words(
+def test_unreadable_file_raises_training_error(
     run_path: Path, mapped: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_RETRY_S", 0.02)
@@ -264,7 +264,7 @@ def test_a_file_that_can_not_be_read_ends_the_run_in_words(
         list(events)
 
 
-def test_a_short_read_of_a_network_drive_is_read_again(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_read_is_repeated(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     class Short(io.FileIO):
         def readinto(self, out: memoryview) -> int:  # type: ignore[override]
             return super().readinto(out.cast("B")[:100])
@@ -278,7 +278,7 @@ def test_a_short_read_of_a_network_drive_is_read_again(mapped: Sprites, monkeypa
     short.close()
 
 
-def test_a_drive_that_hangs_is_not_waited_for_for_ever(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_drive_times_out(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "_TIMEOUT_S", 0.02)
     monkeypatch.setattr(streamed, "_JOIN_S", 0.02)
     woken = threading.Event()
@@ -293,14 +293,14 @@ def test_a_drive_that_hangs_is_not_waited_for_for_ever(mapped: Sprites, monkeypa
     waiting.join(5)
 
 
-def test_closing_a_training_ends_its_thread(run_path: Path, sprites: Sprites) -> None:
+def test_close_ends_the_reader_thread(run_path: Path, sprites: Sprites) -> None:
     events = train_generator(run_path, sprites, steps=500, data_on_device="no")
     next(event for event in events if isinstance(event, LossChunk))
     assert [thread for thread in threading.enumerate() if thread.name == "streaming"]
     events.close()
 
 
-def test_of_very_many_a_choice_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_large_sets_are_subsampled(monkeypatch: pytest.MonkeyPatch) -> None:
     sprites, indices = make_sprites(per_class=50), np.arange(10, 90)
     assert (subsample(sprites, indices).rgba == sprites.rgba[indices]).all()
     monkeypatch.setattr(batches, "_MAX_SAMPLED", 30)
@@ -312,9 +312,7 @@ def test_of_very_many_a_choice_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.slow
-def test_of_very_many_a_choice_is_judged_and_copies_are_looked_for_among_all(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluation_subsamples_but_searches_all_for_copies(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sprites = make_sprites(per_class=60)
     monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
     list(train_generator(run_path, sprites, steps=2, holdout=0.5))
@@ -322,8 +320,8 @@ def test_of_very_many_a_choice_is_judged_and_copies_are_looked_for_among_all(
     settings = EvaluateSettings(count=20, steps=2)
     whole = list(evaluate.evaluate(model, run_path, settings))[-1]
     monkeypatch.setattr(batches, "_MAX_SAMPLED", 40)
-    monkeypatch.setattr(evaluate, "MOST_HELDOUT", 30)
-    monkeypatch.setattr(evaluate, "MOST_TRAINING", 25)
+    monkeypatch.setattr(evaluate, "MAX_HELDOUT", 30)
+    monkeypatch.setattr(evaluate, "MAX_TRAINING", 25)
     *progress, few = evaluate.evaluate(model, run_path, settings)
     assert isinstance(whole, Evaluated) and isinstance(few, Evaluated)
     assert (few.training_count, few.heldout_count) == (40, 30) and of_kind(progress, Progress)

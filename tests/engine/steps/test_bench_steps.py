@@ -22,7 +22,7 @@ UNSCHEDULED: dict[str, Any] = {"holdout": 0.0, "lr_warmup_steps": 0, "lr_decay_s
 
 
 @pytest.mark.parametrize("recipe", [Generator(), Classifier(), Regression()], ids=lambda recipe: recipe.name)
-def test_the_losses_are_those_of_a_run(recipe: Recipe, run_path: Path) -> None:
+def test_benchmark_losses_equal_a_runs(recipe: Recipe, run_path: Path) -> None:
     changes = UNSCHEDULED | ({"inpaint_share": 0.0} if recipe.name == "generator" else {})
     sprites = with_numbers(make_sprites())
     events = list(_train(recipe, run_path, sprites, **changes))
@@ -31,7 +31,7 @@ def test_the_losses_are_those_of_a_run(recipe: Recipe, run_path: Path) -> None:
     assert [float(training.train_step()) for _ in range(8)] == pytest.approx(losses.tolist(), rel=1e-4)
 
 
-def test_the_parts_of_a_step_are_its_time() -> None:
+def test_step_parts_add_up_to_its_time() -> None:
     training = BenchmarkTrainer(Classifier(), small_classifier(), make_sprites(), torch.device("cpu"))
     training.train_step()
     loss, times = training.step_timed()
@@ -41,7 +41,7 @@ def test_the_parts_of_a_step_are_its_time() -> None:
     assert 0 < times.total_s < 10
 
 
-def test_a_rate_counts_from_the_next_step_on() -> None:
+def test_learning_rate_applies_to_the_next_step() -> None:
     training = BenchmarkTrainer(Classifier(), small_classifier(weight_decay=0.0), make_sprites(), torch.device("cpu"))
     before = training.network.leave.weight.detach().clone()
     training.set_learning_rate(0.0)

@@ -66,12 +66,12 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
     return card
 
 
-def test_on_the_cpu_nothing_is_recorded(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_records_no_graph(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphed_step, "CapturedStep", None)
     assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
 
 
-def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_graphs_use_different_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that matrix products of a stream use goes with the first graph of that stream that goes."""
     streams = itertools.cycle([SimpleNamespace(cuda_stream=number) for number in range(cuda_graph._STREAM_POOL_SIZE)])
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: next(streams))
@@ -95,14 +95,12 @@ def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> No
     assert recorded().stream is left
 
 
-def test_each_stage_has_a_graph_of_its_own_after_steps_that_warm_up(
-    run_path: Path, sprites: Sprites, card: Card
-) -> None:
+def test_each_stage_records_a_graph_after_warm_up(run_path: Path, sprites: Sprites, card: Card) -> None:
     list(train_generator(run_path, sprites, steps=20))  # from the sixteenth step on, filling is learnt
     assert card.replayed == [1] * (16 - WARM_UP) + [2] * (4 - WARM_UP)
 
 
-def test_the_same_is_learnt_whatever_is_recorded(
+def test_graph_training_equals_eager_training(
     run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(train_generator(run_path, sprites, steps=20))
@@ -114,9 +112,7 @@ def test_the_same_is_learnt_whatever_is_recorded(
     assert all(torch.equal(recorded[name], unrecorded[name]) for name in unrecorded)
 
 
-def test_a_step_that_is_looked_at_is_taken_as_it_is(
-    run_path: Path, card: Card, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_probed_step_runs_eagerly(run_path: Path, card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.training.loop.TICK_S", 0.0)
     monkeypatch.setattr("studio.engine.training.layer_stats._EVERY_S", 0.0)
     monkeypatch.setattr("studio.engine.training.layer_stats._SHARE", 1.0)
@@ -125,15 +121,13 @@ def test_a_step_that_is_looked_at_is_taken_as_it_is(
     assert looks > 2 and len(card.replayed) <= 20 - looks
 
 
-def test_nothing_is_recorded_where_there_is_room_for_little_more_than_a_step(
-    run_path: Path, sprites: Sprites, card: Card
-) -> None:
+def test_too_little_memory_records_no_graph(run_path: Path, sprites: Sprites, card: Card) -> None:
     card.free = 2 * MIB - 1
     assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
     assert not card.recorded
 
 
-def test_what_can_not_be_recorded_is_said_once_and_trained_as_it_is(
+def test_failed_recording_is_reported_once(
     run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What drew random numbers while recording failed is of no more use: it still takes itself to be recorded."""
@@ -151,7 +145,7 @@ def test_what_can_not_be_recorded_is_said_once_and_trained_as_it_is(
     assert (said.level, said.hint) == ("info", card.refuses)
 
 
-def test_a_device_that_is_full_gets_the_memory_of_the_graph_before_batches_are_split(
+def test_full_device_releases_the_graph_before_splitting(
     run_path: Path, sprites: Sprites, card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, failed = step.StepRunner._forward_backward, list[Event]()

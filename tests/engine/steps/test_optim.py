@@ -12,7 +12,7 @@ from studio.engine.devices.precision import LossScaler, honours_found_inf
 from studio.engine.steps.optim import EMA, Muon, learning_rate, make_optimizers, orthogonalize
 
 
-def test_the_rate_rises_stays_and_falls() -> None:
+def test_learning_rate_warms_up_and_decays() -> None:
     config = TrainingConfig(learning_rate=0.1, lr_warmup_steps=10, lr_decay_share=0.5)
     assert learning_rate(config, 0, 0.0) == pytest.approx(0.01)
     assert learning_rate(config, 9, 0.01) == pytest.approx(0.1)
@@ -21,7 +21,7 @@ def test_the_rate_rises_stays_and_falls() -> None:
     assert 0 < learning_rate(config, 999, 1.0) <= 0.001
 
 
-def test_the_optimizer_agrees_with_the_unfused_reference() -> None:
+def test_fused_adamw_equals_the_unfused() -> None:
     torch.manual_seed(0)
     ours, reference = nn.Linear(5, 3), nn.Linear(5, 3)
     reference.load_state_dict(ours.state_dict())
@@ -39,7 +39,7 @@ def test_the_optimizer_agrees_with_the_unfused_reference() -> None:
     assert torch.allclose(ours.bias, reference.bias, atol=1e-6)
 
 
-def test_adam_is_torchs_own() -> None:
+def test_adam_equals_torchs() -> None:
     torch.manual_seed(0)
     ours = nn.Sequential(nn.Conv2d(4, 3, 3), nn.Flatten(), nn.Linear(3, 2))
     reference = copy.deepcopy(ours)
@@ -55,7 +55,7 @@ def test_adam_is_torchs_own() -> None:
         torch.testing.assert_close(weight, other, rtol=1e-4, atol=1e-6)
 
 
-def test_convolutions_are_muons_and_all_else_is_adamws() -> None:
+def test_muon_gets_convolutions_adamw_the_rest() -> None:
     network = nn.Sequential(nn.Conv2d(4, 16, 3), nn.GroupNorm(1, 16), nn.Flatten(), nn.Linear(16, 3))
     adamw, muon = make_optimizers(network, TrainingConfig(), "fp32")
     assert [group["params"] for group in muon.param_groups] == [[network[0].weight]]
@@ -64,7 +64,7 @@ def test_convolutions_are_muons_and_all_else_is_adamws() -> None:
     assert len(make_optimizers(network, TrainingConfig(optimizer="adamw"), "fp32")) == 1
 
 
-def test_muon_agrees_with_torchs_own_for_matrices() -> None:
+def test_muon_equals_torchs_for_matrices() -> None:
     torch.manual_seed(0)
     ours = [torch.randn(shape, requires_grad=True) for shape in ((6, 4), (6, 4), (3, 8))]
     theirs = [weight.detach().clone().requires_grad_() for weight in ours]
@@ -80,7 +80,7 @@ def test_muon_agrees_with_torchs_own_for_matrices() -> None:
         assert not torch.allclose(weight, other * 1.01, atol=2e-3)
 
 
-def test_a_kernel_is_taken_as_a_matrix() -> None:
+def test_muon_flattens_kernels() -> None:
     torch.manual_seed(0)
     kernel = torch.randn(8, 4, 3, 3).to(memory_format=torch.channels_last).requires_grad_()
     matrix = kernel.detach().flatten(1).clone().requires_grad_()
@@ -91,7 +91,7 @@ def test_a_kernel_is_taken_as_a_matrix() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 9), (3, 9, 5), (1, 7, 7)])
-def test_orthogonal_keeps_singular_vectors_and_evens_out_values(shape: tuple[int, ...]) -> None:
+def test_orthogonalize_keeps_singular_vectors(shape: tuple[int, ...]) -> None:
     matrices = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     u, _, vh = torch.linalg.svd(matrices, full_matrices=False)
     values = u.mT @ orthogonalize(matrices) @ vh.mT
@@ -120,7 +120,7 @@ def fp16_step(network: nn.Module, optimizers: list[torch.optim.Optimizer], scale
     return grad_norm
 
 
-def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loss_scale_adapts_and_skips_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.devices.precision._SCALE_GROWTH_INTERVAL", 2)
     network, optimizers, scaler = tiny_fp16()
     fp16_step(network, optimizers, scaler, 1.0)
@@ -156,7 +156,7 @@ def deaf_adam(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("deaf_adam")
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
-def test_a_fused_adam_that_ignores_found_inf_leaves_weights_alone_in_a_skipped_step(optimizer: str) -> None:
+def test_adam_without_found_inf_still_skips_steps(optimizer: str) -> None:
     assert not honours_found_inf(torch.device("cpu"))
     scales = (torch.inf, 1.0, torch.inf, 1.0, 1.0)  # the first step, which creates the state, is skipped, too
     deaf = _trained(optimizer, scales)
@@ -179,7 +179,7 @@ def _trained(optimizer: str, scales: Sequence[float]) -> list[Tensor]:
     return [tensor.detach().clone() for tensor in (*network.parameters(), *states)]
 
 
-def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
+def test_fp16_fails_when_no_scale_helps() -> None:
     network, optimizers, scaler = tiny_fp16()
     scaler.update(torch.tensor(torch.nan), torch.tensor(1.0))
     before = [weight.detach().clone() for weight in network.parameters()]
@@ -187,7 +187,7 @@ def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
     assert all(torch.equal(*pair) for pair in zip(before, network.parameters(), strict=True))
 
 
-def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
+def test_checkpoints_without_loss_scale_load() -> None:
     *_, scaler = tiny_fp16()
     scaler.update(torch.tensor(1.0), torch.tensor(torch.inf))
     kept = scaler.state_tensors()
@@ -202,12 +202,12 @@ def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
     assert not plain.state_tensors() and not held and plain.scale(kept["LossScaler/scale"]) is kept["LossScaler/scale"]
 
 
-def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:
+def test_small_gradients_are_orthogonalized_in_fp16() -> None:
     matrices = 1e-6 * torch.randn(2, 8, 12, generator=torch.Generator().manual_seed(1))
     assert torch.allclose(orthogonalize(matrices, torch.float16).float(), orthogonalize(matrices), atol=0.02)
 
 
-def test_the_average_follows_at_once_at_the_start_and_has_its_half_life() -> None:
+def test_ema_ramps_up_to_its_half_life() -> None:
     network = nn.Linear(1, 1, bias=False)
     average = EMA(network, halflife_sprites=1_000_000)
     nn.init.constant_(network.weight, 3.0)

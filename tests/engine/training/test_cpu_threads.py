@@ -44,7 +44,7 @@ def run(tuner: ThreadTuner, machine: Machine, seconds: float, now_s: float = 0.0
 
 
 @pytest.mark.parametrize("most", [2, 6, 16])
-def test_in_quiet_it_takes_all_threads_and_tries_fewer_but_once(most: int) -> None:
+def test_quiet_machine_uses_all_threads_and_tries_fewer_once(most: int) -> None:
     tuner = ThreadTuner(most)
     steps, threads = run(tuner, quiet, 600.0)
     fewer = [at for at, count in enumerate(threads) if count < most]
@@ -52,7 +52,7 @@ def test_in_quiet_it_takes_all_threads_and_tries_fewer_but_once(most: int) -> No
     assert steps > 0.99 * 600 / quiet(most, 0)
 
 
-def test_beside_a_busy_program_from_the_start_it_takes_one_thread() -> None:
+def test_busy_machine_uses_one_thread() -> None:
     tuner = ThreadTuner(2)
     steps, threads = run(tuner, busy, 60.0)
     assert threads[-1] == 1 and tuner.uses_fewer()
@@ -62,7 +62,7 @@ def test_beside_a_busy_program_from_the_start_it_takes_one_thread() -> None:
     assert 4 <= threads.count(2) <= 12  # tried again, ever more rarely
 
 
-def test_a_busy_program_that_comes_and_goes_is_noticed_both_times() -> None:
+def test_threads_follow_a_busy_program_that_starts_and_ends() -> None:
     def machine(threads: int, now_s: float) -> float:
         return busy(threads, now_s) if 100 <= now_s < 400 else quiet(threads, now_s)
 
@@ -75,7 +75,7 @@ def test_a_busy_program_that_comes_and_goes_is_noticed_both_times() -> None:
     assert threads[-1] == 2 and not tuner.uses_fewer()
 
 
-def test_on_many_cores_it_takes_as_many_as_are_left() -> None:
+def test_threads_match_the_free_cores() -> None:
     def machine(threads: int, now_s: float) -> float:
         return 1 / threads if threads <= 4 else 5.0
 
@@ -84,7 +84,7 @@ def test_on_many_cores_it_takes_as_many_as_are_left() -> None:
     assert tuner.threads == 4
 
 
-def test_what_is_slow_with_any_number_of_threads_changes_nothing_and_is_not_tried_all_the_time() -> None:
+def test_equally_slow_thread_counts_are_tried_rarely() -> None:
     tuner = ThreadTuner(2)
     run(tuner, quiet, 60.0)
     steps, threads = run(tuner, lambda threads, now_s: 4 * quiet(threads, now_s), 600.0, now_s=60.0)
@@ -92,14 +92,14 @@ def test_what_is_slow_with_any_number_of_threads_changes_nothing_and_is_not_trie
     assert steps > 0.97 * 600 / (4 * quiet(2, 0))
 
 
-def test_a_single_slow_tick_is_no_reason_to_try() -> None:
+def test_single_slow_tick_starts_no_trial() -> None:
     tuner, slow = ThreadTuner(2), iter([True])
     run(tuner, quiet, 30.0)
     _, threads = run(tuner, lambda threads, now_s: 5.0 if next(slow, False) else quiet(threads, now_s), 60.0)
     assert 1 not in threads
 
 
-def test_threads_that_are_not_its_to_change_stay_and_are_set_again() -> None:
+def test_fixed_threads_are_restored() -> None:
     tuner = ThreadTuner(torch.get_num_threads(), may_change=False)
     before = torch.get_num_threads()
     try:
@@ -112,7 +112,7 @@ def test_threads_that_are_not_its_to_change_stay_and_are_set_again() -> None:
 
 
 @pytest.mark.parametrize(("changes", "adapts"), [({}, True), ({"steps": 100}, False), ({"threads": 2}, False)])
-def test_only_a_run_by_time_adapts_says_it_once_and_leaves_torch_as_it_was(
+def test_only_runs_by_minutes_change_threads(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, changes: dict[str, int], adapts: bool
 ) -> None:
     told, add = [1], ThreadTuner.add

@@ -71,9 +71,7 @@ def _busy(path: Path, sprites: Sprites, before_each: Callable[[Control, Event], 
     return events
 
 
-def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
-    tmp_path: Path, sprites: Sprites, disk: _Disk
-) -> None:
+def test_fault_21_failed_write_blocks_training_until_retry(tmp_path: Path, sprites: Sprites, disk: _Disk) -> None:
     run_to_end(find_near_duplicates(sprites, paths.cache()))  # kept from here on: looking for them writes no more
     disk.writes, first = 0, list[int]()
     events = _busy(tmp_path / "whole", sprites, lambda *_: first.append(disk.writes))
@@ -93,7 +91,7 @@ def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
         torch.testing.assert_close(learnt(run), expected, rtol=0, atol=0)
 
 
-def test_old_checkpoints_that_can_not_be_removed_are_tried_again_and_the_new_one_is_told_of_once(
+def test_failed_checkpoint_removal_is_retried(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = OSError(16, "Device or resource busy")
@@ -103,9 +101,7 @@ def test_old_checkpoints_that_can_not_be_removed_are_tried_again_and_the_new_one
 
 
 @pytest.mark.parametrize("failing", range(1, 30, 3))
-def test_fault_21_a_disk_that_stays_full_halts_until_the_run_is_ended(
-    run_path: Path, sprites: Sprites, disk: _Disk, failing: int
-) -> None:
+def test_fault_21_full_disk_blocks_until_give_up(run_path: Path, sprites: Sprites, disk: _Disk, failing: int) -> None:
     disk.fails = frozenset(range(failing, 10_000))
     halted = list[Blocked]()
 
@@ -125,9 +121,7 @@ def test_fault_21_a_disk_that_stays_full_halts_until_the_run_is_ended(
         assert of_kind(list(train_resumed(run_path, CPU, Control())), RunFinished)[0].step == STEPS
 
 
-def test_fault_21_a_wish_to_stop_on_a_full_disk_is_granted_when_there_is_space(
-    run_path: Path, sprites: Sprites, disk: _Disk
-) -> None:
+def test_fault_21_stop_on_full_disk_waits_for_space(run_path: Path, sprites: Sprites, disk: _Disk) -> None:
     control, events = Control(), list[Event]()
     for event in train_generator(run_path, sprites, control, steps=1_000_000):
         events.append(event)
@@ -149,7 +143,7 @@ def small_files() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_fault_21_what_the_system_cuts_short_is_written_whole_at_last(
+def test_fault_21_short_writes_are_completed(
     run_path: Path, sprites: Sprites, small_files: Callable[[int], None]
 ) -> None:
     limits, halted = itertools.count(300, 30_000), 0

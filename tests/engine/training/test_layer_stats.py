@@ -22,7 +22,7 @@ from tests.engine.tools import bare_run, learnt, train_classifier, train_generat
 
 
 @pytest.mark.parametrize("train", [train_generator, train_classifier])
-def test_the_same_is_learnt_watched_or_not(train: Any, tmp_path: Path, sprites: Sprites) -> None:
+def test_layer_stats_do_not_change_training(train: Any, tmp_path: Path, sprites: Sprites) -> None:
     for name, watched in (("plain", False), ("watched", True)):
         run_to_end(train(tmp_path / name, sprites, log_layer_stats=watched))
     plain, seen = (learnt(tmp_path / name) for name in ("plain", "watched"))
@@ -61,7 +61,7 @@ def _probe(network: nn.Module, monitor: LayerMonitor, optimizer: torch.optim.Opt
     return seen
 
 
-def test_what_is_told_of_a_step_is_what_it_did() -> None:
+def test_layer_stats_match_the_step() -> None:
     network, x = _Relus(), torch.linspace(0.1, 1, 8)[:, None]
     monitor, optimizer = LayerMonitor(network), torch.optim.SGD(network.parameters(), lr=0.01)
     before = {name: weight.detach().clone() for name, weight in network.named_parameters()}
@@ -79,7 +79,7 @@ def test_what_is_told_of_a_step_is_what_it_did() -> None:
     assert not network.second._forward_pre_hooks and not monitor.values and not monitor.read(2, np.zeros(0, np.float32))
 
 
-def test_looks_take_no_more_than_their_share() -> None:
+def test_probes_stay_within_their_time_share() -> None:
     network = _Relus()
     monitor = LayerMonitor(network)
     monitor.begin_tick(0.0, 60.0)
@@ -90,12 +90,12 @@ def test_looks_take_no_more_than_their_share() -> None:
     assert network.second._forward_pre_hooks
 
 
-def test_a_step_that_fp16_skips_tells_nothing() -> None:
+def test_skipped_fp16_step_has_no_layer_stats() -> None:
     monitor = LayerMonitor(_Relus())
     assert not monitor.read(1, np.array([0.0, 0.0, np.inf, 1.0, np.nan, 0.0], np.float32))
 
 
-def test_off_it_does_nothing() -> None:
+def test_disabled_monitor_does_nothing() -> None:
     network = _Relus()
     monitor = LayerMonitor(network, is_on=False)
     monitor.begin_tick(0.0, 60.0)
@@ -105,7 +105,7 @@ def test_off_it_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("recipe", [Generator(), Classifier()])
-def test_layers_are_few_and_hold_every_matrix_once(recipe: Recipe) -> None:
+def test_groups_of_layers_cover_all_weights_once(recipe: Recipe) -> None:
     network = recipe.build(recipe.small, Spec(16, ("a", "b")))
     layers = group_layers(network)
     assert 5 < len(layers) <= MAX_LAYERS
@@ -113,7 +113,7 @@ def test_layers_are_few_and_hold_every_matrix_once(recipe: Recipe) -> None:
     assert sorted(kept) == sorted(id(weight) for weight in network.parameters() if weight.ndim > 1)
 
 
-def test_what_a_resume_overtakes_is_left_out(tmp_path: Path) -> None:
+def test_resume_drops_layer_stats_of_repeated_steps(tmp_path: Path) -> None:
     run = bare_run(tmp_path)
     for step in (1, 5, 9):
         run.append(LayerStats(step, {"enter": (0.5 / step, 2.0, None), "leave": (0.1, 1.0, 0.25)}))

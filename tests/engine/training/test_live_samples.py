@@ -30,7 +30,7 @@ def test_a_classifier_saves_its_predictions_of_heldout_sprites(run_path: Path, s
         timelapse(run_path)
 
 
-def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:
+def test_stop_ends_live_samples(run_path: Path, sprites: Sprites) -> None:
     control, events = Control(), list[Event]()
     for event in train_generator(run_path, sprites, control):
         events.append(event)

@@ -61,7 +61,7 @@ from tests.engine.tools import (
 )
 
 
-def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> None:
+def test_events_of_a_run_come_in_order(run_path: Path, sprites: Sprites) -> None:
     events = [event for event in train_generator(run_path, sprites) if not isinstance(event, Progress)]
     assert isinstance(events[0], RunStarted)
     assert events[0].train_count == 20 and events[0].heldout_count == 4
@@ -107,7 +107,7 @@ def test_stop_and_resume_is_bit_identical_to_never_stopping(
     torch.testing.assert_close(learnt(tmp_path / "parts"), learnt(tmp_path / "whole"), rtol=0, atol=0)
 
 
-def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprites) -> None:
+def test_resumed_run_keeps_its_precision(run_path: Path, sprites: Sprites) -> None:
     """'auto' is decided once: a busy moment in a later probe must not turn it into another run."""
     list(train_generator(run_path, sprites, Control(stop=True), precision="auto"))
     for device, precision in ((CPU, "fp32"), (replace(CPU, name="another CPU"), "bf16")):
@@ -117,9 +117,7 @@ def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprite
         assert started.precision == precision
 
 
-def test_slow_samples_say_how_far_apart_they_come(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_samples_yield_their_interval(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = own_clock(monkeypatch)
 
     def slow_samples(*_: object) -> Events:
@@ -135,7 +133,7 @@ def test_slow_samples_say_how_far_apart_they_come(
     assert len(of_kind(events, SamplesReady)) == 3
 
 
-def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites) -> None:
+def test_stop_ends_after_a_tick_and_saves(run_path: Path, sprites: Sprites) -> None:
     control, events, last_step = Control(), [], 0
     for event in train_generator(run_path, sprites, control, steps=100_000):
         events.append(event)
@@ -147,7 +145,7 @@ def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites
     assert RunDir(run_path).progress().state == "stopped"
 
 
-def test_epochs_end_a_run_and_adam_goes_on_as_it_was(tmp_path: Path, sprites: Sprites) -> None:
+def test_epochs_end_a_run_and_adam_state_is_restored(tmp_path: Path, sprites: Sprites) -> None:
     changes: dict[str, Any] = {"steps": 0, "epochs": 5, "batch_size": 7, "optimizer": "adam"}
     events = list(train_classifier(tmp_path / "whole", sprites, **changes))
     (started,), (finished,) = of_kind(events, RunStarted), of_kind(events, RunFinished)
@@ -180,7 +178,7 @@ def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, tr
     events.close()
 
 
-def test_a_fault_of_a_disk_is_in_the_record(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_error_is_recorded_in_state(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     unplugged = OSError(5, "Input/output error")
     monkeypatch.setattr("studio.engine.steps.batches.DeviceSprites.batch", Mock(side_effect=unplugged))
     with pytest.raises(OSError, match="Input/output"):
@@ -189,7 +187,7 @@ def test_a_fault_of_a_disk_is_in_the_record(run_path: Path, sprites: Sprites, mo
     assert progress.state == "failed" and "Input/output" in progress.message
 
 
-def test_minutes_end_a_run_and_time_paused_does_not_count(
+def test_minutes_end_a_run_without_counting_pauses(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, events = own_clock(monkeypatch), []
@@ -202,7 +200,7 @@ def test_minutes_end_a_run_and_time_paused_does_not_count(
 
 
 @pytest.mark.parametrize("budget", [{"steps": 1000}, {"steps": 0, "minutes": 0.5}])
-def test_fault_26_a_clock_that_jumps_never_makes_the_time_left_negative(
+def test_fault_26_clock_jump_gives_no_negative_eta(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, budget: dict[str, Any]
 ) -> None:
     real_clock, jumps_s = time.time, itertools.cycle((0.0, 1e6, -1e6))
@@ -216,7 +214,7 @@ def test_fault_26_a_clock_that_jumps_never_makes_the_time_left_negative(
     assert elapsed_s == sorted(elapsed_s) and elapsed_s[-1] < 1000
 
 
-def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
+def test_fault_27_locked_or_nonempty_folder_is_refused(run_path: Path, sprites: Sprites) -> None:
     events = train_generator(run_path, sprites)
     next(event for event in events if isinstance(event, RunStarted))
     with pytest.raises(RunError, match="trained elsewhere"):
@@ -226,7 +224,7 @@ def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprite
         list(train_generator(run_path, sprites))
 
 
-def test_resume_and_stop_at_once_leaves_checkpoint_and_figure_untouched(run_path: Path, sprites: Sprites) -> None:
+def test_immediate_stop_after_resume_changes_nothing(run_path: Path, sprites: Sprites) -> None:
     list(train_generator(run_path, sprites, Control(stop=True)))
     figure = RunDir(run_path).progress().headline
     (saved,) = (run_path / "checkpoints").iterdir()
@@ -237,12 +235,12 @@ def test_resume_and_stop_at_once_leaves_checkpoint_and_figure_untouched(run_path
     assert figure and RunDir(run_path).progress().headline == figure
 
 
-def test_the_best_model_by_held_out_sprites_is_saved_when_it_is_found(
+def test_new_best_validation_saves_a_checkpoint(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_clock(monkeypatch)
     monkeypatch.setattr(timing, "SIDE_SHARE", 1e9)  # validation and checkpoints may take as long as they like
-    monkeypatch.setattr(maintenance, "BEST_APART_SHARE", 0.0)
+    monkeypatch.setattr(maintenance, "MIN_BEST_SPACING", 0.0)
     accuracies = {1: 0.5, 2: 0.6, 3: 0.55, 4: 0.7, 5: 0.7, 6: 0.6, 7: 0.65}
 
     def figures(model: TrainedModel, *rest: object) -> Validated:
@@ -257,9 +255,7 @@ def test_the_best_model_by_held_out_sprites_is_saved_when_it_is_found(
     assert [event.step for event in saved] == [7]  # of which no figure tells the best
 
 
-def test_the_first_checkpoint_comes_after_some_seconds_and_the_others_at_their_own_pace(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_checkpoint_comes_early(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     own_clock(monkeypatch)
     monkeypatch.setattr(maintenance, "FIRST_CHECKPOINT_S", 1.0)
     first, last = of_kind(list(train_generator(run_path, sprites, steps=20)), CheckpointSaved)
@@ -269,7 +265,7 @@ def test_the_first_checkpoint_comes_after_some_seconds_and_the_others_at_their_o
     assert len(resumed) == 1  # at the end: a checkpoint was there
 
 
-def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:
+def test_fault_19_damaged_checkpoint_falls_back_to_previous(run_path: Path, sprites: Sprites) -> None:
     list(train_generator(run_path, sprites, SavingAlways(), steps=12))
     saved = sorted((run_path / "checkpoints").iterdir())
     newest = saved[-1] / "model.safetensors"
@@ -281,7 +277,7 @@ def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Pa
     assert "damaged" in of_kind(events, Notice)[0].title
 
 
-def test_the_classifier_says_which_classes_it_leaves_out(run_path: Path) -> None:
+def test_classifier_reports_skipped_classes(run_path: Path) -> None:
     sprites = make_sprites(per_class=10, classes=3)
     few = sprites.take([*range(20), 20, 21])
     events = list(train_classifier(run_path, few))
@@ -291,7 +287,7 @@ def test_the_classifier_says_which_classes_it_leaves_out(run_path: Path) -> None
     assert confusion.sum() == of_kind(events, RunStarted)[0].heldout_count
 
 
-def test_what_is_random_in_a_step_follows_from_seed_and_step(
+def test_randomness_follows_from_seed_and_step(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn, loss = [], Generator.loss
@@ -315,7 +311,7 @@ def _lopsided() -> Sprites:
 
 
 @pytest.mark.parametrize("odd", [make_sprites(1, classes=1), make_sprites(6, classes=1), _lopsided()])
-def test_any_set_of_sprites_teaches_a_generator(run_path: Path, odd: Sprites) -> None:
+def test_generator_trains_on_any_set(run_path: Path, odd: Sprites) -> None:
     events = list(train_generator(run_path, odd))
     assert of_kind(events, RunFinished)[0].step == 8 and bool(of_kind(events, Validated)) == (len(odd) > 1)
 
@@ -328,17 +324,13 @@ def test_any_set_of_sprites_teaches_a_generator(run_path: Path, odd: Sprites) ->
         (train_regression, make_sprites(), "needs numbers", "labels.csv"),
     ],
 )
-def test_a_set_with_nothing_to_learn_for_a_recipe_is_refused_in_words(
-    run_path: Path, train: Any, odd: Sprites, title: str, hint: str
-) -> None:
+def test_unusable_set_raises_training_error(run_path: Path, train: Any, odd: Sprites, title: str, hint: str) -> None:
     with pytest.raises(TrainingError, match=title) as caught:
         list(train(run_path, odd))
     assert hint in caught.value.hint
 
 
-def test_files_that_are_gone_are_not_needed_any_more_and_an_empty_folder_is_no_class(
-    run_path: Path, tmp_path: Path
-) -> None:
+def test_training_needs_no_source_files(run_path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "set"
     for seed in range(12):
         write(folder / "abc"[seed % 2] / f"{seed}.png", sprite(seed))
@@ -357,9 +349,7 @@ def test_files_that_are_gone_are_not_needed_any_more_and_an_empty_folder_is_no_c
 @pytest.mark.parametrize(
     ("decay_share", "said", "fallen"), [(0.5, "back at its peak", 0.0), (1.0, "and falls from there", 0.05)]
 )
-def test_a_finished_run_trains_on_for_more_minutes(
-    run_path: Path, decay_share: float, said: str, fallen: float
-) -> None:
+def test_more_minutes_extend_a_finished_run(run_path: Path, decay_share: float, said: str, fallen: float) -> None:
     list(train_generator(run_path, make_sprites(), steps=6, lr_decay_share=decay_share))
     assert RunDir(run_path).progress().state == "finished"
 

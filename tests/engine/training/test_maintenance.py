@@ -22,7 +22,7 @@ def losses(events: list[Event]) -> list[float]:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_good_enough_ends_and_only_more_minutes_go_on_with_it(
+def test_good_enough_run_stops_early_until_extended(
     run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All held-out sprites are soon named right, which can't be bettered."""
@@ -48,9 +48,7 @@ def test_a_run_that_is_good_enough_ends_and_only_more_minutes_go_on_with_it(
     assert RunDir(run_path).progress().message == ""
 
 
-def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_early_stop_waits_for_a_share_of_the_budget(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_clock(monkeypatch)
     monkeypatch.setattr(maintenance, "MIN_BUDGET_SHARE", 0.9)
     events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
@@ -66,7 +64,7 @@ def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
         (train_generator, {"stop_early": False}, ""),
     ],
 )
-def test_a_run_that_nothing_can_judge_says_once_that_it_will_not_end_early(
+def test_unmeasured_run_warns_that_it_will_not_stop_early(
     run_path: Path, train: Any, changes: dict[str, Any], why: str
 ) -> None:
     events = list(train(run_path, make_sprites(per_class=8), **{"steps": 3, "stop_early": True, **changes}))

@@ -49,7 +49,7 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 3)
     monkeypatch.setattr(quality, "QUALITY_SPRITES", 24)
     monkeypatch.setattr(quality, "FINAL_SPRITES", 24)
-    monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
+    monkeypatch.setattr(copies, "_MAX_SHIFT_PX", 0)
     monkeypatch.setattr(quality, "TIME_SHARE", 1e6)
     monkeypatch.setattr(quality, "FEATURE_SHARE", 1e6)
     monkeypatch.setattr(timing, "SIDE_SHARE", 1e6)
@@ -74,7 +74,7 @@ def measured_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Q
         return path, of_kind(trained(path), QualityMeasured)
 
 
-def test_a_run_is_measured_again_and_again_and_keeps_the_figures(
+def test_measurements_are_saved_with_the_run(
     measured_run: tuple[Path, list[QualityMeasured]],
 ) -> None:
     path, measured = measured_run
@@ -87,7 +87,7 @@ def test_a_run_is_measured_again_and_again_and_keeps_the_figures(
     assert figures_kept(path)[30].items() >= vars(measured[-1].quality).items()
 
 
-def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
+def test_measured_checkpoint_is_not_rotated_away(run_path: Path) -> None:
     control, measured = Control(), None
     for event in train_generator(run_path, SPRITES, control, steps=30):
         control.checkpoint_now = isinstance(event, LossChunk)  # a checkpoint a step, while measuring takes many
@@ -98,9 +98,7 @@ def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expensive_checkpoints_are_not_saved_for_measuring(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "SIDE_SHARE", 1e-9)
     first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
     assert first.step < last.step == 30
@@ -109,7 +107,7 @@ def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
     assert last.step == 30
 
 
-def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
+def test_measurement_uses_the_weights_of_its_step(run_path: Path) -> None:
     first = of_kind(trained(run_path, lr_decay_share=0.0, inpaint_share=0.0), QualityMeasured)[0]
     until_then = run_path.with_name("until then")
     trained(until_then, steps=first.step, lr_decay_share=0.0, inpaint_share=0.0)
@@ -131,12 +129,12 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path) -> None:
+def test_few_held_out_sprites_are_replaced_by_training_sprites(run_path: Path) -> None:
     first = of_kind(trained(run_path, holdout=0.05), QualityMeasured)[0]
     assert first.against == "training"
 
 
-def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_run_skips_measuring(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
     monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
     with patch.object(features, "corrupt", wraps=features.corrupt) as looks:
@@ -144,9 +142,7 @@ def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monk
     assert 0 < looks.call_count <= 30
 
 
-def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_run_counts_copies_at_its_end(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its newest model copies, and so does the one before; older ones are not looked at once one does not."""
 
     def rising(model: TrainedModel, *_: object) -> Validated:
@@ -175,7 +171,7 @@ def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
 
 
 @pytest.mark.slow
-def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_drawing_skips_the_copy_count(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
     monkeypatch.setattr(quality, "TIME_SHARE", 0.05)
     monkeypatch.setattr(quality, "FINAL_SHARE", 1e-6)
@@ -183,7 +179,7 @@ def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monke
 
 
 @pytest.mark.slow
-def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_first_slices_do_not_end_measuring(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten minutes leave 30 s for it: these forty slices take 6 s, of which the first five take 5."""
     now_s, advance, corrupt = 0.0, QualityMeter.advance, features.corrupt
     slices = itertools.count()
@@ -209,35 +205,33 @@ def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monk
     events.close()
 
 
-def test_measuring_changes_nothing_that_is_learnt(
+def test_measuring_does_not_change_training(
     measured_run: tuple[Path, list[QualityMeasured]], run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, figures = measured_run
     assert figures
-    monkeypatch.setattr(quality, "FEWEST", 1000)  # sprites that it takes to measure at all
+    monkeypatch.setattr(quality, "MIN_SPRITES", 1000)  # sprites that it takes to measure at all
     assert not of_kind(trained(run_path), QualityMeasured)
     measured, unmeasured = (load_model(run, "last", CPU).network.state_dict() for run in (path, run_path))
     assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
 
 
 @pytest.mark.slow
-def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
+def test_copies_are_searched_in_parts_of_the_training_set(
     run_path: Path, measured_run: tuple[Path, list[QualityMeasured]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = measured_run[1][0].quality
-    monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
+    monkeypatch.setattr(copies, "_MAX_BYTES", 10 * 4 * 4 * 8 * 8)  # ten sprites
     monkeypatch.setattr(batches, "_MAX_SAMPLED", 40)  # of which all other figures are
     in_parts = of_kind(trained(run_path, steps=45), QualityMeasured)[0].quality
     assert in_parts.copies_real == whole.copies_real
 
 
-def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:
+def test_classifier_is_not_measured(run_path: Path) -> None:
     assert not of_kind(list(train_classifier(run_path, SPRITES, steps=20)), QualityMeasured)
 
 
-def test_a_measurement_that_can_not_be_written_is_tried_again_before_the_next_step(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_measurement_write_is_retried(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = OSError(28, "No space left on device")
     monkeypatch.setattr(quality, "add_metrics", Mock(side_effect=itertools.chain([full, full], itertools.repeat(None))))
     kinds = [type(event) for event in trained(run_path)]

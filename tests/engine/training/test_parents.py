@@ -39,7 +39,7 @@ def average(run: Path) -> dict[str, torch.Tensor]:
     return load_file(list_checkpoints(run / "checkpoints")[-1][0] / "average.safetensors")
 
 
-def test_a_network_starts_from_the_weights_of_a_run_and_finds_its_classes_by_name(parent_run: Path) -> None:
+def test_parent_weights_match_classes_by_name(parent_run: Path) -> None:
     parent = load_parent(parent_run, GENERATOR)
     spec = Spec(SPRITES.size, ("class1", "new", "class0"))
     network = GENERATOR.build(small_generator(width=16), spec)
@@ -52,7 +52,7 @@ def test_a_network_starts_from_the_weights_of_a_run_and_finds_its_classes_by_nam
     assert torch.equal(rows[1], fresh[1])
 
 
-def test_what_has_another_shape_begins_anew(parent_run: Path) -> None:
+def test_weights_of_other_shapes_are_not_copied(parent_run: Path) -> None:
     spec = Spec(96, ("class0",))  # from 96 pixels on, a network sees four times four pixels at once
     network = GENERATOR.build(small_generator(), spec)
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -62,7 +62,7 @@ def test_what_has_another_shape_begins_anew(parent_run: Path) -> None:
     assert changed and not changed & anew
 
 
-def test_a_run_tells_all_whose_weights_it_started_from(parent_run: Path, tmp_path: Path) -> None:
+def test_run_lists_its_ancestors(parent_run: Path, tmp_path: Path) -> None:
     child, grandchild = tmp_path / "child", tmp_path / "grandchild"
     for run, source in ((child, parent_run), (grandchild, child)):
         config = small_generator(width=32, steps=2)
@@ -77,7 +77,7 @@ def test_a_run_tells_all_whose_weights_it_started_from(parent_run: Path, tmp_pat
     assert record.ancestors[0].sha256 == hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
-def test_it_learns_on_from_where_its_parent_was(parent_run: Path, tmp_path: Path) -> None:
+def test_training_starts_at_the_parents_loss(parent_run: Path, tmp_path: Path) -> None:
     """Before the first step, the loss is the parent's; from nothing it is that of a network that says nothing."""
     first = {}
     for name, parent in (("anew", None), ("on", load_parent(parent_run, GENERATOR))):
@@ -89,7 +89,7 @@ def test_it_learns_on_from_where_its_parent_was(parent_run: Path, tmp_path: Path
     assert not torch.allclose(first["anew"]["enter.weight"], given["enter.weight"], atol=1e-4)
 
 
-def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None:
+def test_starter_belongs_to_the_generator() -> None:
     info, path = starter_info(), paths.assets() / "starter" / "starter.safetensors"
     assert path.stat().st_size <= 4_000_000
     parent = load_parent(STARTER, GENERATOR)
@@ -105,7 +105,7 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
         load_parent(STARTER, catalog.recipe("classifier"))
 
 
-def test_the_settings_that_suit_a_parent_are_proposed() -> None:
+def test_parent_determines_settings() -> None:
     from studio.recipes.base import TrainingBudget
 
     budget = TrainingBudget(60, 200.0, starter_info().settings)
@@ -114,13 +114,13 @@ def test_the_settings_that_suit_a_parent_are_proposed() -> None:
     assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(budget)} == {32}
 
 
-def test_a_model_of_another_recipe_is_none_to_start_from(run_path: Path, sprites: Sprites) -> None:
+def test_parent_of_another_recipe_is_refused(run_path: Path, sprites: Sprites) -> None:
     list(train_classifier(run_path, sprites, steps=2))
     with pytest.raises(UsageError, match="is a classifier: no generator can start from it"):
         load_parent(run_path, GENERATOR)
 
 
-def test_a_classifier_keeps_what_it_knows_of_classes_that_it_meets_again(run_path: Path) -> None:
+def test_classifier_keeps_rows_of_known_classes(run_path: Path) -> None:
     list(train_classifier(run_path, SPRITES, steps=2))
     classifier = catalog.recipe("classifier")
     spec = Spec(SPRITES.size, ("other", "class1"))
@@ -132,7 +132,7 @@ def test_a_classifier_keeps_what_it_knows_of_classes_that_it_meets_again(run_pat
     assert torch.equal(own["leave.weight"][0], fresh)  # there is no row for any class
 
 
-def test_every_checkpoint_that_was_tampered_with_is_refused(run_path: Path, sprites: Sprites) -> None:
+def test_tampered_checkpoint_is_refused(run_path: Path, sprites: Sprites) -> None:
     from studio.core.errors import RunError
 
     list(train_generator(run_path, sprites, steps=2))
@@ -142,7 +142,7 @@ def test_every_checkpoint_that_was_tampered_with_is_refused(run_path: Path, spri
         load_parent(run_path, GENERATOR)
 
 
-def test_the_manifest_names_every_source_with_its_licence() -> None:
+def test_starter_manifest_lists_sources_and_licences() -> None:
     folder = Path(__file__).resolve().parents[3] / "assets" / "starter"
     sources = json.loads((folder / "sources.json").read_text())["sources"]
     assert {source["licence"] for source in sources} == {"CC0-1.0"}
@@ -151,7 +151,7 @@ def test_the_manifest_names_every_source_with_its_licence() -> None:
     assert len({line.split("  ", 1)[1] for line in lines}) == len(lines) > 4000
 
 
-def test_few_sprites_that_it_knows_how_to_draw_are_learnt_from_the_starter_on() -> None:
+def test_starter_is_suggested_for_few_small_sprites() -> None:
     few = make_sprites()
     assert suggest_parent(GENERATOR, few) == STARTER
     assert suggest_parent(catalog.recipe("classifier"), few) is None

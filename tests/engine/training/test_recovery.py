@@ -100,7 +100,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.training.loop.TICK_S", 0.0)
 
 
-def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
+def test_fault_24_nan_loss_never_reaches_the_weights(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, weights, setbacks = Control(checkpoint_now=True), list[torch.Tensor](), list[RolledBack]()
@@ -123,7 +123,7 @@ def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
 
 
 @pytest.mark.parametrize(("spoilt", "is_saved"), [(5, True), (2, False)])
-def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_or_anew_at_half_the_rate(
+def test_fault_24_nan_loss_rolls_back_and_halves_the_learning_rate(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, spoilt: int, is_saved: bool
 ) -> None:
     _spoil(monkeypatch, lambda call: call == spoilt)
@@ -142,7 +142,7 @@ def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_check
     assert RunDir(run_path).progress().nan_rollbacks == 1
 
 
-def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
+def test_fp16_overflow_skips_the_step_without_rollback(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.engine.devices.precision._INITIAL_SCALE", 256.0)  # too small to overflow by itself
@@ -163,7 +163,7 @@ def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
     assert {float(value) for name, value in kept.items() if name.endswith("/step")} == {5.0}  # of seven
 
 
-def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
+def test_fp16_gradient_that_never_fits_rolls_back(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.engine.devices.precision._INITIAL_SCALE", 4.0)
@@ -173,7 +173,7 @@ def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
 
 
 @pytest.mark.usefixtures("soon")
-def test_fault_24_setbacks_are_forgiven_after_some_sound_checkpoints(
+def test_fault_24_rollbacks_are_undone_after_valid_checkpoints(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _spoil(monkeypatch, lambda call: call % 3 == 2)
@@ -185,7 +185,7 @@ def test_fault_24_setbacks_are_forgiven_after_some_sound_checkpoints(
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_full_device_does_not_put_off_that_a_setback_is_forgiven(
+def test_full_device_does_not_delay_undoing_a_rollback(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.engine.training.recovery.SOUND_CHECKPOINTS", 3)
@@ -204,7 +204,7 @@ def test_a_full_device_does_not_put_off_that_a_setback_is_forgiven(
         (train_regression, Regression, {"dropout": 0.0, "holdout": 0.0}),
     ],
 )
-def test_fault_23_batches_that_do_not_fit_the_device_are_taken_in_parts_and_teach_the_same(
+def test_fault_23_split_batches_train_equally(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, train: Any, recipe: Any, changes: dict[str, Any]
 ) -> None:
     some = with_numbers(sprites)
@@ -222,9 +222,7 @@ def test_fault_23_batches_that_do_not_fit_the_device_are_taken_in_parts_and_teac
     assert RunDir(tmp_path / "3").progress().micro_batches == 4
 
 
-def test_fault_23_a_device_that_is_full_in_the_middle_costs_no_step(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_23_full_device_loses_no_step(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     room, events = _Room(4, monkeypatch), []
     for event in train_classifier(run_path, sprites, steps=30):
         events.append(event)
@@ -237,7 +235,7 @@ def test_fault_23_a_device_that_is_full_in_the_middle_costs_no_step(
     assert len(of_kind(events, CheckpointSaved)) == 1  # at the end: it went back to none
 
 
-def test_fault_23_what_did_not_fit_is_free_before_it_is_tried_again(
+def test_fault_23_memory_is_freed_before_the_retry(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, memory: Memory
 ) -> None:
     loss = Classifier.loss
@@ -255,7 +253,7 @@ def test_fault_23_what_did_not_fit_is_free_before_it_is_tried_again(
 
 
 @pytest.mark.usefixtures("soon")
-def test_fault_23_a_device_that_is_full_while_weights_change_goes_back_to_a_checkpoint_and_trials_become_rarer(
+def test_fault_23_full_optimizer_step_reloads_a_checkpoint(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes, loss = [0], Classifier.loss
@@ -273,7 +271,7 @@ def test_fault_23_a_device_that_is_full_while_weights_change_goes_back_to_a_chec
     assert read_history(run_path).series["loss"].steps.tolist() == [*range(8)]
 
 
-def test_fault_23_a_device_is_measured_in_parts_too(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_23_benchmark_splits_batches(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.steps.benchmark.MIN_S", 0.0)
     _Room(2, monkeypatch)
     events = list(measure(Classifier(), small_classifier(batch_size=8), Spec.of(sprites), CPU))
@@ -281,7 +279,7 @@ def test_fault_23_a_device_is_measured_in_parts_too(sprites: Sprites, monkeypatc
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_none_costs_nothing(
+def test_larger_micro_batches_are_tried_again(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room, events = _Room(2, monkeypatch), []
@@ -294,7 +292,7 @@ def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_non
     assert RunDir(run_path).progress().micro_batches == 1
 
 
-def test_a_run_that_goes_on_says_that_batches_are_in_parts_and_another_device_begins_anew(
+def test_resumed_run_keeps_micro_batches_on_its_device(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, room = Control(), _Room(2, monkeypatch)
@@ -309,7 +307,7 @@ def test_a_run_that_goes_on_says_that_batches_are_in_parts_and_another_device_be
 
 
 @pytest.mark.parametrize("writable", [True, False])
-def test_a_sprite_that_does_not_fit_ends_the_run_and_is_said_also_when_that_can_not_be_written(
+def test_single_sprite_that_does_not_fit_fails_the_run(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, writable: bool
 ) -> None:
     _Room(0, monkeypatch)
@@ -328,7 +326,7 @@ FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 LOST = torch.AcceleratorError("CUDA error: unspecified launch failure\nCUDA kernel errors might be reported later.")
 
 
-def test_fault_25_a_device_lost_in_training_ends_the_run_in_words_and_another_goes_on_with_it(
+def test_fault_25_lost_device_fails_the_run_which_another_resumes(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, card = Control(checkpoint_now=True), replace(CPU, name="a graphics card")
@@ -346,7 +344,7 @@ def test_fault_25_a_device_lost_in_training_ends_the_run_in_words_and_another_go
     assert run.progress().state == "finished" and run.progress().message == ""
 
 
-def test_a_device_that_is_full_at_the_start_leaves_a_run_that_can_go_on(
+def test_full_device_at_the_start_leaves_a_resumable_run(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(train_generator(run_path, sprites, Control(stop=True)))
@@ -361,9 +359,7 @@ def test_a_device_that_is_full_at_the_start_leaves_a_run_that_can_go_on(
     assert RunDir(run_path).progress().state == "finished"
 
 
-def test_a_device_that_is_full_or_lost_while_a_model_is_used_or_judged_is_said_too(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_device_errors_are_reported_when_using_a_model(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sprites = make_sprites(per_class=50)
     list(train_generator(run_path, sprites, steps=1, holdout=0.4))
     model = load_model(run_path, "last", CPU)
@@ -386,7 +382,7 @@ def test_a_device_that_is_full_or_lost_while_a_model_is_used_or_judged_is_said_t
 
 
 @pytest.mark.parametrize("where", ["loss", "evaluate"])
-def test_fault_31_an_exception_in_a_plug_in_is_in_the_record_with_its_name(
+def test_fault_31_plug_in_exception_is_recorded(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     module: dict[str, Any] = {"__name__": "studio.recipes.generator"}
@@ -404,7 +400,7 @@ def test_fault_31_an_exception_in_a_plug_in_is_in_the_record_with_its_name(
 
 
 @pytest.mark.parametrize("ending", [GeneratorExit, KeyboardInterrupt])
-def test_a_training_that_is_closed_or_interrupted_has_not_failed_and_goes_on_from_its_checkpoint(
+def test_closed_training_has_not_failed_and_resumes(
     run_path: Path, sprites: Sprites, ending: type[BaseException]
 ) -> None:
     training = train_generator(run_path, sprites, Control(checkpoint_now=True), steps=30)
@@ -418,9 +414,7 @@ def test_a_training_that_is_closed_or_interrupted_has_not_failed_and_goes_on_fro
 
 
 @pytest.mark.parametrize("ending", ["stopped", "closed", "not a number", "full"])
-def test_a_training_that_has_ended_is_not_in_memory(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch, memory: Memory, ending: str
-) -> None:
+def test_ended_training_is_freed(run_path: Path, monkeypatch: pytest.MonkeyPatch, memory: Memory, ending: str) -> None:
     control = Control()
     if ending == "not a number":
         _spoil(monkeypatch, lambda call: call > 2)
