@@ -173,7 +173,7 @@ _settings: dict[type[Config], tuple[Setting, ...]] = {}
 
 
 def legacy_defaults(config_type: type[Config]) -> dict[str, Value]:
-    """Return the values of settings that runs older than the setting used, by name."""
+    """Return, by name, the values that older runs used in place of settings added later."""
     return {item.name: item.legacy_default for item in settings_of(config_type) if item.legacy_default is not None}
 
 
@@ -270,7 +270,7 @@ class TrainingConfig(Config):
         "auto",
         "Keep all sprites in the device's memory (yes) or load each batch in the background (no). auto: load batches "
         "if the sprites would leave too little memory. The result is the same.",
-        choices=("auto", "yes", "no"), advanced=True, legacy_default="auto", label="Data on device",
+        choices=("auto", "yes", "no"), advanced=True, legacy_default="auto", label="Data on the device",
     )  # fmt: skip
     log_layer_stats: bool = setting(
         False,

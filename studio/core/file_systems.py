@@ -71,9 +71,9 @@ def is_locked(path: Path) -> bool:
 
 
 def new_limitations(folder: Path) -> str:
-    """Return sentences about the features that the folder's file system lacks; '' for none and for reported ones.
+    """Describe features that the folder's file system lacks; return '' for none or if already reported.
 
-    Also '' for an unreadable folder: writing to it raises the error.
+    Also returns '' for an unreadable folder: writing to it raises the error.
     """
     try:
         number = folder.stat().st_dev

@@ -39,7 +39,7 @@ def logs() -> Path:
 
 
 def features() -> Path:
-    """Return the folder of feature networks for quality figures, one per training set."""
+    """Return the folder of the networks that compute quality features, one per training set."""
     return home() / "features"
 
 

@@ -24,7 +24,7 @@ _START = (
 
 
 class Streams(NamedTuple):
-    """The two pipes of a process: its input and its output."""
+    """The two pipes between a worker process and its parent: requests to the worker, answers back."""
 
     requests: BinaryIO
     answers: BinaryIO

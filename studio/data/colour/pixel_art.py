@@ -174,9 +174,9 @@ def _nearest_levels(levels: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 def _without_orphans(indices: NDArray[np.int64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give isolated pixels the nearest colour among their eight neighbours, if that is similar enough.
+    """Give isolated pixels the nearest colour among their eight neighbours, if that colour is similar enough.
 
-    field: palette indices [S, S]; -1 is transparent. palette: OKLab [K, 3].
+    indices: palette indices [S, S]; -1 is transparent. palette: OKLab [K, 3].
     """
     size = indices.shape[0]
     padded = np.pad(indices, 1, constant_values=-1)

@@ -125,7 +125,7 @@ def _bracketed(letter: re.Match[str]) -> str:
 
 
 def threshold_alpha(rgba: Rgba, threshold: int) -> Rgba:
-    """Make pixels of uint8 [..., 4] with at least this alpha, 1 to 255, opaque and all others transparent."""
+    """Make pixels with alpha >= `threshold`, 1 to 255, opaque and others transparent: uint8 [..., 4]."""
     result = rgba.copy()
     result[..., 3] = np.where(rgba[..., 3] >= threshold, 255, 0)
     clear_hidden(result)

@@ -74,7 +74,7 @@ class TileMap:
 
 
 def _smooth(size: int) -> NDArray[np.float64]:
-    """Return the share of the second terrain at each pixel, 0 to 1, interpolated bilinearly from the corners."""
+    """Interpolate the corners bilinearly: share of the second terrain at each pixel, 0 to 1."""
     places = (np.arange(GRID_SIDE * size) + 0.5) / size
     number, within = np.divmod(places, 1)
     here, there = number.astype(int), (number.astype(int) + 1) % GRID_SIDE

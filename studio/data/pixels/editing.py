@@ -188,9 +188,9 @@ class EditHistory:
 
 
 class NamedSprite(NamedTuple):
-    """A sprite, uint8 [H, W, 4], with its name, class and source.
+    """A sprite, uint8 [H, W, 4], with its name and origin.
 
-    class_name, source: '' if unknown. source: JSON of a `ModelSource`.
+    class_name, source: '' if unknown; source is JSON of a `ModelSource`.
     """
 
     rgba: Rgba

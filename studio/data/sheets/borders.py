@@ -73,8 +73,7 @@ class SideLines:
         return len(self.busy)
 
     def resemblance(self, distance: int) -> float:
-        """Return the evidence that tiles repeat every `distance` lines: pixels match there, and less at shorter
-        distances.
+        """Return the evidence that the picture repeats every `distance` lines, and not at shorter distances.
 
         Tiles also match at twice their size, so the match at a half and a third of the distance is subtracted.
         """

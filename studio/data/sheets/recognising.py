@@ -124,7 +124,7 @@ class _Crossings:
 
 
 def _joined(cells: GridCells, crossings: _Crossings) -> float:
-    """Return log-odds against tiles that join two rows: in most tiles, no drawing crosses a certain line."""
+    """Return log-odds against tiles that join two rows of sprites: most tiles have a gap at the same height."""
     height, tiles = cells.grid.tile_height, cells.sprites
     lines = np.arange(_SMALLEST_TILE, height - _SMALLEST_TILE + 1)
     above_line = crossings.filled.sum(1)
@@ -181,9 +181,10 @@ def _may_hold_several(rgba: Rgba) -> bool:
 
 
 def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
-    """Whether lines that no drawing crosses, or lines beside them, divide a side or its visible part into equal parts.
+    """Whether lines that no drawing crosses divide a side, or its visible part, into equal parts.
 
-    pixels: uint32 [n, m]. filled: bool [n, m], not background. loosely: a few pixels may cross.
+    pixels: uint32 [n, m]. filled: bool [n, m], foreground. loosely: a few pixels may cross a line. A line may be off by
+    one.
     """
     content = np.flatnonzero(filled.any(axis=1))
     if len(content) < 2:
@@ -199,7 +200,11 @@ def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosel
 
 
 def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
-    """Whether free lines divide a side into equal parts. free: bool [n], whether few pixels cross between two lines."""
+    """Whether free lines, off by one at most, divide a side or its visible part into equal parts.
+
+    free: bool [n], whether few pixels cross between two lines of the visible part. start: offset of the visible part.
+    side: length of the whole side.
+    """
     near = free.copy()
     near[:-1] |= free[1:]
     near[1:] |= free[:-1]

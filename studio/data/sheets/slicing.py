@@ -69,7 +69,7 @@ def slice_sheet(
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
-    """Whether a picture, at its original size, fits the canvas set by the user, and so is a single sprite.
+    """Whether a picture, at its original size, fits the user's canvas: then it is a single sprite.
 
     rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """

@@ -165,10 +165,7 @@ def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
-    """Return pairs of sprites that are equal except for colours, position and mirroring: int64 [P, 2].
-
-    Yields Progress.
-    """
+    """Return pairs of sprites equal except for colours, position and mirroring: int64 [P, 2]. Yields Progress."""
     first: dict[bytes, int] = {}
     pairs = []
     for start in range(0, len(rgba), _BATCH_SIZE):

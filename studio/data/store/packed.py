@@ -256,7 +256,7 @@ def _hash_of_split(sprites: Sprites) -> str:
 
 
 def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield all texts as JSON lines [key, value]; a long list takes several lines."""
+    """Yield all texts for a packed file as JSON lines [key, value]; a long list takes several lines."""
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
     for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
@@ -265,7 +265,7 @@ def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _texts_in(lines: bytes) -> PackedTexts:
-    """Parse the lines of `_lines_of`. Raises DamagedFile."""
+    """Parse the text lines of a packed file. Raises DamagedFile."""
     found: dict[str, Any] = {}
     try:
         for line in lines.split(b"\n")[:-1]:
@@ -284,7 +284,7 @@ def _texts_in(lines: bytes) -> PackedTexts:
 
 
 def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:
-    """Yield parts short enough for a line; one empty part for an empty list."""
+    """Split a list into parts short enough for a text line; an empty list gives one empty part."""
     return (values[start : start + _A_LINE] for start in range(0, max(1, len(values)), _A_LINE))
 
 
