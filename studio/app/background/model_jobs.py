@@ -304,9 +304,9 @@ def with_model(
 
 def list_checkpoints(run: Path) -> RunCheckpoints:
     """Return the checkpoints of a run."""
-    from studio.engine.models.loading import checkpoint_names, distilled_names
+    from studio.engine.models.loading import checkpoint_names
 
-    return RunCheckpoints(run, tuple(checkpoint_names(run)), tuple(distilled_names(run)))
+    return RunCheckpoints(run, tuple(checkpoint_names(run)), tuple(checkpoint_names(run, distilled=True)))
 
 
 def distil(source: SavedModel, device: Device) -> Events:

@@ -90,25 +90,19 @@ def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
     return _pick_checkpoint(run, _require_checkpoints(run)[0], checkpoint, catalog.recipe(run.record().recipe))
 
 
-def checkpoint_names(path: Path) -> list[str]:
+def checkpoint_names(path: Path, *, distilled: bool = False) -> list[str]:
     """Return the names of checkpoints for `load_model`: 'best', 'last', then the steps; empty without a checkpoint.
 
-    Raises RunError.
+    distilled: only checkpoints with a distilled network. Raises RunError.
     """
     run = RunDir(path)
     with wrap_read_errors(run.checkpoints):
-        steps = [str(info.step) for _, info in checkpoints.list_checkpoints(run.checkpoints)]
-    return ["best", "last", *reversed(steps)] if steps else []
-
-
-def distilled_names(path: Path) -> list[str]:
-    """Return the `checkpoint_names` that have a distilled network. Raises RunError."""
-    run = RunDir(path)
-    with wrap_read_errors(run.checkpoints):
         found = checkpoints.list_checkpoints(run.checkpoints)
+    names = ["best", "last", *(str(info.step) for _, info in reversed(found))] if found else []
+    if not distilled:
+        return names
     recipe = catalog.recipe(run.record().recipe)
-    wanted = ["best", "last", *(str(info.step) for _, info in found)] if found else []
-    return [name for name in wanted if DISTILLED in _pick_checkpoint(run, found, name, recipe)[1].sha256]
+    return [name for name in names if DISTILLED in _pick_checkpoint(run, found, name, recipe)[1].sha256]
 
 
 def _require_checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, list[Path]]:

@@ -19,13 +19,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Event, Events, RolledBack, SamplesReady
 from studio.core.metrics import ACCURACY, LOSS, R2
 from studio.engine.runs.evaluation import CheckpointEvaluation, read_evaluations
-from studio.engine.runs.folder import (
-    CONFUSION_FILE,
-    METRICS_FILE,
-    RunDir,
-    RunRecord,
-    wrap_read_errors,
-)
+from studio.engine.runs.folder import CONFUSION_FILE, METRICS_FILE, RunDir, RunRecord, wrap_read_errors
 from studio.engine.runs.metrics import (
     LAYER_FIGURES,
     CheckpointLine,
@@ -246,47 +240,37 @@ class _HistoryBuilder:
     """Collects the lines of metrics.jsonl and turns them into a RunHistory."""
 
     def __init__(self) -> None:
-        self._ticks = _LossColumns()
-        self._validations: list[tuple[int, Mapping[str, float]]] = []
-        self._qualities: list[tuple[int, Mapping[str, float]]] = []
-        self._layers: list[LayerStats] = []
-        self._checkpoints: list[int] = []
-        self._rollbacks: list[RolledBack] = []
+        self._losses = _LossColumns()
+        self._others: list[ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack] = []
 
     def add(self, line: MetricsLine) -> None:
         """Add a parsed line. A ResumeLine removes the later steps."""
         if isinstance(line, ResumeLine):
-            self._cut(line.resumed)
+            self._losses.cut(line.resumed)
+            self._others = [other for other in self._others if _step_of(other) <= line.resumed]
         elif isinstance(line, LossLine):
-            self._ticks.add(line)
-        elif isinstance(line, ValidationLine):
-            self._validations.append((line.step, line.metrics))
-        elif isinstance(line, QualityLine):
-            self._qualities.append((line.step, asdict(line.quality)))
-        elif isinstance(line, LayerStats):
-            self._layers.append(line)
-        elif isinstance(line, CheckpointLine):
-            self._checkpoints.append(line.checkpoint)
-        elif isinstance(line, RolledBack):
-            self._rollbacks.append(line)
+            self._losses.add(line)
+        else:
+            self._others.append(line)
 
     def history(self, confusion: ConfusionAtStep | None) -> RunHistory:
         """Return all curves, and the confusion matrix if its step was validated."""
-        history = RunHistory(self._ticks.series(), _curves_by_name(self._validations), _curves_by_name(self._qualities))
-        history.layers = _layer_curves(self._layers)
-        history.checkpoints, history.rollbacks = list(self._checkpoints), list(self._rollbacks)
-        if confusion is not None and any(step == confusion[0] for step, _ in self._validations):
-            history.confusion = confusion[1]
-        return history
+        validations = [(line.step, line.metrics) for line in self._others if isinstance(line, ValidationLine)]
+        qualities = [(line.step, asdict(line.quality)) for line in self._others if isinstance(line, QualityLine)]
+        is_current = confusion is not None and any(step == confusion[0] for step, _ in validations)
+        return RunHistory(
+            self._losses.series(),
+            _curves_by_name(validations),
+            _curves_by_name(qualities),
+            _layer_curves([line for line in self._others if isinstance(line, LayerStats)]),
+            confusion[1] if confusion is not None and is_current else None,
+            [line.checkpoint for line in self._others if isinstance(line, CheckpointLine)],
+            [line for line in self._others if isinstance(line, RolledBack)],
+        )
 
-    def _cut(self, step: int) -> None:
-        """Remove everything after `step`, where training resumed."""
-        self._ticks.cut(step)
-        self._validations = [entry for entry in self._validations if entry[0] <= step]
-        self._qualities = [entry for entry in self._qualities if entry[0] <= step]
-        self._layers = [seen for seen in self._layers if seen.step <= step]
-        self._checkpoints = [saved for saved in self._checkpoints if saved <= step]
-        self._rollbacks = [rollback for rollback in self._rollbacks if rollback.step <= step]
+
+def _step_of(line: ValidationLine | QualityLine | LayerStats | CheckpointLine | RolledBack) -> int:
+    return line.checkpoint if isinstance(line, CheckpointLine) else line.step
 
 
 class _LossColumns:
@@ -335,18 +319,10 @@ def read_confusion(path: Path) -> ConfusionAtStep | None:
     """Read confusion.json as written by `RunDir.save_confusion`; return None if it is missing or invalid."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
-    except (OSError, ValueError):
+        counts = np.array(found.counts, dtype=np.int64)  # rows of different lengths raise ValueError
+    except (OSError, ValueError, OverflowError):
         return None
-    return _matrix(found.step, found.counts)
-
-
-def _matrix(step: int, counts: list[list[int]]) -> ConfusionAtStep | None:
-    """Return the step with its confusion matrix; None unless the counts form a square matrix."""
-    try:
-        found = np.array(counts, dtype=np.int64)
-    except (ValueError, OverflowError):
-        return None
-    return (step, found) if found.ndim == 2 and found.shape[0] == found.shape[1] else None
+    return (found.step, counts) if counts.ndim == 2 and counts.shape[0] == counts.shape[1] else None
 
 
 def _curves_by_name(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, MetricCurve]:

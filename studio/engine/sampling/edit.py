@@ -25,6 +25,8 @@ from studio.engine.sampling.generate import (
     draw_in_batches,
     edit_condition,
     model_label,
+    require_capability,
+    require_model_size,
 )
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input
@@ -34,12 +36,6 @@ MAX_TWEENS = 64
 _MIN_CHANGE = 40  # of 255 levels; a smaller change of a pixel is ignored at low strength
 _LIMITED_UP_TO, _UNLIMITED_FROM = 0.3, 0.6  # strengths, see `_visible_changes`
 _BLENDED_SPRITES = 2  # source sprites per similar sprite
-_ABILITY_TEXTS: dict[Capability, str] = {
-    "vary": "start from a sprite",
-    "fill": "fill in part of a sprite",
-    "blend": "draw between sprites",
-    "mix": "mix classes",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,24 +170,17 @@ def _blend(
     return made, labels
 
 
-def _check(model: TrainedModel, settings: GenerateSettings, ability: Capability, source: EditInput) -> None:
+def _check(model: TrainedModel, settings: GenerateSettings, capability: Capability, source: EditInput) -> None:
     """Raise UsageError if the settings, the model's capabilities or the size of the sprites rule this edit out."""
     if settings.corner_tiles:
         raise UsageError("Corner tiles can't start from a sprite.", "Remove the sprite or turn off corner tiles.")
-    if ability not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't {_ABILITY_TEXTS[ability]}.", "Choose a model of another recipe.")
-    height, width = source.sprites.shape[1:3]
-    if (height, width) != (model.spec.size, model.spec.size):
-        side = model.spec.size
-        raise UsageError(f"The sprite has {width} x {height} pixels, but the model draws {side} x {side}.", "")
+    require_capability(model, capability)
+    require_model_size(model, "sprite", source.sprites.shape[1:3])
 
 
 def _check_mask(model: TrainedModel, keep: NDArray[np.bool_]) -> None:
     """Raise UsageError for a mask of the wrong size, or a mask without any pixel to keep or to draw."""
-    if keep.shape != (model.spec.size, model.spec.size):
-        height, width = keep.shape
-        side = model.spec.size
-        raise UsageError(f"The mask has {width} x {height} pixels, but the model draws {side} x {side}.", "")
+    require_model_size(model, "mask", keep.shape)
     if keep.all():
         raise UsageError("The mask keeps all pixels.", "Select the pixels to draw again.")
     if not keep.any():

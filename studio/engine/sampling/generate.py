@@ -27,13 +27,22 @@ from studio.engine.sampling.class_choice import find_class, read_mixture
 from studio.engine.sampling.settings import GenerateSettings
 from studio.engine.steps.batches import to_device, to_input, to_rgba
 from studio.recipes.base import evenly_spread
-from studio.recipes.capabilities import Distils, DrawsMaps, EditCondition, EditsSprites, Student
+from studio.recipes.capabilities import Capability, Distils, DrawsMaps, EditCondition, EditsSprites, Student
 
 Labels = NDArray[np.int64]
 
 _DRAW_BATCH = 64  # maximum; enough to fill a GPU, few enough to stop quickly
 _PROGRESS_UNIT = "sprites drawn"
 _PREDICT_BATCH = 256
+_CAPABILITY_TEXTS: dict[Capability, str] = {
+    "vary": "start from a sprite",
+    "fill": "fill in part of a sprite",
+    "blend": "draw between sprites",
+    "map": "draw corner tiles",
+    "mirror": "draw symmetric sprites",
+    "seamless": "draw seamless tiles",
+    "silhouette": "draw inside a silhouette",
+}
 
 
 class SolverSettings(Protocol):
@@ -85,8 +94,8 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
     fit.
     """
     recipe = model.recipe
-    if not isinstance(recipe, DrawsMaps):
-        raise UsageError(f"{model.title} can't draw corner tiles.", "Choose a model of another recipe.")
+    require_capability(model, "map")
+    assert isinstance(recipe, DrawsMaps)
     classes = _corner_classes(model, settings)
     # kinds: bool [16, 4], the class of each corner of each tile
     picture, kinds = corner_tiles.TileMap.of(model.spec.size), corner_tiles.corner_kinds()
@@ -120,8 +129,7 @@ def _corner_classes(model: TrainedModel, settings: GenerateSettings) -> list[int
     usual = GenerateSettings()
     if (settings.mirror, settings.seamless, settings.outline) != (usual.mirror, usual.seamless, usual.outline):
         raise UsageError(
-            "Corner tiles can't be mirrored, seamless or outlined.",
-            "Set mirror, seamless and outline to 'none'.",
+            "Corner tiles can't be mirrored, seamless or outlined.", "Set mirror, seamless and outline to 'none'."
         )
     if settings.quick:
         raise UsageError("Fast mode can't draw corner tiles.", "Turn off fast mode.")
@@ -176,28 +184,36 @@ def draw(
 
 def check_constraints(model: TrainedModel, constraints: Constraints) -> bool:
     """Return whether the solver must apply the constraints. Raises UsageError if the model can't."""
-    mirrors, meets = any(constraints.mirror_axes), any(constraints.seamless_axes)
-    if mirrors and "mirror" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't draw symmetric sprites.", "Choose a model of another recipe.")
-    if meets and "seamless" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another recipe.")
-    alpha, side = constraints.alpha, model.spec.size
-    if alpha is not None and "silhouette" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't draw inside a silhouette.", "Choose a model of another recipe.")
-    if alpha is not None and alpha.shape != (side, side):
-        height, width = alpha.shape
-        raise UsageError(f"The silhouette has {width} x {height} pixels, but the model draws {side} x {side}.", "")
-    if alpha is not None and not alpha.any():
-        raise UsageError("The silhouette is empty.", "Choose an image with visible pixels.")
-    return mirrors or meets or alpha is not None
+    alpha = constraints.alpha
+    wanted: dict[Capability, bool] = {
+        "mirror": any(constraints.mirror_axes),
+        "seamless": any(constraints.seamless_axes),
+        "silhouette": alpha is not None,
+    }
+    for capability in (capability for capability, is_wanted in wanted.items() if is_wanted):
+        require_capability(model, capability)
+    if alpha is not None:
+        require_model_size(model, "silhouette", alpha.shape)
+        if not alpha.any():
+            raise UsageError("The silhouette is empty.", "Choose an image with visible pixels.")
+    return any(wanted.values())
+
+
+def require_capability(model: TrainedModel, capability: Capability) -> None:
+    """Raise UsageError if the model's recipe lacks a capability."""
+    if capability not in model.recipe.capabilities:
+        raise UsageError(f"{model.title} can't {_CAPABILITY_TEXTS[capability]}.", "Choose a model of another recipe.")
+
+
+def require_model_size(model: TrainedModel, what: str, shape: tuple[int, ...]) -> None:
+    """Raise UsageError unless an image of this shape, (height, width), has the size of the model's sprites."""
+    (height, width), side = shape, model.spec.size
+    if (height, width) != (side, side):
+        raise UsageError(f"The {what} has {width} x {height} pixels, but the model draws {side} x {side}.", "")
 
 
 def edit_condition(
-    model: TrainedModel,
-    sprites: Rgba,
-    strength: float,
-    constraints: Constraints,
-    keep: NDArray[np.bool_] | None = None,
+    model: TrainedModel, sprites: Rgba, strength: float, constraints: Constraints, keep: NDArray[np.bool_] | None = None
 ) -> EditCondition:
     """Return the recipe's condition for an edit, on the model's device.
 
@@ -347,7 +363,7 @@ def chosen_classes(model: TrainedModel, settings: GenerateSettings, first: int =
 def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
     """Parse 'sword:0.6,potion:0.4' into shares of all classes with sum 1: float32 [K]. Raises UsageError."""
     if "mix" not in model.recipe.capabilities:
-        raise UsageError(f"{model.title} can't mix classes.", "Name one class.")
+        raise UsageError(f"{model.title} can't mix classes.", "Choose a single class.")
     shares = np.zeros(len(model.spec.class_names), np.float32)
     for name, share in read_mixture(text):
         shares[find_class(model.spec.class_names, name)] += share

@@ -33,12 +33,7 @@ from studio.exports.sprites.formats import sprite_exports
 
 _ASEPRITE, _PICTURES = "aseprite", ("picture", "sheet")  # names of sources
 # Formats that Pillow can write without loss, and its options for them.
-_LOSSLESS: dict[str, dict[str, bool]] = {
-    "BMP": {},
-    "TGA": {},
-    "TIFF": {},
-    "WEBP": {"lossless": True, "exact": True},
-}
+_LOSSLESS: dict[str, dict[str, bool]] = {"BMP": {}, "TGA": {}, "TIFF": {}, "WEBP": {"lossless": True, "exact": True}}
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,9 +62,7 @@ CLEANUP_KINDS = (
         "leftovers", "Leftovers of crashes", "Damaged and half-written checkpoints, which are useless.", is_usual=True
     ),
     CleanupKind(
-        "samples",
-        "Most live samples",
-        f"Keeps {KEPT_SAMPLES} per run, evenly spaced. The timelapse gets coarser.",
+        "samples", "Most live samples", f"Keeps {KEPT_SAMPLES} per run, evenly spaced. The timelapse gets coarser."
     ),
     CleanupKind("exports", "Exports in run folders", "Deletes the exported files. You can export again."),
     CleanupKind("cache", "Import cache", "Opening sprites takes longer next time. Your files stay."),

@@ -80,38 +80,37 @@ def _remove(items: Sequence[Removable]) -> Iterator[int]:
 def _removable(run: RunDir) -> list[Removable]:
     """Return the deletable files of a run; an empty list for an unreadable run."""
     try:
-        best_by = catalog.recipe(run.record().recipe).best_by
         with wrap_read_errors(run.path):
-            found = checkpoints.list_checkpoints(run.checkpoints)
-            samples = sample_paths(run)
-            found_paths = {
-                "checkpoints": _removable_checkpoints(found, checkpoints.essential_checkpoints(found, best_by)),
+            found, essential = _checkpoints(run)
+            samples, exports = sample_paths(run), run.path / EXPORTS_FOLDER
+            by_kind = {
+                # Distilling takes minutes, so checkpoints with a distilled network stay.
+                "checkpoints": [
+                    path for path, info in found if path not in essential and checkpoints.DISTILLED not in info.sha256
+                ],
                 "leftovers": checkpoints.leftovers(run.checkpoints) if found else [],
                 "samples": [samples[step] for step in samples.keys() - set(thin_steps(list(samples), KEPT_SAMPLES))],
-                "exports": sorted((run.path / EXPORTS_FOLDER).iterdir())
-                if (run.path / EXPORTS_FOLDER).is_dir()
-                else [],
+                "exports": sorted(exports.iterdir()) if exports.is_dir() else [],
             }
     except (RunError, UsageError, FileNotFoundError):
         return []
     return [
-        Removable(kind, run.path, path, disk_use(path).own_bytes) for kind, each in found_paths.items() for path in each
+        Removable(kind, run.path, path, disk_use(path).own_bytes) for kind, each in by_kind.items() for path in each
     ]
 
 
-def _removable_checkpoints(found: checkpoints.Checkpoints, keep: set[Path]) -> list[Path]:
-    """Return the deletable checkpoints. Checkpoints with a distilled network stay, because distilling takes minutes."""
-    return [path for path, info in found if path not in keep and checkpoints.DISTILLED not in info.sha256]
+def _checkpoints(run: RunDir) -> tuple[checkpoints.Checkpoints, set[Path]]:
+    """Return the checkpoints of a run and the paths of the essential ones. Raises RunError, UsageError, OSError."""
+    found = checkpoints.list_checkpoints(run.checkpoints)
+    return found, checkpoints.essential_checkpoints(found, catalog.recipe(run.record().recipe).best_by)
 
 
 def _verify_essential(run: RunDir) -> None:
     """Raise DamagedError unless the essential checkpoints are intact: else an older checkpoint may be the last hope."""
-    best_by = catalog.recipe(run.record().recipe).best_by
     with wrap_read_errors(run.path):
-        found = checkpoints.list_checkpoints(run.checkpoints)
-        keep = checkpoints.essential_checkpoints(found, best_by)
+        found, essential = _checkpoints(run)
         for path, info in found:
-            if path in keep:
+            if path in essential:
                 checkpoints.verify(path, info)
 
 
