@@ -23,7 +23,7 @@ _STEPS = (
     "On the Train page, press Start. The fastest device is already chosen.",
     "Watch the samples. Pause or stop at any time: nothing is lost.",
     "On the Generate page, generate sprites, also during the training.",
-    "Edit opens a sprite in the editor: draw in it, or mark a part and press Fill in to redraw that part.",
+    "Edit opens a sprite in the editor: draw in it, or select a part and press Redraw selection.",
     "For tiles, set Seamless under Advanced; a mix of two classes also makes a set of 16 matching tiles.",
     "For an animation, choose two sprites, press Tween, and save the frames as a GIF.",
     "Save sprites as PNG files or a sheet, or export the model for other programs.",
