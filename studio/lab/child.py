@@ -31,7 +31,7 @@ def main() -> None:
         for message in _messages(experiment, context):
             send(answers, message)
     finally:
-        os._exit(0)  # at once, because the other thread is blocked in a read
+        os._exit(0)  # at once: the other thread is blocked in a read
 
 
 def _end_with(requests: BinaryIO) -> None:

@@ -115,7 +115,7 @@ class Picture:
         """Decode the picture: uint8 [H, W, 4]."""
         with Image.open(io.BytesIO(base64.b64decode(self.png, validate=True)), formats=["PNG"]) as picture:
             if max(picture.size) > _LARGEST:
-                raise ValueError("it is too large")
+                raise ValueError("the picture is too large")
             return np.asarray(picture.convert("RGBA"))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEIGHT = 3.4  # inches; plots are 8 inches wide
-_FEW_DECADES = 1e3  # ratio of highest to lowest value up to which minor ticks get labels
+_FEW_DECADES = 1e3  # highest / lowest value: axes with a smaller range get labels at minor ticks
 _SPRITES_WIDTH = 768  # largest width of a picture on the page, in pixels
 
 

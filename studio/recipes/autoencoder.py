@@ -105,7 +105,7 @@ class CodeNetwork(nn.Module):
         nn.init.zeros_(self.prior.weight)
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the mean of each code and the logarithm of its standard deviation, float32 [B, code] each."""
+        """Return the mean of each code and the logarithm of its standard deviation, both float32 [B, code]."""
         border = (0, self.padding, 0, self.padding)
         # [B, deep, side, side]
         h = self.down(self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch)))
@@ -125,7 +125,7 @@ class CodeNetwork(nn.Module):
         return self.head.expected(self.features(code).permute(0, 2, 3, 1), _SHARPNESS).permute(0, 3, 1, 2)
 
     def codes_of(self, label: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and logarithm of the deviation of the codes of classes, float32 [B, code] each.
+        """Return mean and log standard deviation of the codes of classes, both float32 [B, code].
 
         label: int64 [B], or float32 [B, classes + 1], shares of classes.
         """

@@ -46,7 +46,7 @@ class EditCondition:
 
 
 class Student(nn.Module, ABC):
-    """A distilled network that draws in a few steps, with one network evaluation each."""
+    """A distilled network: it draws in a few steps, with one network evaluation per step."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -147,9 +147,8 @@ class Distils(DrawsFromNoise, Protocol):
 
     @staticmethod
     def student(network: Any) -> Student:
-        """Return a student that starts as a copy of the network, on the same device.
-
-        Only the parameters that shall be trained require gradients.
+        """Return a student that starts as a copy of the network, on its device. Only trainable parameters require
+        gradients.
         """
 
     @staticmethod

@@ -143,7 +143,7 @@ class PaletteHead(nn.Module):
             return F.linear(x, 2 * self.palette, -self.palette.square().sum(1)).argmax(-1)
 
     def colour_keys(self) -> Tensor:
-        """Return the key of each colour, its last element a bias: float32 [colours, channels + 1]."""
+        """Return one key per colour, float32 [colours, channels + 1]; the last element is a bias."""
         angles = (self.palette[:, :, None] * self.frequencies).flatten(1)
         keys = self.leave(F.silu(self.enter(torch.cat([self.palette, angles.sin(), angles.cos()], 1))))
         unused = _NEVER * (self.palette[:, 3:] + 1).clamp(max=0.0)  # [colours, 1]: -1e4 for an alpha of -2, else 0

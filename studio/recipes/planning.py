@@ -1,4 +1,4 @@
-"""Presets that suit the number of sprites, their size and the speed of the device."""
+"""Presets for the number of sprites, the sprite size and the speed of the device."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _SMALLEST_PX = {"convnext_tiny": 16}  # sprite size: it halves the resolution fo
 
 @dataclass(frozen=True)
 class PredictorConfig(TrainingConfig):
-    """Settings of recipes with one of these networks."""
+    """Settings that the classifier and the regression share."""
 
     minutes: float = with_default(TrainingConfig, "minutes", 3.0)
     holdout: float = with_default(TrainingConfig, "holdout", 0.1)

@@ -42,7 +42,7 @@ _SMALLEST_SHARE = 1e-6  # of the largest value: float32 can't resolve a smaller 
 
 @dataclass(frozen=True)
 class RegressionConfig(PredictorConfig):
-    """The settings of the regression: those of its network."""
+    """The settings of the regression, equal to the shared ones."""
 
 
 class Regressor(nn.Module):

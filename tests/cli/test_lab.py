@@ -11,7 +11,7 @@ from studio.data.sprites import Sprites
 from studio.lab import running
 from tests.cli.tools import SMALL, Studio
 from tests.engine.tools import train_classifier
-from tests.lab.tools import Here
+from tests.lab.tools import InProcess
 
 SMALL_CLASSIFIER = ["--recipe", "classifier", "--batch-size", "4", *SMALL["classifier"]]
 
@@ -19,7 +19,7 @@ SMALL_CLASSIFIER = ["--recipe", "classifier", "--batch-size", "4", *SMALL["class
 def test_an_experiment_from_question_to_report(
     studio: Studio, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_Process", Here)  # the window's test has a process of its own for it
+    monkeypatch.setattr(running, "_Process", InProcess)  # the window's test has a process of its own for it
     report = tmp_path / "report.html"
     words = ["batch-size", str(folder), *SMALL_CLASSIFIER, "--seconds", "1", "--device", "cpu"]
     said = studio("lab", *words, "--out", str(report), "--json").objects()
@@ -54,7 +54,7 @@ def test_help_names_every_experiment(studio: Studio) -> None:
 def test_a_run_is_looked_into(
     studio: Studio, tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_Process", Here)
+    monkeypatch.setattr(running, "_Process", InProcess)
     run, report = tmp_path / "runs" / "trial", tmp_path / "report.html"
     run_to_end(train_classifier(run, sprites, steps=4))
     words = [str(run), "--checkpoint", "4", "--device", "cpu", "--seconds", "1"]

@@ -97,7 +97,7 @@ def test_it_measures_and_says_so(experiment: Experiment, outcomes: Outcomes) -> 
         assert records.parse(json.dumps(dataclasses.asdict(outcome)), Outcome) == outcome  # as it is kept
 
 
-def test_what_it_looks_into_stays_as_it_is(experiment: Experiment, runs: Runs, outcomes: Outcomes) -> None:
+def test_examined_run_is_unchanged(experiment: Experiment, runs: Runs, outcomes: Outcomes) -> None:
     for context in _contexts(experiment, runs):
         asked = pickle.loads(pickle.dumps((experiment, context)))[1]  # as its process is asked
         assert (asked.run, asked.checkpoint, len(asked.sprites)) == (
@@ -116,7 +116,7 @@ def _contents(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (about.st_size, about.st_mtime_ns) for path, about in found.items()}
 
 
-def test_a_run_that_it_cannot_be_done_with_is_refused_in_a_sentence(experiment: Experiment, runs: Runs) -> None:
+def test_unsuitable_run_is_refused_with_a_sentence(experiment: Experiment, runs: Runs) -> None:
     for context in map(context_of_run, runs.values()):
         if (problem := experiment.unsupported_reason(context.recipe)) and experiment.subject == "run":
             assert problem.endswith(".")

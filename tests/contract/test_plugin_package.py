@@ -18,7 +18,7 @@ from tests.conftest import PLUGINS
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
-def test_its_plugins_are_found_and_come_after_ours() -> None:
+def test_its_plugins_are_found_after_the_built_in_ones() -> None:
     assert list(catalog.recipes()) == ["generator", "classifier", "regression", "autoencoder", "vae"]
     assert list(catalog.model_exports()) == ["safetensors", "state_dict", "onnx", "pt2", "c", "script", "web", "npz"]
     assert list(sprite_exports()) == ["sheet", "indexed_sheet", "aseprite", "godot", "gif", "apng", "npy"]
@@ -34,7 +34,7 @@ def test_it_installs_as_the_tests_find_it() -> None:
 
 
 @pytest.mark.parametrize(("language", "file"), [("python", "toy_plugins/vae.py"), ("toml", "pyproject.toml")])
-def test_readme_shows_it_as_it_is(language: str, file: str) -> None:
+def test_readme_shows_its_code(language: str, file: str) -> None:
     """All that README shows is there, in that order, however its lines are broken; '...' is what README leaves out."""
     (shown,) = re.findall(rf"```{language}\n(.*?)```", README.partition("## Adding a recipe")[2], re.DOTALL)
     rest = re.sub(r"\s", "", (PLUGINS / file).read_text(encoding="utf-8"))

@@ -84,7 +84,7 @@ def _output(model: TrainedModel, sprites: Sprites) -> np.ndarray:
     return found.probabilities if isinstance(found, Classified) else found.numbers
 
 
-def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> None:
+def test_it_overfits_eight_sprites(recipe: Recipe, run_path: Path) -> None:
     sprites = with_numbers(make_sprites(per_class=4))
     config = _config(recipe, steps=70, learning_rate=3e-3, sample_every_s=1e3)
     events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
@@ -128,7 +128,7 @@ def test_the_seed_decides_everything(recipe: Recipe) -> None:
     assert loss(1) != loss(2)
 
 
-def test_between_its_stages_the_progress_of_a_training_changes_nothing(recipe: Recipe) -> None:
+def test_loss_ignores_progress_within_a_stage(recipe: Recipe) -> None:
     """A step that is recorded stands for all others of its stage."""
     sprites, config = with_numbers(make_sprites()), _config(recipe)
     network = recipe.build(config, Spec.of(sprites))
@@ -142,7 +142,7 @@ def test_between_its_stages_the_progress_of_a_training_changes_nothing(recipe: R
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_in_how_many_parts_a_batch_is_taken_changes_no_random_number(recipe: Recipe, count: int) -> None:
+def test_micro_batches_use_the_same_random_numbers(recipe: Recipe, count: int) -> None:
     sprites, config = with_numbers(make_sprites()), _config(recipe)
     network = recipe.build(config, Spec.of(sprites))
     batch = next(DeviceSprites(sprites, torch.device("cpu")).plain_batches(9, 9))
@@ -155,7 +155,7 @@ def test_in_how_many_parts_a_batch_is_taken_changes_no_random_number(recipe: Rec
     assert loss(count) == pytest.approx(loss(1), rel=1e-5)
 
 
-def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> None:
+def test_evaluation_is_deterministic_and_keeps_the_global_generator(recipe: Recipe) -> None:
     sprites, config = with_numbers(make_sprites()), _config(recipe)
     spec = Spec.of(sprites)
     network = recipe.build(config, spec).eval()
@@ -171,7 +171,7 @@ def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> N
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_a_training_can_start_from_its_model(recipe: Recipe, run_path: Path) -> None:
+def test_training_can_start_from_its_weights(recipe: Recipe, run_path: Path) -> None:
     sprites = with_numbers(make_sprites())
     list(train_new(run_path, sprites, recipe, _config(recipe, steps=2), CPU, Control()))
     parent, spec = load_parent(run_path, recipe), Spec.of(sprites)
@@ -192,7 +192,7 @@ def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     assert all(isinstance(value, int | float | str | bool) for value in arguments.values())
 
 
-def test_a_distilled_network_strides_from_noise_to_sprites(recipe: Recipe) -> None:
+def test_student_draws_from_noise_to_sprites(recipe: Recipe) -> None:
     if not isinstance(recipe, Distils):
         return
     spec, labels = Spec(8, ("a", "b")), torch.tensor([0, 1, -1])
@@ -230,7 +230,7 @@ def _sprites(count: int) -> Tensor:
     return torch.rand(count, 4, 8, 8, generator=torch.Generator().manual_seed(1)) * 2 - 1
 
 
-def test_it_starts_from_sprites_and_keeps_pixels(recipe: Recipe) -> None:
+def test_redraw_starts_from_sprites_and_keeps_pixels(recipe: Recipe) -> None:
     if not isinstance(recipe, EditsSprites):
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
@@ -254,7 +254,7 @@ def test_it_keeps_to_a_silhouette(recipe: Recipe) -> None:
     assert not torch.allclose(drawn[:, :3], sprites[:, :3], atol=0.1)
 
 
-def test_it_draws_between_sprites(recipe: Recipe) -> None:
+def test_blend_draws_between_sprites(recipe: Recipe) -> None:
     if not isinstance(recipe, BlendsSprites):
         return
     network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(2)
@@ -266,7 +266,7 @@ def test_it_draws_between_sprites(recipe: Recipe) -> None:
     torch.testing.assert_close(again, x[1:], rtol=1e-3, atol=1e-3)
 
 
-def test_it_draws_a_map_without_borders_in_which_pixels_are_tied(recipe: Recipe) -> None:
+def test_map_has_no_borders_and_equal_tied_pixels(recipe: Recipe) -> None:
     if not isinstance(recipe, DrawsMaps):
         return
     network = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval()
@@ -282,7 +282,7 @@ def test_it_draws_a_map_without_borders_in_which_pixels_are_tied(recipe: Recipe)
     assert all(torch.equal(state[..., 3, 4:9], state[..., 10, 4:9]) for state in states)
 
 
-def test_it_draws_from_noise_that_it_is_given(recipe: Recipe) -> None:
+def test_it_draws_from_given_noise(recipe: Recipe) -> None:
     if not isinstance(recipe, DrawsFromNoise):
         return
     network, labels = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), torch.tensor([1, -1])

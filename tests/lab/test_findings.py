@@ -272,13 +272,13 @@ def test_reduced_settings_are_named() -> None:
     config = small_context(batch_size=8, width=16).config
     assert not list(break_it._about_size(config, config))
     (said,) = break_it._about_size(config.replace(batch_size=64, width=64), config.replace(batch_size=32, width=32))
-    assert said == "All trainings share the time, so these settings were reduced: batch size 32, width 32."
+    assert said == "To fit several trainings into the time, these settings were reduced: batch size 32, width 32."
 
 
 def test_break_it_needs_sprites_to_hold_out() -> None:
     context = small_context()
     alone = dataclasses.replace(context, sprites=context.sprites.take(np.arange(1)))
-    with pytest.raises(TrainingError, match="Too few sprites"):
+    with pytest.raises(TrainingError, match="too few sprites"):
         list(break_it.BreakIt().run(alone))
 
 

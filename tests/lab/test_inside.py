@@ -28,8 +28,8 @@ from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator, train_regression
+from tests.lab.fake_experiments import FakeExperiment
 from tests.lab.tools import context_of_run, small_context
-from tests.lab.toys import Toy
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_the_parameters_are_listed_as_the_tutorials_print_them(folder: Path) -> 
     assert weights == sum(w.numel() for w in load_model(folder / "generator", "best", CPU).network.parameters())
 
 
-def test_the_look_that_belongs_to_a_checkpoint_is_the_last_before_it() -> None:
+def test_statistics_of_a_checkpoint_are_the_last_before_it() -> None:
     steps = np.array([1, 5, 9])
     curves = {"a": MetricCurve(steps, np.array([1.0, 2.0, 3.0])), "b": MetricCurve(steps[1:], np.array([4.0, 0.0]))}
     assert layers._at(curves, 8) == (5, {"a": 2.0, "b": 4.0})
@@ -76,7 +76,7 @@ def test_the_look_that_belongs_to_a_checkpoint_is_the_last_before_it() -> None:
     assert layers._plotted(many)[0] == "0" and layers._plotted(many)[-1] == "19" and len(layers._plotted(many)) == 6
 
 
-def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
+def test_loss_of_a_sprite_equals_its_loss_in_a_batch(folder: Path) -> None:
     context = context_of_run(folder / "classifier")
     assert context.is_heldout and len(context.sprites) == 4
     model = load_model(folder / "classifier", "best", CPU)
@@ -93,10 +93,10 @@ def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
     assert len(outcome.pictures) == 2 + len({*wrong})
 
 
-def test_sprites_learnt_from_stand_in_where_none_are_held_out(folder: Path) -> None:
+def test_training_sprites_replace_missing_held_out_sprites(folder: Path) -> None:
     context = context_of_run(folder / "all learnt")
     assert not context.is_heldout and len(context.sprites) == 24
-    assert "24 training sprites, as none were held out" in _outcome(hardest.Hardest(), context).sentences[0]
+    assert "24 training sprites (without held-out sprites)" in _outcome(hardest.Hardest(), context).sentences[0]
 
 
 class _OnePixel(nn.Module):
@@ -107,7 +107,7 @@ class _OnePixel(nn.Module):
         return torch.stack([-seen, seen], 1)
 
 
-def test_it_glows_where_the_classifier_looked(folder: Path) -> None:
+def test_decisive_pixels_glow(folder: Path) -> None:
     model = dataclasses.replace(load_model(folder / "classifier", "best", CPU), network=_OnePixel())
     drops, most = hardest._probability_drops(model, torch.ones(4, 16, 16), predicted=1)
     assert drops[5, 9] == drops.max() > 0 and most == pytest.approx(1.0, abs=1e-2)
@@ -116,7 +116,7 @@ def test_it_glows_where_the_classifier_looked(folder: Path) -> None:
     assert glowing[5, 9].tolist() == [255, 96, 0, 255] and glowing[0, 0].tolist() == [24, 24, 24, 255]
 
 
-def test_what_comes_out_of_the_noise_is_what_the_model_draws(folder: Path) -> None:
+def test_last_step_equals_the_generated_sprites(folder: Path) -> None:
     model = load_model(folder / "generator", "best", CPU)
     outcome = _outcome(from_noise.FromNoise(), context_of_run(folder / "generator"))
     settings = GenerateSettings(count=4, seed=7, true_pixels=False)
@@ -126,14 +126,14 @@ def test_what_comes_out_of_the_noise_is_what_the_model_draws(folder: Path) -> No
     assert "takes 10 network evaluations with guidance off and 15 " in outcome.sentences[0]
 
 
-def test_a_silhouette_is_settled_when_it_stays_near_the_last() -> None:
+def test_silhouette_settles_when_it_stays_close_to_the_last() -> None:
     way = from_noise._Drawing(1.0)
     for alpha in (-1.0, 1.0, -1.0, 1.0, 1.0):  # it is there, gone and back
         way.add(torch.full((1, 4, 4, 4), alpha))
     assert way.settled_at() == 4 and way.unsettled() == [1, 0, 1, 0, 0]
 
 
-def test_the_stages_are_blocks_in_the_order_of_their_work(folder: Path) -> None:
+def test_stages_are_blocks_in_order_of_execution(folder: Path) -> None:
     outcome = _outcome(feature_maps.FeatureMaps(), context_of_run(folder / "classifier"))
     names = ["enter", *(f"blocks.{place}" for place in range(5))]
     assert [row[0] for row in outcome.tables[0].rows] == names
@@ -145,7 +145,7 @@ def test_the_stages_are_blocks_in_the_order_of_their_work(folder: Path) -> None:
         _outcome(feature_maps.FeatureMaps(), context_of_run(folder / "perceptron"))
 
 
-def test_the_strongest_channels_come_first_each_in_all_greys() -> None:
+def test_strongest_channels_come_first_in_full_contrast() -> None:
     maps = torch.zeros(10, 4, 4)
     for channel in range(10):
         maps[channel, 0, 0] = channel
@@ -155,7 +155,7 @@ def test_the_strongest_channels_come_first_each_in_all_greys() -> None:
     assert grey[:, 0, 0, 0].tolist() == [255] * 8 and not grey[:, 1:, :, :3].any() and (grey[..., 3] == 255).all()
 
 
-def test_a_checkpoint_can_be_chosen_and_is_told(folder: Path) -> None:
+def test_chosen_checkpoint_is_reported(folder: Path) -> None:
     context = context_of_run(folder / "generator", "last")
     result = result_of(layers.Layers(), context, _outcome(layers.Layers(), context), 1.0)
     assert (result.run, result.checkpoint, result.looked_into()) == ("generator", "last", "generator, last (step 8)")
@@ -163,15 +163,15 @@ def test_a_checkpoint_can_be_chosen_and_is_told(folder: Path) -> None:
         _outcome(layers.Layers(), context_of_run(folder / "generator", "999"))
 
 
-def test_results_from_before_there_were_runs_can_be_read() -> None:
-    result = result_of(Toy(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
+def test_results_from_before_runs_can_be_read() -> None:
+    result = result_of(FakeExperiment(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
     values = dataclasses.asdict(result)
     del values["run"], values["checkpoint"], values["outcome"]["step"]
     read = records.parse(json.dumps(values), Result)
     assert read == result and not read.looked_into()
 
 
-def test_numbers_are_shown_beside_the_true_ones(tmp_path: Path) -> None:
+def test_predicted_numbers_are_shown_next_to_true_ones(tmp_path: Path) -> None:
     run_to_end(train_regression(tmp_path / "run", with_numbers(make_sprites()), steps=2))
     outcome = _outcome(hardest.Hardest(), context_of_run(tmp_path / "run"))
     assert outcome.tables[0].columns == ("sprite", "class", ">loss", ">visible", ">red")

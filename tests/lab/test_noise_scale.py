@@ -39,7 +39,7 @@ def found_of(gradient: Tensor, batches: int, seed: int) -> Scale:
 
 
 @pytest.mark.parametrize("scale", [0.5, 20.0, 200.0])
-def test_it_is_the_trace_of_the_covariance_by_the_squared_length_of_the_gradient(scale: float) -> None:
+def test_noise_scale_is_covariance_trace_over_squared_gradient_norm(scale: float) -> None:
     gradient = torch.full((len(SPREADS),), (TRACE / scale / len(SPREADS)) ** 0.5)
     found = found_of(gradient, 1500, seed=3)  # 12,000 sprites
     assert found.is_sure and found.sprites == 12_000
@@ -47,7 +47,7 @@ def test_it_is_the_trace_of_the_covariance_by_the_squared_length_of_the_gradient
     assert found.steps(scale) == pytest.approx(2, rel=0.1) and found.sprites_seen(scale) == pytest.approx(2, rel=0.1)
 
 
-def test_the_standard_error_is_how_far_repetitions_are_apart() -> None:
+def test_standard_error_equals_the_spread_of_repetitions() -> None:
     gradient = torch.full((len(SPREADS),), (TRACE / 20 / len(SPREADS)) ** 0.5)
     several = [found_of(gradient, 40, seed) for seed in range(30)]
     apart = np.std([found.inverse for found in several])
@@ -55,7 +55,7 @@ def test_the_standard_error_is_how_far_repetitions_are_apart() -> None:
     assert np.mean([found.inverse for found in several]) == pytest.approx(1 / 20, abs=3 * apart / 30**0.5)
 
 
-def test_a_gradient_that_is_nothing_but_noise_has_no_scale() -> None:
+def test_pure_noise_has_no_scale() -> None:
     found = found_of(torch.zeros(len(SPREADS)), 40, seed=1)
     assert not found.is_sure and found.least > 320
 
@@ -71,9 +71,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_it_is_that_of_the_weights_that_were_trained_on_the_sprites_learnt_from(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_noise_scale_uses_trained_weights_and_training_sprites(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half the squared distance of two biases from two features of a sprite has their difference as its gradient."""
     sprites, indices = load_training_set(RunDir(run))
     features = to_input(to_device(sprites.rgba[indices], torch.device("cpu"))).mean((2, 3))[:, ::3]

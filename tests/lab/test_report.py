@@ -14,8 +14,8 @@ from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.lab.report import draw_plot, page_of, save_report
 from studio.lab.results import Result
 from studio.lab.running import result_of
+from tests.lab.fake_experiments import FakeExperiment
 from tests.lab.tools import small_context
-from tests.lab.toys import Toy
 
 PLOT = Plot(
     "Speed <fast>", Axis("sprites a step", log=True), Axis("sprites/s"),
@@ -27,7 +27,7 @@ PLOT = Plot(
 @pytest.fixture
 def result() -> Result:
     table = Table(("size", ">speed"), (("<1>", "5"), ("2", "9")))
-    return result_of(Toy(), small_context(), Outcome((PLOT,), (table,), ("It is <so> & so.",)), 3.0)
+    return result_of(FakeExperiment(), small_context(), Outcome((PLOT,), (table,), ("It is <so> & so.",)), 3.0)
 
 
 class _Texts(HTMLParser):
@@ -49,7 +49,7 @@ class _Texts(HTMLParser):
         self.texts.append(data.strip())
 
 
-def test_the_page_says_it_all(result: Result) -> None:
+def test_page_shows_all_parts_of_a_result(result: Result) -> None:
     reader = _Texts()
     reader.feed(page_of([result, dataclasses.replace(result, title="Another")]))
     assert not reader.open
@@ -65,14 +65,14 @@ def test_the_page_says_it_all(result: Result) -> None:
         assert text in reader.texts
 
 
-def test_a_plot_is_sound_svg() -> None:
+def test_plot_is_valid_svg() -> None:
     root = ElementTree.fromstring(draw_plot(PLOT))
     assert root.tag.endswith("svg")
     linear = dataclasses.replace(PLOT, x=Axis("x"), y=Axis("y", log=True), marks=())
     assert ElementTree.fromstring(draw_plot(linear)).tag.endswith("svg")
 
 
-def test_a_report_replaces_nothing(result: Result, tmp_path: Path) -> None:
+def test_report_keeps_existing_files(result: Result, tmp_path: Path) -> None:
     first, second = (save_report(tmp_path / "report.html", [result]) for _ in range(2))
     assert first != second and first.read_bytes() == second.read_bytes()
     (tmp_path / "file").write_text("")

@@ -18,8 +18,8 @@ from studio.lab import child, running
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, keep, kept
 from studio.lab.running import result_of, run_experiment
-from tests.lab.tools import Here, small_context
-from tests.lab.toys import Broken, Dying, Refusing, Stuck, Toy
+from tests.lab.fake_experiments import Broken, Dying, FakeExperiment, Refusing, Stuck
+from tests.lab.tools import InProcess, small_context
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,8 @@ def _home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STUDIO_HOME", str(tmp_path))
 
 
-def test_what_it_found_out_is_kept() -> None:
-    events = list(run_experiment(Toy(), small_context(seed=7)))
+def test_result_is_stored() -> None:
+    events = list(run_experiment(FakeExperiment(), small_context(seed=7)))
     first = events[0]  # long before the process is up
     assert isinstance(first, Progress) and "starting" in first.what
     assert Progress(1, 2, "things") in events
@@ -39,10 +39,10 @@ def test_what_it_found_out_is_kept() -> None:
     assert kept() == ([done.result], [])
 
 
-def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_Process", Here)
+def test_result_that_cannot_be_stored_is_still_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_Process", InProcess)
     (tmp_path / "lab").write_text("in the way")
-    *_, notice, done = run_experiment(Toy(), small_context())
+    *_, notice, done = run_experiment(FakeExperiment(), small_context())
     assert isinstance(notice, Notice) and notice.level == "warning" and "could not be saved" in notice.title
     assert isinstance(done, ExperimentDone) and done.path is None and done.result.outcome.sentences
 
@@ -52,7 +52,7 @@ def _until_stuck(events: Iterator[Event]) -> int:
     return next(event.done for event in events if isinstance(event, Progress) and event.what == "child")
 
 
-def test_cancelling_ends_all_of_its_processes_at_once() -> None:
+def test_cancelling_kills_all_child_processes() -> None:
     before = set(psutil.Process().children(recursive=True))
     events = run_experiment(Stuck(), small_context())
     grandchild = psutil.Process(_until_stuck(events))
@@ -67,26 +67,26 @@ def test_cancelling_ends_all_of_its_processes_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_one_that_dies_says_so() -> None:
+def test_death_of_the_process_is_reported() -> None:
     with pytest.raises(StudioError, match="ended unexpectedly"):
         list(run_experiment(Dying(), small_context()))
 
 
 @pytest.mark.slow
-def test_its_errors_are_raised_here() -> None:
+def test_errors_of_the_process_are_raised_in_the_parent() -> None:
     with pytest.raises(StudioError, match="'Toy' failed") as caught:
         list(run_experiment(Broken(), small_context()))
     assert "ZeroDivisionError" in caught.value.hint and "in run" in str(caught.value.__cause__)
 
 
-def test_errors_that_a_user_understands_are_passed_on_as_they_are() -> None:
+def test_studio_errors_are_passed_on_unchanged() -> None:
     *_, failed = child._messages(Refusing(), small_context())
     assert isinstance(failed, JobFailed)
     assert (failed.title, failed.hint) == ("These sprites won't do.", "Take others.")
 
 
-def test_what_a_device_cannot_show_is_said_at_once() -> None:
-    class OnCardsOnly(Toy):
+def test_unsuitable_device_raises_at_once() -> None:
+    class OnCardsOnly(FakeExperiment):
         def obstacle(self, device: Device) -> str:
             return f"{device.name} is no card."
 
@@ -94,13 +94,13 @@ def test_what_a_device_cannot_show_is_said_at_once() -> None:
         list(run_experiment(OnCardsOnly(), small_context()))
 
 
-def test_sprites_that_a_recipe_cannot_learn_from_are_refused() -> None:
+def test_unsuitable_sprites_are_refused() -> None:
     with pytest.raises(TrainingError, match="class"):
         small_context(smallest_class=20)
 
 
-def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
-    result = result_of(Toy(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
+def test_damaged_result_is_reported_with_the_others(tmp_path: Path) -> None:
+    result = result_of(FakeExperiment(), small_context(), Outcome(sentences=("Sound.",)), 1.0)
     path = keep(result)
     (paths.lab() / "0 torn.json").write_bytes(path.read_bytes()[:100])
     sound = json.loads(path.read_text())

@@ -24,7 +24,7 @@ def context_of_run(run: Path, checkpoint: str = "best", seconds: float = 1.0) ->
     return run_to_end(ExperimentContext.of_run(run, checkpoint, CPU, seconds))
 
 
-class Here:
+class InProcess:
     """An experiment in this process."""
 
     def __init__(self, experiment: Experiment, context: ExperimentContext) -> None:

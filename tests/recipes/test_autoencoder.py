@@ -30,7 +30,7 @@ def _batch(size: int = 8, count: int = 4) -> Batch:
 
 
 @pytest.mark.parametrize("size", [8, 13, 17, 28, 64, 100])
-def test_sprites_of_any_size_become_codes_and_sprites_again(size: int) -> None:
+def test_sprites_of_any_size_are_encoded_and_decoded(size: int) -> None:
     network, x = _network(size), torch.rand(2, 4, size, size) * 2 - 1
     codes = RECIPE.encode(network, x)
     assert codes.shape == (2, 6) and not torch.allclose(codes[0], codes[1])
@@ -38,7 +38,7 @@ def test_sprites_of_any_size_become_codes_and_sprites_again(size: int) -> None:
     assert sprites.shape == x.shape and sprites.dtype == torch.float32 and sprites.abs().max() <= 1.0001
 
 
-def test_the_loss_is_cross_entropy_and_divergence() -> None:
+def test_loss_is_cross_entropy_plus_kl_divergence() -> None:
     network, batch = _network(), _batch(count=3)
     rng = BatchRng(torch.Generator().manual_seed(5), batch)
     found = RECIPE.loss(network, batch, CONFIG.replace(kl_weight=2.0), rng)
@@ -59,7 +59,7 @@ def _odds(network: CodeNetwork, codes: Tensor) -> Tensor:
     return asked @ network.head.colour_keys().T
 
 
-def test_it_tells_how_many_pixels_come_back() -> None:
+def test_evaluation_counts_correct_pixels() -> None:
     network, batch = _network(), _batch()
     likeliest = network.head.palette[_odds(network, RECIPE.encode(network, batch.x)).argmax(-1)]
     true = network.head.palette[network.head.nearest_index(batch.x.permute(0, 2, 3, 1))]
@@ -67,7 +67,7 @@ def test_it_tells_how_many_pixels_come_back() -> None:
     assert found["pixels"] == pytest.approx(float((likeliest == true).all(-1).float().mean()), abs=0.01)
 
 
-def test_a_sprite_of_a_class_is_drawn_from_the_codes_of_that_class() -> None:
+def test_class_is_drawn_from_its_prior() -> None:
     network = _network()
     network.prior.weight[:, :6] = torch.tensor([-3.0, 3.0, 0.0])[:, None]
     network.prior.weight[:, 6:] = -8.0  # all codes of a class are nearly the same
@@ -77,7 +77,7 @@ def test_a_sprite_of_a_class_is_drawn_from_the_codes_of_that_class() -> None:
     assert not torch.allclose(drawn[0], drawn[1], atol=0.1)
 
 
-def test_between_sprites_are_those_of_the_codes_between() -> None:
+def test_blending_interpolates_codes() -> None:
     network, batch = _network(), _batch(count=2)
     shares = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
     (blended,) = Autoencoder.blend(network, batch.x, batch.y, shares, 10)

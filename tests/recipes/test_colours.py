@@ -18,7 +18,7 @@ def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.
     return colours.repeat(uses, axis=0)[:, None, None]
 
 
-def test_few_colours_are_all_in_the_palette_most_used_first() -> None:
+def test_palette_holds_few_colours_most_frequent_first() -> None:
     colours = np.array([[10, 20, 30, 255], [0, 0, 0, 0], [200, 100, 50, 128]], np.uint8)
     palette = choose_palette(_sprites(colours, np.array([2, 5, 3])), 6)
     premultiplied = [[0, 0, 0, 0], [100, 50, 25, 128], [10, 20, 30, 255]]
@@ -26,7 +26,7 @@ def test_few_colours_are_all_in_the_palette_most_used_first() -> None:
     assert (palette[3:, 3] < -1).all()  # no colour has that alpha
 
 
-def test_of_many_colours_some_stand_for_all() -> None:
+def test_palette_groups_many_colours() -> None:
     """Each is in the sprites, and they stand nearer to the pixels than median cut's, which Pillow finds."""
     rng = np.random.default_rng(0)
     spread = np.clip(rng.normal(rng.integers(40, 216, (12, 3))[rng.integers(12, size=9000)], 14), 0, 255)
@@ -52,7 +52,7 @@ def _odds(head: PaletteHead, features: torch.Tensor) -> torch.Tensor:
     return (F.pad(features, (0, 1), value=1.0) @ head.colour_keys().T).log_softmax(-1)
 
 
-def test_a_colour_is_the_mean_of_all_by_their_softened_odds_and_in_the_last_step_the_likeliest() -> None:
+def test_expected_colour_is_softened_early_and_the_most_likely_late() -> None:
     head = _head()
     features = 20 * torch.randn(2, 3, 3, 6)
     odds = _odds(head, features)
@@ -64,9 +64,7 @@ def test_a_colour_is_the_mean_of_all_by_their_softened_odds_and_in_the_last_step
 
 
 @pytest.mark.parametrize("in_cache", [2**18, 9 * 8])
-def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_distance_and_so_are_its_gradients(
-    in_cache: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colour_loss_and_gradients_equal_those_of_torch(in_cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the odds of all pixels fit the cache or those of eight at a time: the last ones are fewer."""
     monkeypatch.setattr(colours_module, "_CACHED_LOGITS", in_cache)
     generator = torch.Generator().manual_seed(0)
@@ -85,7 +83,7 @@ def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_distance_and_so_are
         torch.testing.assert_close(one, other)
 
 
-def test_odds_far_apart_are_learnt_from_without_infinities() -> None:
+def test_extreme_logits_give_finite_losses() -> None:
     asked, known = torch.tensor([[300.0]]), torch.tensor([[1.0], [-1.0]], requires_grad=True)
     palette = torch.eye(2, 4)
     error = _ColourLoss.apply(asked, known, palette, palette[1:], torch.ones(1), torch.zeros(1))
@@ -93,7 +91,7 @@ def test_odds_far_apart_are_learnt_from_without_infinities() -> None:
     assert error.item() == 600 and gradient.flatten().tolist() == [300, -300]
 
 
-def test_a_place_without_a_colour_is_never_chosen() -> None:
+def test_unused_palette_entry_is_never_chosen() -> None:
     head = _head()
     head.palette[3] = torch.tensor([0.0, 0.0, 0.0, -2.0])
     features = torch.randn(1, 4, 4, 6)
@@ -102,7 +100,7 @@ def test_a_place_without_a_colour_is_never_chosen() -> None:
     assert torch.isfinite(found).all() and (found.norm(dim=1) > 0).all()
 
 
-def test_what_is_drawn_and_what_is_learnt_is_told_in_full_precision() -> None:
+def test_colours_are_computed_in_full_precision() -> None:
     head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.95])
     ones = torch.ones(1, 4, 4)
 
@@ -114,7 +112,7 @@ def test_what_is_drawn_and_what_is_learnt_is_told_in_full_precision() -> None:
         assert all(torch.equal(one, other) for one, other in zip(outputs(), plain, strict=True))
 
 
-def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
+def test_logits_depend_on_the_colour_not_its_index() -> None:
     head, features = _head(), torch.randn(1, 4, 4, 6)
     plain = _odds(head, features)
     order = torch.tensor([4, 2, 0, 1, 3])
@@ -122,20 +120,20 @@ def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
     torch.testing.assert_close(_odds(head, features), plain[..., order])
 
 
-def test_the_nearest_colour_is_that_of_the_least_distance() -> None:
+def test_nearest_index_minimises_the_distance() -> None:
     head, x = _head(40), 2 * torch.rand(3, 7, 7, 4) - 1
     distances = torch.cdist(x.double().flatten(0, 2), head.palette.double())
     assert torch.equal(head.nearest_index(x).flatten(), distances.argmin(1))
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
-def test_a_palette_of_any_number_of_colours(count: int) -> None:
+def test_palette_of_any_number_of_colours(count: int) -> None:
     rgba = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 4)).astype(np.uint8)
     palette = choose_palette(rgba, count)
     assert palette.shape == (count, 4) and (palette >= -1).all() and (palette <= 1).all()
 
 
-def test_of_large_sprites_some_rows_stand_for_all() -> None:
+def test_large_sprites_train_on_some_rows() -> None:
     """Each row is as likely as any other to be among them."""
     offsets = torch.linspace(0, 1, 501)[:-1, None]
     rows = choose_rows(100, offsets)
@@ -149,7 +147,7 @@ def test_of_large_sprites_some_rows_stand_for_all() -> None:
 
 
 @pytest.mark.slow
-def test_compiled_in_16_bits_the_gradients_are_those_of_the_usual_way() -> None:
+def test_compiled_16_bit_gradients_equal_eager_ones() -> None:
     torch.manual_seed(3)
     head, layer = PaletteHead(8, 16), torch.nn.Linear(8, 8)
     features, true, weights = torch.randn(2, 4, 4, 8), torch.randint(0, 16, (2, 4, 4)), torch.full((2, 4, 4), 1 / 32)

@@ -49,13 +49,13 @@ def _solve(
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 30])
-def test_one_point_is_reached_exactly(steps: int) -> None:
+def test_solver_reaches_a_single_point_exactly(steps: int) -> None:
     point = torch.linspace(-1, 1, 64).reshape(1, 4, 4, 4)
     found = _solve(lambda x, t, label: (point - x) / (1 - t), draw_noise(3, 4, 0), steps)
     assert len(found) == steps and torch.allclose(found[-1], point.expand(3, -1, -1, -1), atol=1e-5)
 
 
-def test_a_gaussian_is_solved_to_second_order() -> None:
+def test_solver_is_second_order_on_a_gaussian() -> None:
     """Up to the last step: that goes to the mean of all sprites that the state could become."""
     noise = draw_noise(8, 4, 0).double()
     at_last = noise * (0.12**2 + 0.44**2) ** 0.5  # at t = 0.88
@@ -67,7 +67,7 @@ def test_a_gaussian_is_solved_to_second_order() -> None:
     torch.testing.assert_close(_solve(_to_gaussian, noise, 42)[-1], mean, atol=1e-2, rtol=0)
 
 
-def test_guidance_goes_on_past_the_class_once_the_sprite_begins_to_show() -> None:
+def test_guidance_extrapolates_from_a_certain_time_on() -> None:
     noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
     found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 4, guidance=2.0)
     begun, later, nearly, done = (float(x.unique()) for x in found)
@@ -77,7 +77,7 @@ def test_guidance_goes_on_past_the_class_once_the_sprite_begins_to_show() -> Non
     assert done == pytest.approx(nearly + 0.05)
 
 
-def test_noise_follows_from_seed_and_place() -> None:
+def test_noise_depends_on_seed_and_index() -> None:
     many = draw_noise(10, 6, seed=5)
     assert torch.equal(many[4:7], draw_noise(3, 6, seed=5, first=4))
     assert not torch.equal(many[0], many[1]) and not torch.equal(many[0], draw_noise(1, 6, seed=6)[0])
@@ -86,13 +86,13 @@ def test_noise_follows_from_seed_and_place() -> None:
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.8, 0.93, 0.97])
-def test_a_way_that_begins_late_keeps_to_the_times_that_are_trained(start: float) -> None:
+def test_late_start_stays_within_trained_times(start: float) -> None:
     times = timesteps(10, start)
     assert times[0] == start and times[-1] == 1 and all(later > sooner for sooner, later in itertools.pairwise(times))
     assert max(times[1:-1], default=0) <= LATEST and (len(times) == 11) == (start < 0.5)
 
 
-def test_the_way_back_ends_in_the_noise_that_leads_there() -> None:
+def test_inversion_returns_the_noise() -> None:
     """Of normal data of half the deviation all states of a path are multiples of its noise: a sprite of half of it."""
     noise, labels = draw_noise(6, 4, 0).double(), torch.zeros(6, dtype=torch.int64)
     velocity = guided_velocity(_Velocity(_to_gaussian), labels, 1.0)
@@ -100,7 +100,7 @@ def test_the_way_back_ends_in_the_noise_that_leads_there() -> None:
         torch.testing.assert_close(invert(velocity, noise / 2, steps), noise, atol=0.03, rtol=0)
 
 
-def test_mixed_noise_is_as_strong_as_noise() -> None:
+def test_blended_noise_keeps_its_norm() -> None:
     noise = draw_noise(3, 16, 0)
     shares = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
     mixed = blend_noise(noise, shares)
@@ -112,7 +112,7 @@ def test_mixed_noise_is_as_strong_as_noise() -> None:
     torch.testing.assert_close(blend_noise(twins, torch.tensor([[0.4, 0.6]])), noise[:1])
 
 
-def test_shares_of_classes_are_guided_as_classes_are() -> None:
+def test_guidance_accepts_shares_of_classes() -> None:
     def velocity(x: Tensor, t: Tensor, label: Tensor) -> Tensor:
         shares = label[:, 0, 0, 0] if label.dim() > 4 else nn.functional.one_hot(label[:, 0, 0, 0], 4).float()
         return (shares @ torch.tensor([1.0, 2.0, 3.0, 7.0]))[:, None, None, None].expand_as(x)
@@ -126,7 +126,7 @@ def test_shares_of_classes_are_guided_as_classes_are() -> None:
 
 
 @pytest.mark.parametrize(("across", "down"), [(True, True), (True, False), (False, True)])
-def test_what_is_seamless_knows_no_border(across: bool, down: bool) -> None:
+def test_circular_padding_has_no_border(across: bool, down: bool) -> None:
     """A state that is moved around gives the same velocity, moved as far; where there is a border it does not."""
     network = UNet(16, classes=2, width=16).eval()
     rng = torch.Generator().manual_seed(0)
@@ -143,7 +143,7 @@ def test_what_is_seamless_knows_no_border(across: bool, down: bool) -> None:
 
 
 @pytest.mark.parametrize("size", [6, 7])
-def test_noise_is_mirrored_and_stays_noise(size: int) -> None:
+def test_mirrored_noise_keeps_its_statistics(size: int) -> None:
     noise = draw_noise(2, size, 0)
     both = mirror_halves(noise, True, True)
     assert torch.equal(both, both.flip(-1)) and torch.equal(both, both.flip(-2))

@@ -18,14 +18,14 @@ from studio.recipes.unet import UNet
 
 @pytest.mark.parametrize("colours", [0, 7])
 @pytest.mark.parametrize("size", [8, 20, 24, 32, 100])
-def test_any_size_goes_through(size: int, colours: int) -> None:
+def test_network_accepts_any_size(size: int, colours: int) -> None:
     network = UNet(size, classes=2, width=16, colours=colours).eval()
     x, t, y = torch.randn(2, 4, size, size), torch.tensor([0.1, 0.9]), torch.tensor([0, 2])
     with torch.no_grad():
         assert network(x, t, y).shape == x.shape
 
 
-def test_what_augmentation_did_is_told_to_the_network() -> None:
+def test_network_is_conditioned_on_augmentation() -> None:
     network = UNet(8, classes=2, width=16)
     nn.init.normal_(network.leave.weight)
     nn.init.normal_(network.changes.weight)
@@ -48,7 +48,7 @@ def _rng(batch: Batch) -> BatchRng:
     return BatchRng(torch.Generator().manual_seed(5), batch)
 
 
-def test_pixels_that_are_kept_are_shown_and_marked_and_count_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_pixels_are_clean_and_do_not_count_in_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """A network that guesses 0 everywhere, and the velocity's error that follows from that, pixel by pixel."""
     seen: dict[str, Tensor] = {}
 
@@ -69,7 +69,7 @@ def test_pixels_that_are_kept_are_shown_and_marked_and_count_for_nothing(monkeyp
     assert not seen["keep"].any()
 
 
-def test_what_draws_is_told_an_earlier_time_and_what_learns_the_time_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampling_shifts_the_time_and_training_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     network, mixing, batch = _with_palette(12), UNet(12, classes=1, width=16), _batch(3, 12)
     told = list[tuple[Tensor, Tensor]]()
     for each in (network, mixing):
@@ -97,7 +97,7 @@ def test_what_draws_is_told_an_earlier_time_and_what_learns_the_time_itself(monk
     torch.testing.assert_close(x, (1 - mix) * rng.randn(4, 12, 12) + mix * batch.x)
 
 
-def test_a_share_of_the_sprites_show_any_part_of_themselves() -> None:
+def test_inpainting_masks_hide_any_part_of_a_share_of_sprites() -> None:
     batch = _batch(3000, 16)
     shares = generator._inpainting_mask(batch, 0.33, _rng(batch)).mean((1, 2, 3))
     some = shares[shares > 0]
@@ -105,7 +105,7 @@ def test_a_share_of_the_sprites_show_any_part_of_themselves() -> None:
     assert torch.histc(some, 4, 0, 1).min() > 0.2 * len(some)  # a quarter each of little, some, more and much
 
 
-def test_what_is_filled_in_is_drawn_once_more_along_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inpainting_redraws_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pixels wide, by a network that has learnt to fill: what lies deeper stays, as what was kept does."""
     monkeypatch.setattr(generator, "_BEFORE_SEAMS", 1.0)  # the same steps with seams and without
     network = _with_palette(12)
@@ -130,7 +130,7 @@ def test_what_is_filled_in_is_drawn_once_more_along_the_seam(monkeypatch: pytest
     torch.testing.assert_close(drawn(), imposed, rtol=1e-4, atol=1e-4)  # for that network there is no seam
 
 
-def test_weights_from_before_there_was_filling_draw_what_they_drew() -> None:
+def test_weights_from_before_inpainting_draw_the_same_sprites() -> None:
     old, new = UNet(8, classes=2, width=16), UNet(8, classes=2, width=16)
     for network in (old, new):
         nn.init.normal_(network.leave.weight)
@@ -151,7 +151,7 @@ def _with_palette(size: int) -> UNet:
     return UNet(size, classes=1, width=16, colours=9).eval().requires_grad_(False)
 
 
-def test_what_it_learns_is_the_nearest_colour_of_each_pixel_that_is_drawn() -> None:
+def test_generator_trains_on_the_nearest_colour_of_each_pixel() -> None:
     """The cross-entropy of its odds, and half of the squared error of the velocity to their mean, in loops."""
     network, batch, seen = _with_palette(12), _batch(3, 12), list[tuple[Tensor, ...]]()
     inner = network.features
@@ -177,7 +177,7 @@ def test_what_it_learns_is_the_nearest_colour_of_each_pixel_that_is_drawn() -> N
     assert float(loss) == pytest.approx(total / (3 * 144) / 0.5, rel=1e-4)
 
 
-def test_it_draws_colours_of_its_palette_alone() -> None:
+def test_generator_draws_only_palette_colours() -> None:
     network = _with_palette(12)
     assert network.head is not None
     network.head.leave.weight.mul_(500)  # as in a network that has learnt
@@ -187,6 +187,6 @@ def test_it_draws_colours_of_its_palette_alone() -> None:
     assert len(network.head.nearest_index(pixels).unique()) > 1
 
 
-def test_a_run_from_before_there_were_palettes_has_none() -> None:
+def test_run_from_before_palettes_has_no_palette() -> None:
     older = {name: value for name, value in Generator.Config().to_json().items() if name != "colours"}
     assert Generator.Config.from_json(older).colours == 0

@@ -19,7 +19,7 @@ def changes(budget: TrainingBudget, minutes: float = 10.0, enough: int = 60_000)
     return dict(PLANNER.preset("Standard", "", minutes, enough, budget).changes)
 
 
-def test_without_means_it_is_the_default_network() -> None:
+def test_unknown_budget_gives_the_default_network() -> None:
     assert changes(TrainingBudget()) == {"minutes": 10.0, "width": 64}
 
 
@@ -27,23 +27,23 @@ def test_without_means_it_is_the_default_network() -> None:
     ("sprites_per_s", "width"),
     [(1.0, 32), (25.0, 32), (99.0, 32), (101.0, 64), (399.0, 64), (401.0, 128), (1e6, 128)],
 )
-def test_the_widest_network_that_sees_enough(sprites_per_s: float, width: int) -> None:
+def test_preset_takes_the_widest_network_that_sees_enough_sprites(sprites_per_s: float, width: int) -> None:
     # In ten minutes 60,000 sprites need 100 a second; a network twice as wide takes four times as long.
     assert changes(TrainingBudget(0, sprites_per_s))["width"] == width
 
 
-def test_few_sprites_are_not_looked_at_more_often_than_is_good() -> None:
+def test_few_sprites_limit_the_epochs() -> None:
     assert changes(TrainingBudget(300, 100.0)) == {"epochs": 100, "width": 64}
     assert changes(TrainingBudget(599, 100.0)) == {"epochs": 100, "width": 64}
     assert changes(TrainingBudget(600, 100.0)) == {"minutes": 10.0, "width": 64}  # that is, 60,000 at 100 a second
 
 
-def test_very_few_are_looked_at_until_something_is_learnt() -> None:
+def test_very_few_sprites_are_repeated() -> None:
     assert changes(TrainingBudget(64, 100.0))["epochs"] == 200  # 12,800 in all
     assert changes(TrainingBudget(3, 100.0))["epochs"] == 4267
 
 
-def test_a_preset_in_epochs_says_about_how_long_it_takes() -> None:
+def test_preset_in_epochs_estimates_its_duration() -> None:
     few, many = (PLANNER.preset("Standard", "", 10.0, 60_000, TrainingBudget(count, 100.0)) for count in (300, 600))
     assert few.about_s == pytest.approx(300.0) and many.about_s == 0.0
     narrow = PLANNER.preset("Standard", "", 10.0, 60_000, TrainingBudget(120, 50.0))
@@ -58,18 +58,18 @@ def test_a_preset_in_epochs_says_about_how_long_it_takes() -> None:
         (1, "One sprite is too few: the model can only memorise it."),
     ],
 )
-def test_a_preset_that_few_sprites_shorten_says_so(sprites: int, expected: str) -> None:
+def test_preset_shortened_by_few_sprites_explains_why(sprites: int, expected: str) -> None:
     assert PLANNER.preset("Best", "Finer.", 10.0, 60_000, TrainingBudget(sprites, 100.0)).help == expected
 
 
-def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
+def test_parent_fixes_the_width_and_allows_more_epochs() -> None:
     given = {"width": 32}
     assert changes(TrainingBudget(parent_settings=given))["width"] == 32
     assert changes(TrainingBudget(1_000_000, 1000.0, given))["width"] == 32
     assert changes(TrainingBudget(120, 25.0, given)) == {"epochs": 200, "width": 32}
 
 
-def test_several_devices_train_a_wider_network_with_larger_batches_up_to_where_they_stop_helping() -> None:
+def test_several_devices_get_a_wider_network_and_larger_batches() -> None:
     device, recipe = replace(CPU, steps_per_s=100.0), Generator()
     one, four = (training_budget(recipe, None, device, None, alike) for alike in (1, 4))
     assert four == TrainingBudget(0, 4 * one.sprites_per_s, None, 4)
@@ -84,6 +84,6 @@ def test_several_devices_train_a_wider_network_with_larger_batches_up_to_where_t
 
 
 @pytest.mark.parametrize("recipe", catalog.recipes().values(), ids=lambda recipe: recipe.name)
-def test_one_device_trains_with_the_usual_batches(recipe: Recipe) -> None:
+def test_one_device_gets_the_usual_batch_size(recipe: Recipe) -> None:
     assert recipe.defaults(TrainingBudget(1000, 100.0)) == recipe.Config()
     assert not any("batch_size" in preset.changes for preset in recipe.presets(TrainingBudget(1000, 100.0)))

@@ -63,7 +63,7 @@ def _batch(count: int, size: int = 16) -> Batch:
         *(pytest.param("classifier", network, marks=pytest.mark.slow) for network in _HEAVY),
     ],
 )
-def test_a_sprite_does_not_depend_on_the_others_in_its_batch(name: str, network: str) -> None:
+def test_output_is_independent_of_other_sprites_in_the_batch(name: str, network: str) -> None:
     _, _, made = _made(name, network)
     x = _batch(4).x
     for mode in (True, False):  # in training, too: no BatchNorm, no chance of its own
@@ -74,7 +74,7 @@ def test_a_sprite_does_not_depend_on_the_others_in_its_batch(name: str, network:
 
 
 @pytest.mark.parametrize("network", [OWN, *_LIGHT])
-def test_micro_batches_learn_what_the_batch_learns(network: str) -> None:
+def test_micro_batches_give_the_gradients_of_the_batch(network: str) -> None:
     recipe, config, made = _made("classifier", network)
     batch, gradients = _batch(6), []
     for count in (1, 3):
@@ -101,7 +101,7 @@ def test_a_resumed_training_is_exact(name: str, network: str, tmp_path: Path) ->
 
 
 @_of_each_network
-def test_the_studio_trains_it(network: str) -> None:
+def test_torchvision_networks_train(network: str) -> None:
     """Ten steps on one batch by plain gradient descent: whatever it is, it learns from what it is given."""
     recipe, config, made = _made("classifier", network)
     batch, losses = _batch(6), []
@@ -115,7 +115,7 @@ def test_the_studio_trains_it(network: str) -> None:
     assert losses[-1] < losses[0]
 
 
-def test_the_tutorials_network_is_that_of_the_tutorials() -> None:
+def test_perceptron_equals_the_tutorials_network() -> None:
     ours = Perceptron(28, 10, 0.0)
     theirs = nn.Sequential(
         nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10)

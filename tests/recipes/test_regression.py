@@ -43,7 +43,7 @@ def network_for(sprites: Sprites) -> Regressor:
     return network.eval()
 
 
-def test_figures_are_those_of_the_closed_forms() -> None:
+def test_accuracy_figures_equal_closed_forms() -> None:
     rng = np.random.default_rng(0)
     true = rng.normal(50, 9, (40, 3))
     predicted = true + rng.normal(0, 4, (40, 3))
@@ -84,7 +84,7 @@ def test_missing_numbers_do_not_count_in_the_loss(sprites_with_numbers: Sprites)
     assert all(weight.grad is None or torch.isfinite(weight.grad).all() for weight in network.parameters())
 
 
-def test_predictions_are_handed_on_beside_the_truth_and_judged_beside_its_mean(sprites_with_numbers: Sprites) -> None:
+def test_evaluation_returns_pairs_and_a_baseline(sprites_with_numbers: Sprites) -> None:
     network, batches = network_for(sprites_with_numbers), DeviceSprites(sprites_with_numbers, torch.device("cpu"))
     with torch.no_grad():
         found = Regression().evaluate(
@@ -102,7 +102,7 @@ def test_predictions_are_handed_on_beside_the_truth_and_judged_beside_its_mean(s
 
 
 @pytest.mark.parametrize("column", [[7.0] * 6, [1e30] * 6, [0.0] * 6, [np.nan] * 5 + [1e-40], [1e9, 1e9 + 64] * 3])
-def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> None:
+def test_nearly_constant_numbers_give_finite_losses(column: list[float]) -> None:
     sprites = make_sprites(per_class=3)
     targets = np.stack([np.array(column), np.arange(6)], 1).astype(np.float32)
     sprites_with_numbers = dataclasses.replace(sprites, targets=targets, target_names=("odd", "plain"))
@@ -114,7 +114,7 @@ def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> Non
     assert np.isfinite([*found.metrics.values(), *found.baseline.values(), loss.item()]).all()
 
 
-def test_sprites_without_a_number_are_left_out_and_said(sprites_with_numbers: Sprites, run_path: Path) -> None:
+def test_sprites_without_a_number_are_left_out_and_reported(sprites_with_numbers: Sprites, run_path: Path) -> None:
     sprites_with_numbers.targets[:3] = np.nan
     events = list(train_regression(run_path, sprites_with_numbers))
     assert of_kind(events, Notice)[0].title == "Left out, without a number: 3 sprites."

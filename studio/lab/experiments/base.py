@@ -97,7 +97,7 @@ class ExperimentContext:
 
     def sprites_in_words(self) -> str:
         """Return 'held-out sprites', or the words for training sprites."""
-        return "held-out sprites" if self.is_heldout else "training sprites, as none were held out"
+        return "held-out sprites" if self.is_heldout else "training sprites (without held-out sprites)"
 
     @property
     def target(self) -> torch.device:
@@ -124,14 +124,14 @@ def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Experiment(ABC):
-    """A kind of experiment. One instance serves all runs of it, so it holds no state."""
+    """A kind of experiment. It holds no state: one instance serves all runs."""
 
     name: str = ""  # on the command line
     title: ClassVar[str] = ""
     question: ClassVar[str] = ""  # one sentence
     order: ClassVar[int] = 100
     seconds: ClassVar[float] = 60.0  # default duration
-    # sprites: it trains networks on sprites. run: it examines a run without changing it.
+    # sprites: train networks on sprites. run: examine a run and leave it unchanged.
     subject: ClassVar[Literal["sprites", "run"]] = "sprites"
     # A page of PyTorch's documentation on the subject: title and address.
     read_on: ClassVar[tuple[str, str]] = ("", "")

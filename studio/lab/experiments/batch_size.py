@@ -18,10 +18,10 @@ from studio.lab.experiments.sweep import TIMED_STEP, milliseconds, sweep
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 SIZES = tuple(2**power for power in range(11))
-_SLOWER = 0.9  # of the best speed: a smaller drop is noise
+_SLOWER = 0.9  # times the best speed: a smaller drop is noise
 _WARM_UP_STEPS, _LEAST_STEPS, _MOST_STEPS = 1, 2, 40
-_GROWTH = 2.2  # a step of twice as many sprites takes at most this many times as long
-_MEMORY_SHARE = 0.8  # of the free memory of a CPU, where the system ends a process that takes too much
+_GROWTH = 2.2  # upper limit for the growth of time and memory when the batch size doubles
+_MEMORY_SHARE = 0.8  # usable share of the free memory of a CPU: the system kills processes that exceed the rest
 _CODE = (
     """\
 import time
@@ -120,7 +120,7 @@ def _measure(context: ExperimentContext, precision: str, size: int) -> Generator
     detection.empty_cache(context.target)
     if has_peak:
         backend.reset_peak_memory_stats(context.target)
-    training = context.training(precision, use_graph=True, batch_size=size)  # with CUDA graphs, as a run has them
+    training = context.training(precision, use_graph=True, batch_size=size)  # with CUDA graphs, like a run
     durations_s: list[float] = []
     while len(timed := durations_s[_WARM_UP_STEPS:]) < _LEAST_STEPS or (
         sum(timed) < seconds and len(timed) < _MOST_STEPS

@@ -1,4 +1,4 @@
-"""Break it: trainings with one fault each beside a correct one, from the same seed."""
+"""Break it: several trainings from one seed, a correct one and others with a single fault."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from studio.lab.experiments.base import (
 from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 
 _LIMITS = {"batch_size": 32, "width": 32, "colours": 32}  # of settings: several networks share the time
-_HELD_OUT = 1 / 8  # of the sprites
-_FEW, _FEWEST_TIMES = 20, 3  # sprites for overfitting, if there are at least three times as many
+_HELD_OUT = 1 / 8  # share of the sprites
+_FEW, _FEWEST_TIMES = 20, 3  # sprites to overfit; skipped for sets below three times this size
 _TIMES = 100  # the learning rate: a factor of 10 may even help in a training this short
 _LEAST_STEPS = 12
 _VALIDATIONS = 5  # during training
-_VALIDATED = 128  # sprites per validation; generators see them repeatedly, with other noise
-_SHARE = 0.85  # of the time, for training and validation; the rest is for the final evaluation
-_SMOOTHED = 1 / 10  # of all steps
+_VALIDATED = 128  # sprites per validation; generators see each sprite several times, with different noise
+_SHARE = 0.85  # share of the time for training and validation; the final evaluation takes the rest
+_SMOOTHED = 1 / 10  # time constant as a share of the training
 _DRAWN, _DRAWING = 8, GenerateSettings(seed=7)
 _ABOUT_DRAWN = "New sprites, drawn from the same noise in every picture."
-_SAME = 0.03  # relative difference below which losses count as equal
+_SAME = 0.03  # losses with a smaller relative difference count as equal
 _CORRECT, _RATE, _UNZEROED, _FEW_SPRITES = "correct", f"learning rate x {_TIMES}", "no zero_grad", f"{_FEW} sprites"
 _UNAVERAGED = "weights not averaged"
 _CODE = """\
@@ -75,11 +75,11 @@ for fault in ("none", "learning rate", "no zero_grad"):
 
 
 class BreakIt(Experiment):
-    """Trains small networks in turns: one correctly, and others with one fault each."""
+    """Trains small networks in turns: one correctly, the others with a single fault."""
 
     name = "break-it"
     title = "Break it"
-    question = "What happens if one thing in the training is wrong?"
+    question = "How does a single fault change a training?"
     order = 70
     seconds = 110.0
     read_on = (
@@ -94,7 +94,7 @@ class BreakIt(Experiment):
         seconds, start_s = _SHARE * context.seconds, time.perf_counter()
         validations, passed_s, told_s = 0, 0.0, 0.0
         while passed_s < seconds or len(runs[0].losses) < _LEAST_STEPS:
-            for run in runs:  # in turns: all take as many steps
+            for run in runs:  # in turns, for equal numbers of steps
                 run.take()
             passed_s = time.perf_counter() - start_s
             if passed_s - told_s > TICK_S:
@@ -154,7 +154,7 @@ class _Variant:
 
 
 class _WithoutZeroGrad(BenchmarkTrainer):
-    """Trains without zero_grad: each step adds its gradients to those of all earlier steps."""
+    """Trains without zero_grad: gradients accumulate over all steps."""
 
     def __init__(self, training: BenchmarkTrainer) -> None:
         super().__init__(training.recipe, training.config, training.sprites, training.device, training.precision)
@@ -175,7 +175,9 @@ def _split(context: ExperimentContext) -> tuple[ExperimentContext, DeviceSprites
     small = {name: min(values[name], most) for name, most in _LIMITS.items() if name in values}
     split = split_by_group(context.sprites, _HELD_OUT, context.config.seed)
     if not len(split.validation):
-        raise TrainingError("Too few sprites: none can be held out.", "Open more sprites, from at least two sources.")
+        raise TrainingError(
+            "There are too few sprites to hold some out.", "Open more sprites, from at least two sources."
+        )
     heldout = DeviceSprites(context.sprites.take(stride_subsample(split.validation, _VALIDATED)), context.target)
     return replace(
         context, config=context.config.replace(**small), sprites=context.sprites.take(split.training)
@@ -208,9 +210,9 @@ def _figures(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSpri
 def _evaluated(training: BenchmarkTrainer, network: nn.Module, heldout: DeviceSprites) -> tuple[float, float, int]:
     """Return the seconds of an evaluation without gradients and with gradients, and the bytes that a batch then "
     "keeps."""
-    warnings.filterwarnings("ignore", "Converting a tensor with requires_grad", UserWarning)  # intended here
+    warnings.filterwarnings("ignore", "Converting a tensor with requires_grad", UserWarning)  # deliberate
     seconds = []
-    for keeps in (False, True, False, True):  # the first of each is the warm-up
+    for keeps in (False, True, False, True):  # each once as warm-up
         start_s = time.perf_counter()
         with torch.set_grad_enabled(keeps):
             _figures(training, network, heldout)
@@ -286,7 +288,7 @@ def _about_size(asked: TrainingConfig, used: TrainingConfig) -> Iterator[str]:
     values, before = used.to_json(), asked.to_json()
     less = [f"{name.replace('_', ' ')} {values[name]}" for name in _LIMITS if values.get(name) != before.get(name)]
     if less:
-        yield f"All trainings share the time, so these settings were reduced: {', '.join(less)}."
+        yield f"To fit several trainings into the time, these settings were reduced: {', '.join(less)}."
 
 
 def _compared(loss: float, usual: float, steps: str) -> str:

@@ -25,7 +25,7 @@ _LEAST_ROUNDS = 5
 _LEAST_S = 10.0  # for the steps after compiling
 _FASTER = 1.03  # a smaller speed-up is noise
 _LONGEST_S = 3600.0  # of training: few trainings last longer
-_CLOSE = 0.05  # relative difference of losses that rounding explains
+_CLOSE = 0.05  # rounding explains a smaller relative difference of losses
 _PLOTTED_S = 600.0  # of training, if compiling never pays back
 _CODE = (
     SETUP
@@ -119,7 +119,7 @@ def _sentences(eager: TimedTraining, compiled: TimedTraining, cost_s: float, ste
         f"Compiling took {duration(cost_s)}."
     )
     if not steps:
-        yield "Compiling never pays off here: PyTorch's own kernels are as fast for this network on this device."
+        yield "Compiling never pays off here: PyTorch's eager kernels already run this network at full speed."
     else:
         paid_s = steps * eager.step_s
         late = ", longer than most trainings" if paid_s > _LONGEST_S else ""

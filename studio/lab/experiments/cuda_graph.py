@@ -18,7 +18,7 @@ from studio.lab.experiments.sweep import sweep
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
 SIZES = (16, 64, 256)
-_WARM_UP_STEPS = 5  # one of them captures the graph
+_WARM_UP_STEPS = 5  # including the capture of the graph
 _LEAST_ROUNDS, _STEPS_PER_ROUND = 3, 5  # no synchronisation within a round, as in a training
 _FASTER = 1.05  # a smaller speed-up is noise
 _CODE = """\
@@ -153,7 +153,7 @@ def _sentences(timings: list[GraphTiming], context: ExperimentContext) -> tuple[
         f"launches every kernel. Replaying the step as a CUDA graph takes {1000 * usual.graph_s:,.2f} ms."
     )
     if usual.speedup < _FASTER:
-        return first, "The GPU hardly waits here: its kernels take longer than launching them."
+        return first, "The GPU hardly waits here: running its kernels takes longer than launching them."
     waits = f"In eager steps the GPU waits for launches {percent(1 - usual.graph_s / usual.eager_s)} of the time."
     largest = timings[-1]
     large = f"With {number(largest.size)} sprites per step a graph is {largest.speedup:.3g} times as fast"

@@ -180,7 +180,7 @@ def _conclusion(timings: list[DeviceTiming], failures: list[str], context: Exper
         times = other.times.total_s / best.times.total_s
         sentences.append(f"That is {times:.2g} times as fast as {other.device.name} in {other.precision}.")
     if not others:
-        sentences.append("This computer has no other device to compare with, such as a graphics card.")
+        sentences.append("This computer has no other device for a comparison, for example a GPU.")
     total_s = best.times.total_s
     shares = ", ".join(f"{name} {percent(getattr(best.times, part) / total_s)}" for part, name in _PARTS.items())
     sentences.append(f"A step takes {1000 * total_s:,.1f} ms: {shares}.")

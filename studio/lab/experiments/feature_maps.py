@@ -27,7 +27,7 @@ _STAGES = 12
 _CHANNELS = 8
 _TIME = 0.5  # for generators: half noise, half sprite
 _SEED = 7
-_ROW_PX = 160  # wider rows of maps are split into two
+_ROW_PX = 160  # longer rows of maps are split in two
 _GAP_PX = 1
 _CODE = """\
 import torch
@@ -60,7 +60,7 @@ class FeatureMaps(Experiment):
 
     name = "feature-maps"
     title = "Feature maps"
-    question = "What do the layers of the network see in a sprite?"
+    question = "What do the network's layers see in a sprite?"
     order = 92
     seconds = 3.0
     subject = "run"
@@ -81,7 +81,7 @@ class FeatureMaps(Experiment):
             stages = [stages[index] for index in evenly(len(stages), _STAGES)]
         if not stages:
             raise UsageError(
-                "This network has no feature maps, as it has no convolutions.",
+                "This network has no feature maps, because it has no convolutions.",
                 "Choose a run with a convolutional network.",
             )
         yield Progress(len(stages), len(stages), "stages")
@@ -92,7 +92,7 @@ class FeatureMaps(Experiment):
         yield Outcome((), (_table(stages),), sentences, pictures=tuple(pictures), step=model.step)
 
 
-Outputs = dict[nn.Module, Tensor]  # the first output of each module, in order of execution
+Outputs = dict[nn.Module, Tensor]  # first output by module, in order of execution
 
 
 @torch.no_grad()
@@ -165,7 +165,7 @@ def _as_grey(maps: NDArray[np.float32]) -> Rgba:
 
 
 def _input_picture(sprite: Rgba, noisy: Tensor | None, name: str) -> Picture:
-    """Return a picture of the sprite uint8 [S, S, 4], next to its noisy version if there is one."""
+    """Draw the sprite uint8 [S, S, 4], next to its noisy version for generators."""
     if noisy is None:
         return Picture.of("The sprite", sprite, f"The input of the network: {name}.")
     about = f"{name}, and the same sprite half way to noise."
@@ -191,7 +191,7 @@ def _title(name: str, maps: Tensor) -> str:
 
 
 def _table(stages: list[tuple[str, Tensor]]) -> Table:
-    """Summarise all channels of each stage."""
+    """Summarise the channels of each stage."""
     rows = tuple(
         (name, " x ".join(map(str, maps.shape)), f"{maps.mean():.3g}", f"{maps.std():.3g}", number(_constant(maps)))
         for name, maps in stages

@@ -25,7 +25,7 @@ from studio.recipes.base import Recipe
 _SPRITES = 4
 _USUAL = GenerateSettings(seed=7)
 _MOST_SHOWN = 10  # steps per sprite in the picture
-_SETTLED = 0.05  # share of pixels that may still enter or leave the silhouette
+_SETTLED = 0.05  # share of pixels on the wrong side of the final silhouette
 _CODE = """\
 import torch
 from torch import nn
@@ -126,7 +126,7 @@ class _Drawing:
         return self._evaluations / len(self.states[0])
 
     def unsettled(self) -> list[float]:
-        """Return, after each step, the share of pixels that are on the wrong side of the final silhouette."""
+        """Return, for each step, the share of pixels on the wrong side of the final silhouette."""
         return [float((silhouette != self.final).mean()) for silhouette in self._silhouettes]
 
     def settled_at(self) -> int:

@@ -34,11 +34,11 @@ from studio.recipes.base import Batch
 
 _SHOWN = 16
 _COLUMNS = 8
-_REPEATS = 16  # evaluations of a sprite if its loss depends on noise; times and noise are the same for all sprites
+_REPEATS = 16  # evaluations per sprite if its loss depends on noise, with equal times and noise for every sprite
 _NUMBERS = 3  # columns for the numbers of a regression
-_CELLS = 6  # of the confusion matrix
+_CELLS = 6  # most frequent cells of the confusion matrix
 _OCCLUDED = 8  # sprites with a picture of decisive pixels
-_SHARE = 0.8  # of the time, for losses
+_SHARE = 0.8  # share of the time for computing losses
 _LEAST = 64  # sprites, even if the time is over
 _PATCHES = 8  # per row of a sprite; consecutive patches overlap by half
 _GLOW = np.array([255, 96, 0])  # the colour of the most decisive pixels
@@ -186,7 +186,7 @@ class _RankedSprites:
             f"a loss of {decimal(highest)}{times}."
         )
         if seen < len(context.sprites):
-            yield f"There was time for {number(seen)} of {number(len(context.sprites))} sprites, chosen at random."
+            yield f"The time sufficed for {number(seen)} of {number(len(context.sprites))} sprites, chosen at random."
         if self.is_noisy:
             yield (
                 f"The loss of a sprite is the mean of {_REPEATS} evaluations, at the same times and with the same "
@@ -249,7 +249,7 @@ def _occlusion_picture(
     results = [_probability_drops(model, x, int(label)) for x, label in zip(inputs, predicted, strict=True)]
     glowing = [_glowing(sprite, drops) for sprite, (drops, _) in zip(sprites, results, strict=True)]
     title = "Decisive pixels: hiding bright pixels lowers the probability of the predicted class most"
-    about = "The hardest sprites, and below each one the pixels that decided its predicted class."
+    about = "Top: the hardest sprites. Bottom: the decisive pixels of each sprite."
     picture = Picture.of(title, tile(np.concatenate([sprites, np.stack(glowing)]), len(sprites)), about)
     return picture, np.array([largest for _, largest in results])
 

@@ -56,7 +56,7 @@ class Layers(Experiment):
 
     name = "layers"
     title = "Layers"
-    question = "Which layers does the network have, and how did each of them train?"
+    question = "Which layers does the network have, and how did each layer train?"
     order = 90
     seconds = 3.0
     subject = "run"
@@ -110,7 +110,7 @@ def _table_of(network: nn.Module) -> Table:
 
 
 def _rms(weights: Sequence[Tensor]) -> Tensor:
-    """Return the root mean square of all elements of these weights: float32 []."""
+    """Return the root mean square of all elements: float32 []."""
     return torch.cat([weight.float().flatten() for weight in weights]).square().mean().sqrt()
 
 
@@ -131,7 +131,7 @@ def _about_weights(weights: Mapping[str, Tensor], step: int) -> Iterator[str]:
     most, least = _ends(sizes)
     if most != least:
         yield (
-            f"Its weights are largest in {most} (RMS {decimal(sizes[most])}) and smallest in {least} (RMS "
+            f"The weights are largest in {most} (RMS {decimal(sizes[most])}) and smallest in {least} (RMS "
             f"{decimal(sizes[least])})."
         )
 
@@ -164,7 +164,7 @@ def _plots(curves: Mapping[str, Mapping[str, MetricCurve]], step: int) -> Iterat
             for name in _plotted(_at(curves[figure], step)[1])
             if (line := _line(name, curves[figure][name], scale=100 if is_share else 1, positive=not is_share)).x
         )
-        if any(value for line in lines for value in line.y):  # a plot of zeros is left out
+        if any(value for line in lines for value in line.y):  # no plot of zeros
             marks = (Mark(float(step), "checkpoint"),)
             yield Plot(title, Axis("step"), Axis(unit, log=not is_share), lines, marks)
 

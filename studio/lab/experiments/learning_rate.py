@@ -20,9 +20,9 @@ from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
 _LOWEST, _HIGHEST = 1e-6, 1.0
 _FEWEST_STEPS, _MOST_STEPS = 60, 600
 _DIVERGED = 4.0  # times the lowest smoothed loss
-_SMOOTHING = 1 / 25  # of all steps
+_SMOOTHING = 1 / 25  # time constant as a share of the test
 _SHOW_EVERY_S = 0.5
-_SAFE = 0.1  # of the rate with the lowest loss, where the loss is about to rise
+_SAFE = 0.1  # times the rate with the lowest loss: beyond this rate the loss rises
 _CODE = (
     SETUP.replace("import time\n\n", "")
     + """

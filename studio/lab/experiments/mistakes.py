@@ -60,7 +60,8 @@ _MISTAKES = (
     _Mistake(
         "The model on the wrong device",
         "network(x.to(device))",
-        "The sprites are on the device, the weights are not. All inputs of an operation must be on the same device.",
+        "The sprites are on the device, but the weights are on the CPU. An operation needs all its inputs on one "
+        "device.",
         "network.to(device)\nnetwork(x.to(device))",
     ),
     _Mistake(
@@ -92,7 +93,7 @@ _MISTAKES = (
     _Mistake(
         "A default device set too late",
         "torch.set_default_device(device)\nnoise = torch.randn(x.shape)\nx + noise",
-        "Only new tensors are created there. Existing tensors, and those from NumPy, stay on their device.",
+        "The default applies to new tensors. Existing tensors and tensors from NumPy stay where they are.",
         "torch.set_default_device(device)\nnoise = torch.randn(x.shape, device=x.device)\nx + noise",
     ),
     _Mistake(
@@ -146,7 +147,7 @@ def _error_of(lines: str, context: ExperimentContext) -> str:
         "classes": classes, "network": nn.Linear(x.shape[1], classes), "criterion": nn.CrossEntropyLoss(),
     }  # fmt: skip
     try:
-        exec(lines, names)  # the code in the table is the code that runs
+        exec(lines, names)  # runs exactly the code in the table
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # torch without CUDA raises AssertionError
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     finally:
@@ -176,5 +177,5 @@ def _sentences(device: Device, raised: int, made: int) -> list[str]:
             "On a CPU, PyTorch's device 'meta' stands in for a GPU: its tensors have shapes but no data. A GPU gives "
             "the error 'Expected all tensors to be on the same device'."
         )
-    sentences.append("The error names both devices: find the tensor on the wrong one, and move it.")
+    sentences.append("The error names both devices: find the tensor on the wrong device, and move it.")
     return sentences

@@ -27,12 +27,12 @@ from studio.engine.training.loop import TICK_S
 from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
-_MOST_SPRITES, _MOST_PIXELS = 512, 1 << 22  # written as files
+_MOST_SPRITES, _MOST_PIXELS = 512, 1 << 22  # to write as files
 _MOST_PIXELS_AT_ONCE = 1 << 18  # per batch: a Python loop takes microseconds per pixel
 _WORKERS = (1, 2, 4)
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
-_TURNS = 2  # per loader; the faster one counts, because other programs only slow it down
-_LITTLE = 0.02  # of a step with files: a smaller cost is noise
+_TURNS = 2  # per loader; the faster turn counts, because other programs only slow a loader down
+_LITTLE = 0.02  # of the time with files: smaller costs are noise
 _FASTER = 1.05  # a smaller speed-up is noise
 # The loaders, from slow to fast.
 _PIXELS = "files, converted by a loop over pixels"
@@ -41,7 +41,7 @@ _DECODED = "files opened once, batches collated from sprites"
 _WHOLE = "files opened once, batches sliced from one tensor"
 _RESIDENT = "all sprites on the device"
 _UNREAD = "all on the device, loss not read in every step"
-_SAVED = {  # what each loader saves, compared with the one before
+_SAVED = {  # the cost that each loader avoids
     _DECODED: "opening files",
     _WHOLE: "collating batches",
     _RESIDENT: "moving batches to the device",
@@ -197,7 +197,7 @@ def _loaded(dataset: Dataset[tuple[Tensor, ...]], size: int, workers: int = 0, p
     """Yield batches of a DataLoader; closing this generator ends its workers."""
     warnings.filterwarnings(
         "ignore", "This DataLoader will create", UserWarning
-    )  # more workers than cores are intended
+    )  # deliberately more workers than cores
     loader = DataLoader(
         dataset, size, shuffle=True, num_workers=workers, pin_memory=pinned, persistent_workers=workers > 0,
         drop_last=True,
@@ -285,7 +285,7 @@ def _sentences(step_s: dict[str, float], own_s: float, context: ExperimentContex
     if pinned_s := step_s.get(_pinned(max(_WORKERS))):
         yield f"Pinned memory makes loading {step_s[_with(max(_WORKERS))] / pinned_s:.2g} times as fast."
     else:
-        yield "Pinned memory speeds up transfers to CUDA GPUs only, so it was not measured."
+        yield "Pinned memory was not measured: only CUDA GPUs benefit from pinned memory."
     if is_cpu:
         same = [step_s[title] for title in (_WHOLE, _RESIDENT, _UNREAD)]
         yield (

@@ -30,8 +30,8 @@ from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 from studio.recipes.base import Batch, BatchRng
 
-_PARTS = 8  # micro-batches of a batch, whose gradients are compared
-_BLOCKS = 8  # groups of batches; the jackknife leaves out one at a time
+_PARTS = 8  # micro-batches per batch; the experiment compares their gradients
+_BLOCKS = 8  # groups of batches for the jackknife
 _SURE = 2.0  # standard errors above 0 for a significant gradient
 _DOUBLINGS = 3  # of the run's batch size in plot and table, at least, and as many halvings
 _CODE = """\

@@ -47,7 +47,7 @@ class Precision(Experiment):
 
     name = "precision"
     title = "Precision"
-    question = "Is 16-bit training faster here, and does it learn as well?"
+    question = "Is 16-bit training faster here, and equally good?"
     order = 40
     seconds = 60.0
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")

@@ -1,4 +1,4 @@
-"""Parts of experiments that measure training steps at several values of one setting."""
+"""Loops and timers for experiments that measure training steps at several values of a setting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from studio.lab.outcome import Line, Outcome
 V = TypeVar("V")
 
 _SHOW_EVERY_S = 0.5
-_SMOOTHING = 1 / 20  # of all steps, for the loss curve
+_SMOOTHING = 1 / 20  # time constant of the loss curve as a share of the training
 
 # Parts of the plain code of several experiments: sprites, a small network and an optimizer; and a timed training step.
 SETUP = """\
@@ -49,9 +49,9 @@ def sweep(
     values: Mapping[str, V], noun: str, measure: Callable[[V], Generator[Progress, None, bool]],
     summary: Callable[[], Outcome],
 ) -> Events:  # fmt: skip
-    """Measure values one after the other, with Progress and a summary for each, until `measure` returns False.
+    """Measure values one after the other; yields Progress and a summary for each. Stops when `measure` returns False.
 
-    values: by name, as the progress names them. noun: what the values are, in the plural: 'batch sizes'.
+    values: by name, for the progress. noun: a plural such as 'batch sizes'.
     """
     for done, (name, value) in enumerate(values.items()):
         yield Progress(done, len(values), f"{noun}; now {name}")
@@ -85,12 +85,12 @@ def sweep_in_turns(
 
 @dataclass(eq=False)
 class TimedTraining:
-    """A training whose steps are timed one by one."""
+    """A training with the duration of each step."""
 
     training: BenchmarkTrainer
-    warm_up_s: float = 0.0  # seconds of the first steps, which may compile or allocate
+    warm_up_s: float = 0.0  # seconds of the first steps, with compiling and allocation
     durations_s: list[float] = field(default_factory=list)  # of the steps after the warm-up
-    losses: list[Tensor] = field(default_factory=list)  # float32 [] on the device, of all steps
+    losses: list[Tensor] = field(default_factory=list)  # float32 [] on the device, for every step
 
     def warm_up(self, steps: int) -> None:
         """Take the first steps; only their total time is kept."""

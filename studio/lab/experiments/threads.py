@@ -14,7 +14,7 @@ from studio.lab.experiments.sweep import SETUP, TIMED_STEP, sweep_in_turns
 from studio.lab.outcome import Axis, Line, Outcome, Plot
 
 _LEAST_ROUNDS = 3
-_AS_GOOD = 1.03  # times that differ by less are equal
+_AS_GOOD = 1.03  # ratio of times that counts as equal
 _CODE = (
     SETUP
     + """

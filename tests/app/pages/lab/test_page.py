@@ -27,8 +27,8 @@ from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.app.conftest import LONG_MS, click, start_endless, tiny
-from tests.lab.tools import Here, small_context
-from tests.lab.toys import Toy
+from tests.lab.fake_experiments import FakeExperiment
+from tests.lab.tools import InProcess, small_context
 
 Start = Callable[[QtBot, Session], None]
 
@@ -108,7 +108,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Start:
             yield Progress(1, 2, "things")
 
     def start(qtbot: QtBot, session: Session) -> None:
-        session.lab.start(Toy())
+        session.lab.start(FakeExperiment())
         qtbot.waitUntil(lambda: session.lab.progress is not None, timeout=LONG_MS)
 
     monkeypatch.setattr("studio.lab.running.run_experiment", experiment)
@@ -178,7 +178,7 @@ def test_compare_two_results(page: LabPage) -> None:
 def test_inspect_a_run_without_sprites(
     qtbot: QtBot, own_run: Path, window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_Process", Here)
+    monkeypatch.setattr(running, "_Process", InProcess)
     window.show_page("lab")
     page, session = window.lab, window.session
     qtbot.waitUntil(lambda: page.run_choice.checkpoints.count() > 0, timeout=LONG_MS)
@@ -204,7 +204,7 @@ def test_unsupported_run_is_reported_before_start(qtbot: QtBot, page: LabPage, m
     )
     page.session.runs.runs = (made,)
     page.session.runs.listed.emit()
-    assert "draws no sprites" in page.about.text() and not page.start.isEnabled()
+    assert "can't draw sprites" in page.about.text() and not page.start.isEnabled()
     choose(page, "hardest")
     assert page.start.isEnabled() and "The run is not changed" in page.start.toolTip()
 

@@ -13,7 +13,7 @@ from studio.lab.experiments.base import Experiment, ExperimentContext
 from studio.lab.outcome import Outcome
 
 
-class Toy(Experiment):
+class FakeExperiment(Experiment):
     """One that ends at once; it says on which sprites."""
 
     name, title, question, seconds = "toy", "Toy", "Does it work?", 1.0
@@ -27,7 +27,7 @@ class Toy(Experiment):
         return "pass"
 
 
-class Stuck(Toy):
+class Stuck(FakeExperiment):
     """Has a process of its own and hangs; what it counts is the number of that process."""
 
     def run(self, context: ExperimentContext) -> Events:
@@ -36,7 +36,7 @@ class Stuck(Toy):
         time.sleep(600)
 
 
-class Dying(Toy):
+class Dying(FakeExperiment):
     """Ends its process in the middle."""
 
     def run(self, context: ExperimentContext) -> Events:
@@ -44,7 +44,7 @@ class Dying(Toy):
         os._exit(3)
 
 
-class Refusing(Toy):
+class Refusing(FakeExperiment):
     """Can't do it with these sprites."""
 
     def run(self, context: ExperimentContext) -> Events:
@@ -52,7 +52,7 @@ class Refusing(Toy):
         raise TrainingError("These sprites won't do.", "Take others.")
 
 
-class Broken(Toy):
+class Broken(FakeExperiment):
     """Has a bug."""
 
     def run(self, context: ExperimentContext) -> Events:
