@@ -1,4 +1,4 @@
-"""What tests of the engine share."""
+"""Fixtures shared by the tests of the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching a run from outside its process, and asking things of it: both by files in its folder."""
+"""Watch a run from outside its process and send it requests, through files in the run folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.engine.tools import CPU, bare_run, of_kind, own_clock, train_classifi
 
 
 class Clock:
-    """In place of `time`: it goes on by `step_s` whenever it is looked at, and calls `on_sleep` instead of waiting."""
+    """Replaces `time`: advances by `step_s` at each call, and calls `on_sleep` instead of waiting."""
 
     def __init__(self, step_s: float) -> None:
         self.now_s, self.step_s = 0.0, step_s
@@ -57,7 +57,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Whoever trains speaks and listens after every event."""
+    """The control server writes and polls after every event."""
     clock = Clock(3600.0)
     monkeypatch.setattr(speaking, "time", clock)
     monkeypatch.setattr(speaking, "BEAT_S", clock.step_s)  # too long for the thread
@@ -66,7 +66,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def watcher_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Of whoever watches; it stands still unless a test moves it."""
+    """The watcher's clock, which stands still unless a test moves it."""
     clock = Clock(0.0)
     monkeypatch.setattr(watcher, "time", clock)
     return clock
@@ -78,7 +78,7 @@ def controlled(events: Events, control: Control, *, can_pause: bool) -> Events:
 
 
 def until(events: Events, kind: type[Event]) -> list[Event]:
-    """The events up to the first of that kind."""
+    """Return the events up to the first event of a class."""
     found: list[Event] = []
     for event in events:
         found.append(event)

@@ -1,4 +1,4 @@
-"""Processes of one training as torchrun starts them, without its agent: forked from a server that has imported all."""
+"""Start the ranks of a training like torchrun, but without its agent: forked from a server with all imports done."""
 
 from __future__ import annotations
 

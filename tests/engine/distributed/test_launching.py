@@ -1,4 +1,4 @@
-"""Processes that train a run, with a script in place of torchrun."""
+"""Training processes, with a script in place of torchrun."""
 
 from __future__ import annotations
 

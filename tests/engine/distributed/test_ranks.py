@@ -1,4 +1,4 @@
-"""Several processes that train one run: what they learn is what one learns, and none goes on without the others."""
+"""Distributed training: several ranks learn what one process learns, and end together after an error."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from tests.engine.tools import CPU, SavingAlways, learnt, of_kind, train_generat
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only on Linux can several processes train one run.")
 
-LOSS_TOLERANCE = 2e-6  # of a loss in fp32: the same numbers are added up in another order
+LOSS_TOLERANCE = 2e-6  # for fp32 losses, whose terms are added in a different order
 WEIGHT_TOLERANCE = 2e-5
-ANYTHING = "head.leave.bias"  # adds the same to the odds of all colours, so that its gradient is nothing but rounding
+ANYTHING = "head.leave.bias"  # shifts the logits of all colours equally, so its gradient is only rounding error
 
 
 def take_part(
     group: Group, begin: Any, path: Path, sprites: Sprites, changes: dict[str, Any], until: int = 0
 ) -> list[Event]:
-    """What every process does; the events of the first one. until: the step to stop at; 0: the end."""
+    """Run the training on one rank; returns rank 0's events. until: the step to stop at; 0: the end."""
     control, events = Control(), list[Event]()
     if not group.is_first:
         train_worker(CPU, control, group)
@@ -81,7 +81,7 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
 
 
 def some_numbers() -> Sprites:
-    """Sprites of which many have only one of their two numbers, or none: parts of a batch count by what is known."""
+    """Return sprites with one or both numbers missing in many: weights of batch parts depend on the known numbers."""
     sprites = with_numbers(make_sprites())
     sprites.targets[np.random.default_rng(0).random(sprites.targets.shape) < 0.6] = np.nan
     return sprites

@@ -1,4 +1,4 @@
-"""The map of the sprites of a run."""
+"""The map of a run's sprites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd sprites and wrong classes are told by their neighbours."""
+"""Outliers and wrong classes, found by their nearest neighbours."""
 
 from __future__ import annotations
 

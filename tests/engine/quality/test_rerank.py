@@ -1,4 +1,4 @@
-"""The best of many: those most like sprites that were liked, as many of each class as asked for."""
+"""Best-of: the sprites most like liked sprites, with the requested number per class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each figure against a closed form, or against the definition written out in loops."""
+"""Each score against a closed form, or against its definition written as loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patch surprisal against its definition in loops, and what it sees."""
+"""Patch surprisal against its definition written as loops, and its reaction to typical errors."""
 
 from __future__ import annotations
 

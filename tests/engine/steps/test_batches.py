@@ -1,4 +1,4 @@
-"""Batches to learn from, of sprites on the device or streamed: both are the same, and faults of a drive are words."""
+"""Batches from sprites on the device and from streamed sprites: both are equal, and drive errors become messages."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_all_train_sets_give_equal_batches(
     steps = 3 * len(INDICES) // size + 2
     for other in others:
         assert len(other) == len(INDICES) and (other.labels_host == sprites.labels[INDICES]).all()
-        for step in (*range(steps), 1, 7, 8, 2):  # of which the last ones are out of their turn
+        for step in (*range(steps), 1, 7, 8, 2):  # the last steps are out of order
             assert alike(batch_of(resident, step, size, **augmented), batch_of(other, step, size, **augmented))
         assert alike(batch_of(resident, 3, 5), batch_of(other, 3, 5))
         other.close()

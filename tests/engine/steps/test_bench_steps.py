@@ -1,4 +1,4 @@
-"""Training steps without a run: they are a run's."""
+"""Benchmark steps train exactly like a run's steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When steps become a CUDA graph: on a card that is made believe, whose graphs take the step that was recorded."""
+"""When steps become a CUDA graph, tested with a simulated GPU whose graphs run the recorded step."""
 
 from __future__ import annotations
 

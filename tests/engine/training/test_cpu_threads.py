@@ -1,4 +1,4 @@
-"""How many threads a training takes beside other programs: with made-up times, no clock."""
+"""The number of CPU threads beside other programs, tested with simulated step times."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Machine = Callable[[int, float], float]  # seconds a step, by threads and by the
 
 
 def quiet(threads: int, now_s: float) -> float:
-    """All cores are free: two threads are 1.6 times as fast as one."""
+    """Seconds per step while all cores are free: two threads are 1.6 times faster than one."""
     return 0.28 / (0.4 + 0.6 * threads)
 
 
 def busy(threads: int, now_s: float) -> float:
-    """Beside a program that computes on all cores, as measured on two of them."""
+    """Seconds per step beside a program that computes on both of two cores, as measured."""
     return 0.31 if threads == 1 else 3.2 * threads / 2
 
 
 def run(tuner: ThreadTuner, machine: Machine, seconds: float, now_s: float = 0.0) -> tuple[int, list[int]]:
-    """Train on that machine: the steps that were taken, and the threads of each tick."""
+    """Train on a simulated machine; returns the number of steps and the threads of each tick."""
     end_s, steps, threads = now_s + seconds, 0, list[int]()
     while now_s < end_s:
         threads.append(tuner.threads)

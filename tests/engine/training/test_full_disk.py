@@ -1,4 +1,4 @@
-"""Fault 21: a disk that takes nothing, once or for good, at any write of a training."""
+"""Fault 21: a full disk at every write of a training, once or permanently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching layers: what is told of them is what happened, and nothing that is learnt depends on it."""
+"""Layer statistics match the step, and measuring them does not change the training."""
 
 from __future__ import annotations
 

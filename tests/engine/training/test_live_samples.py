@@ -1,4 +1,4 @@
-"""Live samples: what a training shows and saves of its model."""
+"""The live samples that a training yields and saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training loop: what it yields, what it leaves on disk, and that stopping costs nothing."""
+"""The training loop: its events, its files, and stopping without a loss."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_new_best_validation_saves_a_checkpoint(
     assert load_model(run_path, "best", CPU).step == 4
     generator = run_path.with_name("generator")
     saved = of_kind(list(train_generator(generator, sprites, steps=7, batch_size=20)), CheckpointSaved)
-    assert [event.step for event in saved] == [7]  # of which no figure tells the best
+    assert [event.step for event in saved] == [7]  # no metric selects a best generator
 
 
 def test_first_checkpoint_comes_early(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +368,7 @@ def test_more_minutes_extend_a_finished_run(run_path: Path, decay_share: float, 
     assert chunk.eta_s == pytest.approx(20 * 60, rel=0.05)
     progress = RunDir(run_path).progress()
     assert progress.state == "stopped" and progress.minutes == pytest.approx(20 + ended_s / 60)
-    (again, *_) = of_kind(a_little_more(0.0), LossChunk)  # what is left of the twenty
+    (again, *_) = of_kind(a_little_more(0.0), LossChunk)  # the rest of the twenty minutes
     assert again.first_step == progress.step and again.eta_s < chunk.eta_s
     assert RunDir(run_path).progress().minutes == progress.minutes
     assert np.array_equal(read_history(run_path).series["loss"].steps, np.arange(again.first_step + len(again.losses)))

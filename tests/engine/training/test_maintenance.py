@@ -1,4 +1,4 @@
-"""A training whose settings have it stop when it is good enough: it ends itself, by what it has measured."""
+"""Early stopping of a training by its own measurements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def losses(events: list[Event]) -> list[float]:
 def test_good_enough_run_stops_early_until_extended(
     run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All held-out sprites are soon named right, which can't be bettered."""
+    """The model soon names every held-out sprite correctly, the best possible accuracy."""
     own_clock(monkeypatch)
     events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
     finished, notice = events[-1], of_kind(events, Notice)[-1]
@@ -38,7 +38,7 @@ def test_good_enough_run_stops_early_until_extended(
     assert (run_path / f"checkpoints/step-{finished.step:08d}").is_dir()
 
     whole = list(train_classifier(tmp_path / "whole", make_sprites(), steps=70))
-    assert of_kind(whole, RunFinished)[0].step == 70  # the advice is no more than that unless the settings say so
+    assert of_kind(whole, RunFinished)[0].step == 70  # advice alone does not stop a training
     assert np.array_equal(losses(events), losses(whole)[: finished.step])
 
     again = list(train_resumed(run_path, CPU, Control()))

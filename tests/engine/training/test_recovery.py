@@ -1,4 +1,4 @@
-"""What goes wrong in the middle of a training or of other work on a device, and how it goes on."""
+"""Errors in the middle of a training, or of other work on a device, and the recovery from them."""
 
 from __future__ import annotations
 
